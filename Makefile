@@ -1,0 +1,68 @@
+# `make demo` and `make test` set up all they need: virtual environment, build, install.
+# `make check` is the one command before a commit.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor clean
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := $(VENV)/.tools
+BUILT := $(VENV)/.built
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Silograph needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Silograph needs a Rust toolchain (cargo) on the PATH" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+
+$(TOOLS): $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	@touch $@
+
+$(BUILT): $(TOOLS) $(RUST) pyproject.toml
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop
+	@touch $@
+
+build: $(BUILT) ## .venv with the package, all extras and the development tools
+
+demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
+	@$(BIN)/silograph demo
+
+test: $(BUILT) ## all tests (at most 10 minutes on two cores)
+	cargo test --quiet --locked -p silograph-core
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+check: lint types rust pytest ## everything that a commit must pass
+
+lint: $(BUILT)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	cargo fmt --all --check
+
+types: $(BUILT)
+	$(BIN)/mypy
+
+rust: $(BUILT)
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	cargo test --quiet --locked -p silograph-core
+
+pytest: $(BUILT)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+bench-kernels: $(BUILT) ## triangles of noisy graphs against five peers, and growth with n
+	$(BIN)/python benchmarks/kernels.py
+
+bench-load: $(BUILT) ## reading a million edges against networkx and polars
+	$(BIN)/python benchmarks/load.py
+
+bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against the formulas
+	$(BIN)/python benchmarks/floor.py
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target build dist src/silograph/_core*.so

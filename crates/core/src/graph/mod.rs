@@ -1,0 +1,1 @@
+//! Graphs: bit rows and their kernels, edge lists, splits.

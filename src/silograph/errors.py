@@ -1,0 +1,78 @@
+"""Every error and warning that Silograph raises, in one tree.
+
+::
+
+    SilographError
+    ├── ArgumentError        a wrong argument; nothing was done
+    ├── GraphError
+    │   ├── UniverseError    the node list is wrong, or two lists differ
+    │   ├── EdgeError        an edge, a line or a file that cannot be read
+    │   └── DatasetError     a named dataset is absent, or is not what it should be
+    ├── ChannelError         probabilities that make no channel
+    └── ReleaseError         a release file that is damaged, truncated or foreign
+    SilographWarning
+    ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
+    └── SplitWarning         a split could not reach the rate that was asked for
+
+Messages say what, where, and how to mend it. They never contain secrets; an
+:class:`EdgeError` names the file, the line and the identifier at fault, and is meant for the
+silo that owns the file (what leaves a silo is never an error text).
+"""
+
+__all__ = [
+    "ArgumentError",
+    "CalibrationWarning",
+    "ChannelError",
+    "DatasetError",
+    "EdgeError",
+    "GraphError",
+    "ReleaseError",
+    "SilographError",
+    "SilographWarning",
+    "SplitWarning",
+    "UniverseError",
+]
+
+
+class SilographError(Exception):
+    """The root: catch this to catch everything that Silograph raises on purpose."""
+
+
+class ArgumentError(SilographError, ValueError):
+    """A wrong argument. Nothing was read, drawn, spent or written."""
+
+
+class GraphError(SilographError):
+    """A graph cannot be made from what was given."""
+
+
+class UniverseError(GraphError):
+    """The node list is wrong, or two node lists differ."""
+
+
+class EdgeError(GraphError):
+    """An edge, a line or a whole file that cannot be read. Nothing was loaded."""
+
+
+class DatasetError(GraphError):
+    """A named dataset is absent, or its counts are not what they should be."""
+
+
+class ChannelError(SilographError, ValueError):
+    """Probabilities that make no channel."""
+
+
+class ReleaseError(SilographError):
+    """A release file that is damaged, truncated, foreign or of another version."""
+
+
+class SilographWarning(UserWarning):
+    """The root of all warnings."""
+
+
+class CalibrationWarning(SilographWarning):
+    """Statistics of the raw noisy graph are biased; use the release's own queries."""
+
+
+class SplitWarning(SilographWarning):
+    """A split could not reach the sampling rate that was asked for."""
