@@ -1,8 +1,13 @@
 //! The only crate that knows Python: parse, call, convert.
 
+mod bitrows;
+mod channel;
+
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _core(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    bitrows::register(module)?;
+    channel::register(module)?;
     Ok(())
 }

@@ -1,0 +1,203 @@
+//! Bindings of `graph::bitrows` and `graph::kernels`.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use silograph_core::graph::bitrows::{self, BitRows, pair_count, row_words};
+use silograph_core::graph::kernels;
+use silograph_core::graph::simd::Level;
+
+fn borrow<'a>(words: &'a PyReadonlyArray2<'_, u64>) -> PyResult<BitRows<'a>> {
+    let n = words.as_array().nrows();
+    let words = words.as_slice()?;
+    BitRows::new(n, words).ok_or_else(|| PyValueError::new_err("these are not padded bit rows"))
+}
+
+fn level(name: Option<&str>) -> PyResult<Level> {
+    match name {
+        None => Ok(Level::best()),
+        Some(name) => Level::named(name)
+            .ok_or_else(|| PyValueError::new_err(format!("this CPU has no level {name:?}"))),
+    }
+}
+
+fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
+    match picked.iter().all(|&u| (u as usize) < n) {
+        true => Ok(()),
+        false => Err(PyValueError::new_err("a picked node is not in the graph")),
+    }
+}
+
+/// The words of a little-endian byte string, which holds exactly the pairs of n nodes.
+pub fn words_of_triangle(n: usize, triangle: &[u8]) -> PyResult<Vec<u64>> {
+    if triangle.len() != pair_count(n).div_ceil(64) * 8 {
+        return Err(PyValueError::new_err("this is not a triangle of n nodes"));
+    }
+    let (words, _) = triangle.as_chunks::<8>();
+    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+}
+
+/// A triangle of the given pairs, checked to be u < v < n.
+pub fn triangle_of_pairs(n: usize, pairs: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<u64>> {
+    let flat = pairs.as_slice()?;
+    let valid = flat.len() % 2 == 0
+        && flat
+            .chunks_exact(2)
+            .all(|p| p[0] < p[1] && (p[1] as usize) < n);
+    match valid {
+        true => Ok(bitrows::triangle_of_pairs(n, flat)),
+        false => Err(PyValueError::new_err("a pair is not u < v < n")),
+    }
+}
+
+/// Hands rows to numpy without a copy.
+pub fn to_array<'py>(
+    py: Python<'py>,
+    n: usize,
+    rows: Vec<u64>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    PyArray1::from_vec(py, rows).reshape([n, row_words(n)])
+}
+
+#[pyfunction]
+fn simd_levels() -> Vec<&'static str> {
+    Level::available()
+        .iter()
+        .map(|level| level.name())
+        .collect()
+}
+
+#[pyfunction]
+fn rows_from_pairs<'py>(
+    py: Python<'py>,
+    n: usize,
+    pairs: PyReadonlyArray2<'py, u32>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let triangle = triangle_of_pairs(n, &pairs)?;
+    let rows = py.detach(|| bitrows::from_triangle(n, &triangle));
+    to_array(py, n, rows)
+}
+
+#[pyfunction]
+fn rows_from_triangle<'py>(
+    py: Python<'py>,
+    n: usize,
+    triangle: &[u8],
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let words = words_of_triangle(n, triangle)?;
+    let rows = py.detach(|| bitrows::from_triangle(n, &words));
+    to_array(py, n, rows)
+}
+
+#[pyfunction]
+fn triangle_of_rows<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let rows = borrow(&rows)?;
+    let triangle = py.detach(|| bitrows::to_triangle(rows));
+    let bytes: Vec<u8> = triangle.iter().flat_map(|w| w.to_le_bytes()).collect();
+    Ok(PyBytes::new(py, &bytes))
+}
+
+#[pyfunction]
+fn pairs_of_rows<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let rows = borrow(&rows)?;
+    let flat = py.detach(|| bitrows::to_pairs(rows));
+    let edges = flat.len() / 2;
+    PyArray1::from_vec(py, flat).reshape([edges, 2])
+}
+
+#[pyfunction]
+fn row_degrees<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let rows = borrow(&rows)?;
+    Ok(PyArray1::from_vec(py, py.detach(|| rows.degrees())))
+}
+
+#[pyfunction]
+#[pyo3(signature = (rows, simd=None))]
+fn count_triangles(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, u64>,
+    simd: Option<&str>,
+) -> PyResult<u64> {
+    let (rows, level) = (borrow(&rows)?, level(simd)?);
+    Ok(py.detach(|| kernels::triangles(rows, level)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (rows, simd=None))]
+fn count_four_cliques(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, u64>,
+    simd: Option<&str>,
+) -> PyResult<u64> {
+    let (rows, level) = (borrow(&rows)?, level(simd)?);
+    Ok(py.detach(|| kernels::four_cliques(rows, level)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (rows, picked, simd=None))]
+fn row_moments<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    picked: PyReadonlyArray1<'py, u32>,
+    simd: Option<&str>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let (rows, level, picked) = (borrow(&rows)?, level(simd)?, picked.as_slice()?);
+    nodes(picked, rows.n())?;
+    let found = py.detach(|| kernels::moments(rows, picked, level));
+    let flat = found
+        .iter()
+        .flat_map(|m| m.all.into_iter().chain(m.joined).chain(m.joined_degrees));
+    PyArray1::from_vec(py, flat.collect()).reshape([picked.len(), 8])
+}
+
+#[pyfunction]
+#[pyo3(signature = (rows, picked, simd=None))]
+fn common_neighbours<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    picked: PyReadonlyArray1<'py, u32>,
+    simd: Option<&str>,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let (rows, level, picked) = (borrow(&rows)?, level(simd)?, picked.as_slice()?);
+    nodes(picked, rows.n())?;
+    let found = py.detach(|| kernels::common_neighbours(rows, picked, level));
+    PyArray1::from_vec(py, found).reshape([picked.len(), rows.n()])
+}
+
+#[pyfunction]
+fn edge_products(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, u64>,
+    f: PyReadonlyArray1<'_, f64>,
+) -> PyResult<f64> {
+    let (rows, f) = (borrow(&rows)?, f.as_slice()?);
+    match f.len() == rows.n() {
+        true => Ok(py.detach(|| kernels::edge_products(rows, f))),
+        false => Err(PyValueError::new_err("f has not one value per node")),
+    }
+}
+
+/// Adds this file's functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(simd_levels, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_from_pairs, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_from_triangle, module)?)?;
+    module.add_function(wrap_pyfunction!(triangle_of_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(pairs_of_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(row_degrees, module)?)?;
+    module.add_function(wrap_pyfunction!(count_triangles, module)?)?;
+    module.add_function(wrap_pyfunction!(count_four_cliques, module)?)?;
+    module.add_function(wrap_pyfunction!(row_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(common_neighbours, module)?)?;
+    module.add_function(wrap_pyfunction!(edge_products, module)?)
+}
