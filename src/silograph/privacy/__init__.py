@@ -1,1 +1,1 @@
-"""TODO"""
+"""What a noisy answer costs: channels, views and certified epsilons. No graphs, no messages."""

@@ -1,0 +1,123 @@
+"""A graph as padded rows of bits, and exact counts on it (the kernels are Rust).
+
+Two layouts of one graph. *Rows*: an (n, words) array of 64-bit words, row u has bit v where u
+and v are joined; kernels use it. *Triangle*: bytes with one bit a pair, in pair order
+k = u·n − u(u+1)/2 + (v−u−1); protocols and files use it.
+"""
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph import _core
+
+__all__ = ["BitRows", "simd_levels", "triangle_bytes"]
+
+
+def simd_levels() -> tuple[str, ...]:
+    """The instruction sets that this CPU can run the kernels with, slowest first."""
+    return tuple(_core.simd_levels())
+
+
+def triangle_bytes(n: int) -> int:
+    """The length of a triangle of n nodes: whole 64-bit words."""
+    return -(-(n * (n - 1) // 2) // 64) * 8
+
+
+class BitRows:
+    """An immutable graph of n nodes as bit rows.
+
+    >>> triangle = BitRows.from_pairs(4, np.array([[0, 1], [0, 2], [1, 2]], dtype=np.uint32))
+    >>> triangle.n, triangle.edges, triangle.triangles, triangle.degrees.tolist()
+    (4, 3, 1, [2, 2, 2, 0])
+    """
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        words.flags.writeable = False
+        self.words = words
+
+    @classmethod
+    def from_pairs(cls, n: int, pairs: NDArray[np.uint32]) -> Self:
+        """From an array of pairs u < v < n."""
+        return cls(_core.rows_from_pairs(n, np.ascontiguousarray(pairs, dtype=np.uint32)))
+
+    @classmethod
+    def from_triangle(cls, n: int, triangle: bytes) -> Self:
+        """From one bit a pair; see :meth:`to_triangle`."""
+        return cls(_core.rows_from_triangle(n, triangle))
+
+    def to_triangle(self) -> bytes:
+        """One bit a pair, in pair order, padded with zeros to whole 64-bit words."""
+        return _core.triangle_of_rows(self.words)
+
+    def pairs(self) -> NDArray[np.uint32]:
+        """The edges as pairs u < v, ascending."""
+        return _core.pairs_of_rows(self.words)
+
+    @property
+    def n(self) -> int:
+        """The number of nodes."""
+        return self.words.shape[0]
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """The number of neighbours of every node."""
+        return _core.row_degrees(self.words).astype(np.int64)
+
+    @cached_property
+    def edges(self) -> int:
+        """The number of edges."""
+        return int(self.degrees.sum()) // 2
+
+    @cached_property
+    def wedges(self) -> int:
+        """The number of 2-stars, Σ d(d−1)/2."""
+        return int((self.degrees * (self.degrees - 1)).sum()) // 2
+
+    @cached_property
+    def triangles(self) -> int:
+        """The number of triangles."""
+        return _core.count_triangles(self.words)
+
+    @cached_property
+    def four_cliques(self) -> int:
+        """The number of complete subgraphs of four nodes."""
+        return _core.count_four_cliques(self.words)
+
+    @cached_property
+    def four_cycles(self) -> int:
+        """The number of 4-cycles: Σ c(c−1)/2 over pairs, c common neighbours, each seen twice."""
+        everyone = np.arange(self.n, dtype=np.uint32)
+        found = self.moments(everyone)
+        return sum(int(c2) - int(c) for c, c2 in found[:, :2]) // 8
+
+    def moments(self, picked: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Eight sums over the other nodes v of each picked node u.
+
+        With c the number of common neighbours of u and v, and d the degree of v: Σc, Σc², Σcd
+        over all v ≠ u; Σc, Σc², Σcd, Σd, Σd² over the neighbours v of u.
+        """
+        return _core.row_moments(self.words, np.ascontiguousarray(picked, dtype=np.uint32))
+
+    def common_neighbours(self, picked: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """How many neighbours each picked node shares with every node (0 with itself)."""
+        return _core.common_neighbours(self.words, np.ascontiguousarray(picked, dtype=np.uint32))
+
+    def bits(self, rows: slice | NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """The chosen rows as an array of zeros and ones."""
+        block = np.ascontiguousarray(self.words[rows], dtype="<u8").view(np.uint8)
+        return np.unpackbits(block, axis=1, count=self.n, bitorder="little")
+
+    def edge_products(self, f: NDArray[np.float64]) -> float:
+        """Σ f(u)·f(v) over the edges."""
+        return _core.edge_products(self.words, np.ascontiguousarray(f, dtype=np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BitRows) and np.array_equal(self.words, other.words)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"BitRows(n={self.n}, edges={self.edges})"

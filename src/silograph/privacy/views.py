@@ -1,0 +1,39 @@
+"""Views: who may be looking, and what a release costs against each of them.
+
+An epsilon without a view means nothing. The same release can be epsilon-private against its
+coordinator and wide open to a silo that knows part of the noise.
+"""
+
+import math
+from dataclasses import dataclass
+
+from silograph.errors import ArgumentError
+
+__all__ = ["PUBLISHED", "View"]
+
+#: One who sees the published release and nothing else.
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class View:
+    """An observer and the certified (epsilon, delta) against them.
+
+    ``name`` is ``"published"``, ``"coordinator"``, ``"coordinator + 2 silos"``, ``"1 silo"`` …
+    """
+
+    name: str
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ArgumentError("a view needs a name")
+        if math.isnan(self.epsilon) or self.epsilon < 0:
+            raise ArgumentError(f"view {self.name!r}: epsilon must be at least 0")
+        if not 0 <= self.delta <= 1:
+            raise ArgumentError(f"view {self.name!r}: delta must be from 0 to 1")
+
+    def __str__(self) -> str:
+        delta = f", δ = {self.delta:.3g}" if self.delta else ""
+        return f"{self.name}: ε = {self.epsilon:.6g}{delta}"

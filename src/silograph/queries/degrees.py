@@ -1,0 +1,59 @@
+"""Edges and degrees.
+
+Model: â = Σ a(y) over the pairs concerned; a degree has n − 1 of them, not n (the paper's
+Propositions 1 and 3 count a self-pair).
+Bias: none. Variance: v1 per edge, v0 per non-edge. Cost: one pass over the bits.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from silograph.graph.bitrows import BitRows
+from silograph.privacy.channel import Channel
+from silograph.queries.estimate import FloatArray
+
+__all__ = [
+    "degree_stderrs",
+    "degree_values",
+    "edges_stderr",
+    "edges_value",
+    "edges_variance",
+]
+
+
+def edges_value(noisy: BitRows, channel: Channel) -> Fraction:
+    """Σ a(y) over all pairs."""
+    ones, pairs = noisy.edges, noisy.n * (noisy.n - 1) // 2
+    return channel.alpha * ones + channel.beta * (pairs - ones)
+
+
+def edges_variance(truth: BitRows, channel: Channel) -> Fraction:
+    """The variance of :func:`edges_value` over the noise, for a known graph."""
+    return _edges_variance(Fraction(truth.edges), truth.n, channel)
+
+
+def edges_stderr(noisy: BitRows, channel: Channel) -> float:
+    """The standard error, with the estimated number of edges in the variance."""
+    pairs = noisy.n * (noisy.n - 1) // 2
+    edges = min(max(edges_value(noisy, channel), Fraction(0)), Fraction(pairs))
+    return math.sqrt(_edges_variance(edges, noisy.n, channel))
+
+
+def _edges_variance(edges: Fraction, n: int, channel: Channel) -> Fraction:
+    w = channel.weights
+    return w.v0 * (n * (n - 1) // 2) + w.delta * edges
+
+
+def degree_values(noisy: BitRows, channel: Channel) -> FloatArray:
+    """Σ a(y) over the n − 1 pairs of each node."""
+    w = channel.weights
+    return float(w.gamma) * noisy.degrees + float(w.beta * (noisy.n - 1))
+
+
+def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:
+    """The standard error of each degree, with the estimated degree in the variance."""
+    w = channel.weights
+    likely = np.clip(degree_values(noisy, channel), 0, noisy.n - 1)
+    return np.sqrt(float(w.v0 * (noisy.n - 1)) + float(w.delta) * likely)

@@ -1,0 +1,125 @@
+"""One file for one release: versioned, checksummed, written whole or not at all.
+
+Layout, all integers little-endian::
+
+    16 bytes   the magic, b"silograph.releas"
+     4 bytes   format version
+     4 bytes   length of the header
+               header: JSON, UTF-8 (n, channel as fractions, universe digest, provenance, views)
+               payload: one bit a pair in pair order, padded to 64-bit words
+    32 bytes   SHA-256 of everything before it
+
+The checksum finds damage, not malice: who can write the file can write the checksum.
+"""
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from silograph.errors import ReleaseError, SilographError
+from silograph.graph.bitrows import BitRows, triangle_bytes
+from silograph.privacy.channel import Channel
+from silograph.privacy.views import View
+
+__all__ = ["ReleaseContent", "read", "write"]
+
+_MAGIC = b"silograph.releas"
+_VERSION = 1
+_PREFIX = struct.Struct("<16sII")
+_CHECKSUM_BYTES = 32
+_LARGEST_HEADER = 1 << 20
+
+
+@dataclass(frozen=True)
+class ReleaseContent:
+    """What a release file holds."""
+
+    graph: BitRows
+    channel: Channel
+    universe_digest: str
+    provenance: dict[str, Any]
+    views: tuple[View, ...]
+
+
+def write(
+    path: str | os.PathLike[str],
+    graph: BitRows,
+    channel: Channel,
+    universe_digest: str,
+    provenance: Any,
+    views: Iterable[View],
+) -> None:
+    """Write a release file through a temporary one beside it."""
+    header = {
+        "n": graph.n,
+        "p11": str(channel.p11),
+        "p01": str(channel.p01),
+        "universe": universe_digest,
+        "provenance": asdict(provenance),
+        "views": [asdict(view) for view in views],
+    }
+    encoded = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    content = _PREFIX.pack(_MAGIC, _VERSION, len(encoded)) + encoded + graph.to_triangle()
+    target = Path(path)
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".release-", delete=False) as f:
+            temporary = Path(f.name)
+            try:
+                f.write(content)
+                f.write(hashlib.sha256(content).digest())
+                f.flush()
+                os.fsync(f.fileno())
+                temporary.chmod(0o644)
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ReleaseError(f"{target}: cannot write the release: {error.strerror}") from None
+
+
+def read(path: str | os.PathLike[str]) -> ReleaseContent:
+    """Read a release file; anything that is not exactly one raises :class:`ReleaseError`."""
+    source = Path(path)
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"{source}: cannot read the release: {error.strerror}") from None
+    if len(content) < _PREFIX.size or not content.startswith(_MAGIC):
+        raise ReleaseError(f"{source}: not a Silograph release")
+    _, version, header_bytes = _PREFIX.unpack_from(content)
+    if version != _VERSION:
+        raise ReleaseError(
+            f"{source}: release format {version}; this version of Silograph reads format {_VERSION}"
+        )
+    if header_bytes > _LARGEST_HEADER or len(content) < _PREFIX.size + header_bytes:
+        raise ReleaseError(f"{source}: the release is truncated")
+    body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
+    intact = hashlib.sha256(body).digest() == checksum
+    try:
+        header = json.loads(content[_PREFIX.size : _PREFIX.size + header_bytes])
+        expected = _PREFIX.size + header_bytes + triangle_bytes(header["n"]) + _CHECKSUM_BYTES
+        if not intact:
+            shorter = len(content) < expected
+            raise ReleaseError(f"{source}: the release is {'truncated' if shorter else 'damaged'}")
+        if len(content) != expected:
+            raise ReleaseError(f"{source}: the release is damaged: its length is wrong")
+        triangle = content[_PREFIX.size + header_bytes : -_CHECKSUM_BYTES]
+        return ReleaseContent(
+            BitRows.from_triangle(header["n"], triangle),
+            Channel(Fraction(header["p11"]), Fraction(header["p01"])),
+            str(header["universe"]),
+            dict(header["provenance"]),
+            tuple(View(**view) for view in header["views"]),
+        )
+    except ReleaseError:
+        raise
+    except (SilographError, ValueError, KeyError, TypeError, AttributeError):
+        raise ReleaseError(f"{source}: the release is damaged: its header makes no sense") from None
