@@ -2,7 +2,18 @@
 
 use pyo3::prelude::*;
 
+mod edgelist;
+mod generate;
+mod ids;
+mod sparse;
+mod split;
+
 #[pymodule]
-fn _core(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    edgelist::register(module)?;
+    generate::register(module)?;
+    ids::register(module)?;
+    sparse::register(module)?;
+    split::register(module)?;
     Ok(())
 }

@@ -1,1 +1,7 @@
 //! Graphs: bit rows and their kernels, edge lists, splits.
+pub mod edgelist;
+pub mod generate;
+pub mod ids;
+pub mod lines;
+pub mod sparse;
+pub mod split;
