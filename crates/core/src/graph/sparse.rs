@@ -65,11 +65,30 @@ pub fn compact(keys: &mut [u64], extra: &[u32]) -> Vec<u64> {
             ids.push(id);
         }
     }
-    ids.par_sort_unstable();
+    ids = radix_sorted(ids);
     ids.dedup();
     let buckets = Buckets::new(&ids);
     rename(keys, |id| buckets.rank(&ids, id));
     ids.into_par_iter().map(u64::from).collect()
+}
+
+/// Sorts by eleven bits at a time: for millions of integers faster than two cores that compare.
+fn radix_sorted(mut from: Vec<u32>) -> Vec<u32> {
+    let mut to = vec![0u32; from.len()];
+    for shift in [0, 11, 22] {
+        let digit = |id: u32| (id >> shift) as usize & 0x7ff;
+        let mut starts = [0usize; 2049];
+        from.iter().for_each(|&id| starts[digit(id) + 1] += 1);
+        for place in 1..2049 {
+            starts[place] += starts[place - 1];
+        }
+        for &id in &from {
+            to[starts[digit(id)]] = id;
+            starts[digit(id)] += 1;
+        }
+        std::mem::swap(&mut from, &mut to);
+    }
+    from
 }
 
 fn rename(keys: &mut [u64], rank: impl Fn(u32) -> u32 + Sync) {
@@ -88,7 +107,8 @@ struct Buckets {
 impl Buckets {
     fn new(ids: &[u32]) -> Self {
         let count = ids.len().next_power_of_two().max(2);
-        let shift = 32 - count.ilog2();
+        let width = u32::BITS - ids.last().map_or(0, |id| id.leading_zeros());
+        let shift = width.saturating_sub(count.ilog2());
         let mut starts = vec![0u32; count + 1];
         for &id in ids {
             starts[(id >> shift) as usize + 1] += 1;
