@@ -94,6 +94,10 @@ impl EdgeText {
             .map_err(|fault| self.error(&fault))
     }
 
+    fn lines(&self) -> PyResult<Vec<String>> {
+        self.0.lines().map_err(|fault| self.error(&fault))
+    }
+
     fn column(
         &self,
         py: Python<'_>,

@@ -110,6 +110,19 @@ impl EdgeText {
         Ok(rows)
     }
 
+    /// Every line as it stands, blank ones too.
+    pub fn lines(&self) -> Result<Vec<String>, Fault> {
+        let text = checked(&self.bytes[self.start..], self.start)?;
+        let mut lines = Vec::new();
+        let mut start = 0;
+        while start < text.len() {
+            let (line, next) = line_at(text, start);
+            lines.push(line.to_owned());
+            start = next;
+        }
+        Ok(lines)
+    }
+
     /// The field `layout.first` of every row.
     pub fn column(&self, layout: &Layout) -> Result<Vec<String>, Fault> {
         let mut sink = ColumnSink(Vec::new());
@@ -642,5 +655,9 @@ mod tests {
             [["id", "src", "dst"], ["1", "a", "b"]]
         );
         assert!(text("").head(None, 5).unwrap().is_empty());
+        assert_eq!(
+            text("# x\r\n\n a \"b").lines().unwrap(),
+            ["# x", "", " a \"b"]
+        );
     }
 }
