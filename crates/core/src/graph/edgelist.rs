@@ -12,12 +12,16 @@ use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 use rayon::prelude::*;
 
-use super::ids::{self, IdTable, Interner, NONE, Normal};
+use super::ids::{self, IdTable, Interner, Normal};
 use super::lines::{Fault, FaultKind, Layout, LineKind, decimal_pair, fields, kind_of, line_at};
+use super::sinks::{ColumnSink, KeySink, Known, Resolve, Sink, Small, TextSink};
 use super::sparse::{self, key};
 
 /// Pieces are small enough to stay in a core's cache and to share the work evenly.
 const PIECE: usize = 1 << 18;
+
+/// The first byte of a piece, the first after it, and whether it is the header.
+type Piece = (usize, usize, bool);
 
 /// Why a file could not be taken into memory.
 #[derive(Debug, thiserror::Error)]
@@ -134,11 +138,7 @@ impl EdgeText {
 
     /// The edges, over a universe that is given.
     pub fn keys(&self, table: &IdTable, layout: &Layout) -> Result<(Vec<u64>, Tally), Fault> {
-        let (sinks, mut tally) = self.scan(layout, || KnownSink {
-            table,
-            keys: Vec::new(),
-        })?;
-        let mut keys = sparse::concat(sinks.into_iter().map(|sink| sink.keys).collect());
+        let (mut keys, mut tally) = self.fill(layout, Known { table })?;
         (tally.loops, tally.repeats) = sparse::settle(&mut keys);
         Ok((keys, tally))
     }
@@ -152,24 +152,16 @@ impl EdgeText {
     ) -> Result<(IdTable, Vec<u64>, Tally), Fault> {
         // Most files hold small integers, and it takes one odd identifier to know otherwise.
         let odd = AtomicBool::new(false);
-        let small = self.scan(layout, || SmallSink {
-            normal,
-            odd: &odd,
-            pairs: Vec::new(),
-        });
+        let small = self.fill(layout, Small { normal, odd: &odd });
         if odd.load(Ordering::Relaxed) {
             return self.text_graph(normal, layout);
         }
-        let (sinks, mut tally) = small?;
-        let mut keys = sparse::concat(sinks.into_iter().map(|sink| sink.pairs).collect());
-        let looped: Vec<u32> = keys
-            .par_iter()
-            .filter(|&&key| sparse::is_loop(key))
-            .map(|&key| key as u32)
-            .collect();
+        let (mut keys, mut tally) = small?;
+        let looped = keys.par_iter().filter(|&&key| sparse::is_loop(key));
+        let looped: Vec<u32> = looped.map(|&key| key as u32).collect();
         (tally.loops, tally.repeats) = sparse::settle(&mut keys);
         let ids = sparse::compact(&mut keys, &looped);
-        Ok((IdTable::from_ints(ids, normal), keys, tally))
+        Ok((IdTable::from_small(ids, normal), keys, tally))
     }
 
     fn text_graph(
@@ -177,11 +169,17 @@ impl EdgeText {
         normal: Normal,
         layout: &Layout,
     ) -> Result<(IdTable, Vec<u64>, Tally), Fault> {
-        let (sinks, mut tally) = self.scan(layout, || TextSink {
+        let new = || TextSink {
             normal,
             ids: Interner::default(),
             pairs: Vec::new(),
-        })?;
+        };
+        let jobs = self
+            .pieces(layout)?
+            .into_iter()
+            .map(|piece| (piece, new()))
+            .collect();
+        let (sinks, mut tally) = self.scan(layout, jobs)?;
         let mut all = Interner::default();
         let mut keys = Vec::with_capacity(tally.rows);
         for sink in sinks {
@@ -217,18 +215,56 @@ impl EdgeText {
         Ok((IdTable::from_interner(sorted, normal), keys, tally))
     }
 
+    /// Reads keys into one list that is taken once, with room for a row on every line: fresh
+    /// memory costs more than counting lines does.
+    fn fill<R: Resolve + Copy + Send>(
+        &self,
+        layout: &Layout,
+        resolve: R,
+    ) -> Result<(Vec<u64>, Tally), Fault> {
+        let pieces = self.pieces(layout)?;
+        let rooms: Vec<usize> = pieces.par_iter().map(|&piece| self.room(piece)).collect();
+        let mut keys = vec![0u64; rooms.iter().sum()];
+        let mut rest = &mut keys[..];
+        let mut jobs = Vec::with_capacity(pieces.len());
+        for (&piece, &room) in pieces.iter().zip(&rooms) {
+            let (mine, others) = rest.split_at_mut(room);
+            let sink = KeySink {
+                resolve,
+                keys: mine,
+                used: 0,
+            };
+            jobs.push((piece, sink));
+            rest = others;
+        }
+        let (sinks, tally) = self.scan(layout, jobs)?;
+        let used: Vec<usize> = sinks.into_iter().map(|sink| sink.used).collect();
+        let (mut from, mut to) = (0, 0);
+        for (room, used) in rooms.into_iter().zip(used) {
+            keys.copy_within(from..from + used, to);
+            from += room;
+            to += used;
+        }
+        keys.truncate(to);
+        Ok((keys, tally))
+    }
+
+    /// The most rows that a piece can have: one a line, and four bytes each at least.
+    fn room(&self, (start, stop, _): Piece) -> usize {
+        let lines = memchr_iter(b'\n', &self.bytes[start..stop]).count();
+        (lines + 1).min((stop - start) / 4 + 1)
+    }
+
     /// Reads all pieces at once, each into a sink of its own.
     fn scan<S: Sink + Send>(
         &self,
         layout: &Layout,
-        make: impl Fn() -> S + Sync,
+        jobs: Vec<(Piece, S)>,
     ) -> Result<(Vec<S>, Tally), Fault> {
-        let pieces = self.pieces(layout)?;
         // Results are looked at in the order of the file, so the first fault is the one told.
-        let done: Vec<Result<(S, Tally), Fault>> = pieces
+        let done: Vec<Result<(S, Tally), Fault>> = jobs
             .into_par_iter()
-            .map(|piece| {
-                let mut sink = make();
+            .map(|(piece, mut sink)| {
                 let tally = self.read(piece, layout, &mut sink)?;
                 Ok((sink, tally))
             })
@@ -245,7 +281,7 @@ impl EdgeText {
     }
 
     /// Byte ranges that begin and end with a line. A header stands alone in the first.
-    fn pieces(&self, layout: &Layout) -> Result<Vec<(usize, usize, bool)>, Fault> {
+    fn pieces(&self, layout: &Layout) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::with_capacity(self.bytes.len() / PIECE + 2);
         let mut start = self.start;
         while layout.header && start < self.bytes.len() {
@@ -273,7 +309,7 @@ impl EdgeText {
 
     fn read<S: Sink>(
         &self,
-        (start, stop, header): (usize, usize, bool),
+        (start, stop, header): Piece,
         layout: &Layout,
         sink: &mut S,
     ) -> Result<Tally, Fault> {
@@ -360,131 +396,6 @@ fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally
         start = next;
     }
     Ok(tally)
-}
-
-/// Where the two ends of each row go.
-trait Sink {
-    /// Whether `decimals` is of use.
-    const DECIMALS: bool;
-
-    fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind>;
-
-    fn texts(&mut self, a: &str, b: &str) -> Result<(), FaultKind>;
-}
-
-struct KnownSink<'t> {
-    table: &'t IdTable,
-    keys: Vec<u64>,
-}
-
-impl KnownSink<'_> {
-    fn find(&self, id: &str) -> Result<u32, FaultKind> {
-        match self.table.get(id) {
-            NONE if self.table.normal().apply(id).is_empty() => Err(FaultKind::Empty),
-            NONE => Err(FaultKind::Unknown(id.to_owned())),
-            position => Ok(position),
-        }
-    }
-}
-
-impl Sink for KnownSink<'_> {
-    const DECIMALS: bool = true;
-
-    #[inline]
-    fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind> {
-        let (u, v) = (self.table.get_int(a), self.table.get_int(b));
-        if u == NONE || v == NONE {
-            return Err(FaultKind::Unknown(
-                if u == NONE { a } else { b }.to_string(),
-            ));
-        }
-        self.keys.push(key(u, v));
-        Ok(())
-    }
-
-    fn texts(&mut self, a: &str, b: &str) -> Result<(), FaultKind> {
-        self.keys.push(key(self.find(a)?, self.find(b)?));
-        Ok(())
-    }
-}
-
-/// Integers below 2^32 as they are; anything else raises the flag, and the reading is wasted.
-struct SmallSink<'f> {
-    normal: Normal,
-    odd: &'f AtomicBool,
-    pairs: Vec<u64>,
-}
-
-impl Sink for SmallSink<'_> {
-    const DECIMALS: bool = true;
-
-    #[inline]
-    fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind> {
-        if (a | b) >> 32 != 0 {
-            self.odd.store(true, Ordering::Relaxed);
-            return Err(FaultKind::Empty);
-        }
-        self.pairs.push(key(a as u32, b as u32));
-        Ok(())
-    }
-
-    fn texts(&mut self, a: &str, b: &str) -> Result<(), FaultKind> {
-        let value = |id| ids::decimal(&self.normal.apply(id)).unwrap_or(u64::MAX);
-        self.decimals(value(a), value(b))
-    }
-}
-
-struct TextSink {
-    normal: Normal,
-    ids: Interner,
-    pairs: Vec<[u32; 2]>,
-}
-
-impl TextSink {
-    fn place(&mut self, id: &str) -> Result<u32, FaultKind> {
-        let id = self.normal.apply(id);
-        if id.is_empty() {
-            return Err(FaultKind::Empty);
-        }
-        if id.contains('\r') {
-            return Err(FaultKind::Control(id.into_owned()));
-        }
-        // "1, 2" without `strip` would quietly make " 2" another node than "2".
-        if id.trim().len() != id.len() {
-            return Err(FaultKind::Spaced(id.into_owned()));
-        }
-        Ok(self.ids.insert(&id))
-    }
-}
-
-impl Sink for TextSink {
-    const DECIMALS: bool = false;
-
-    fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind> {
-        self.texts(&a.to_string(), &b.to_string())
-    }
-
-    fn texts(&mut self, a: &str, b: &str) -> Result<(), FaultKind> {
-        let pair = [self.place(a)?, self.place(b)?];
-        self.pairs.push(pair);
-        Ok(())
-    }
-}
-
-/// Keeps the first end alone.
-struct ColumnSink(Vec<String>);
-
-impl Sink for ColumnSink {
-    const DECIMALS: bool = false;
-
-    fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind> {
-        self.texts(&a.to_string(), &b.to_string())
-    }
-
-    fn texts(&mut self, a: &str, _: &str) -> Result<(), FaultKind> {
-        self.0.push(a.to_owned());
-        Ok(())
-    }
 }
 
 #[cfg(test)]

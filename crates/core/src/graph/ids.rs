@@ -170,10 +170,36 @@ pub enum IdFault {
 enum Kind {
     Range(u32),
     Ints {
-        ids: Vec<u64>,
+        ids: Ints,
         index: OnceLock<IntIndex>,
     },
     Texts(Interner),
+}
+
+/// Integers in as many bytes as they need.
+enum Ints {
+    Small(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Ints {
+    fn len(&self) -> usize {
+        match self {
+            Self::Small(ids) => ids.len(),
+            Self::Wide(ids) => ids.len(),
+        }
+    }
+
+    fn at(&self, position: usize) -> u64 {
+        match self {
+            Self::Small(ids) => u64::from(ids[position]),
+            Self::Wide(ids) => ids[position],
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        (0..self.len()).map(|position| self.at(position))
+    }
 }
 
 enum IntIndex {
@@ -182,12 +208,12 @@ enum IntIndex {
 }
 
 impl IntIndex {
-    fn new(ids: &[u64]) -> Self {
-        let top = ids.iter().copied().max().unwrap_or(0);
+    fn new(ids: &Ints) -> Self {
+        let top = ids.iter().max().unwrap_or(0);
         // The table's size is bounded by the number of identifiers, never by their values.
         if top < 8 * ids.len() as u64 + 4096 {
             let mut table = vec![NONE; top as usize + 1];
-            for (position, &id) in ids.iter().enumerate() {
+            for (position, id) in ids.iter().enumerate() {
                 table[id as usize] = position as u32;
             }
             return Self::Dense(table);
@@ -195,7 +221,7 @@ impl IntIndex {
         Self::Hashed(
             ids.iter()
                 .enumerate()
-                .map(|(position, &id)| (id, position as u32))
+                .map(|(position, id)| (id, position as u32))
                 .collect(),
         )
     }
@@ -226,10 +252,19 @@ impl IdTable {
 
     /// A table of distinct integers below 10^18, in the given order.
     pub fn from_ints(ids: Vec<u64>, normal: Normal) -> Self {
+        Self::from_any(Ints::Wide(ids), normal)
+    }
+
+    /// A table of distinct small integers, in the given order.
+    pub fn from_small(ids: Vec<u32>, normal: Normal) -> Self {
+        Self::from_any(Ints::Small(ids), normal)
+    }
+
+    fn from_any(ids: Ints, normal: Normal) -> Self {
         let kind = if ids
             .iter()
             .enumerate()
-            .all(|(position, &id)| id == position as u64)
+            .all(|(position, id)| id == position as u64)
         {
             Kind::Range(ids.len() as u32)
         } else {
@@ -300,7 +335,7 @@ impl IdTable {
     pub fn id(&self, position: usize) -> Cow<'_, str> {
         match &self.kind {
             Kind::Range(_) => Cow::Owned(position.to_string()),
-            Kind::Ints { ids, .. } => Cow::Owned(ids[position].to_string()),
+            Kind::Ints { ids, .. } => Cow::Owned(ids.at(position).to_string()),
             Kind::Texts(texts) => Cow::Borrowed(texts.text(position)),
         }
     }

@@ -3,5 +3,6 @@ pub mod edgelist;
 pub mod generate;
 pub mod ids;
 pub mod lines;
+mod sinks;
 pub mod sparse;
 pub mod split;
