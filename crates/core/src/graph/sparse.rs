@@ -98,8 +98,7 @@ struct Buckets {
 
 impl Buckets {
     fn new(ids: &[u32]) -> Self {
-        // About eight to a bucket: the starts stay in the cache, and a run is a line of memory.
-        let count = (ids.len() / 8).next_power_of_two().max(2);
+        let count = ids.len().next_power_of_two().max(2);
         let width = u32::BITS - ids.last().map_or(0, |id| id.leading_zeros());
         let shift = width.saturating_sub(count.ilog2());
         let mut starts = vec![0u32; count + 1];
@@ -119,7 +118,7 @@ impl Buckets {
         let run = &ids[start as usize..stop as usize];
         // Runs are short where the values are spread, and a search covers where they are not.
         let within = if run.len() <= 32 {
-            run.iter().take_while(|&&other| other < id).count()
+            run.iter().filter(|&&other| other < id).count()
         } else {
             run.partition_point(|&other| other < id)
         };
