@@ -51,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[str]:
     """The address of a loopback server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{running.server_port}/"
         running.shutdown()

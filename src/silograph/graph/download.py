@@ -43,6 +43,8 @@ def fetch(url: str, target: Path, *, most: int = MOST_BYTES, timeout: float = TI
             os.fsync(file.fileno())
         os.replace(partial, target)
     except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it is an open answer too
         reason = getattr(error, "reason", None) or error
         raise DatasetError(f"{url} cannot be fetched ({reason})") from None
     finally:

@@ -12,6 +12,7 @@ use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 use rayon::prelude::*;
 
+use super::compact::compact;
 use super::ids::{self, IdTable, Interner, Normal};
 use super::lines::{Fault, FaultKind, Layout, LineKind, decimal_pair, fields, kind_of, line_at};
 use super::sinks::{ColumnSink, KeySink, Known, Resolve, Sink, Small, TextSink};
@@ -160,7 +161,7 @@ impl EdgeText {
         let looped = keys.par_iter().filter(|&&key| sparse::is_loop(key));
         let looped: Vec<u32> = looped.map(|&key| key as u32).collect();
         (tally.loops, tally.repeats) = sparse::settle(&mut keys);
-        let ids = sparse::compact(&mut keys, &looped);
+        let ids = compact(&mut keys, &looped);
         Ok((IdTable::from_small(ids, normal), keys, tally))
     }
 

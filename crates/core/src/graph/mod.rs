@@ -1,4 +1,5 @@
 //! Graphs: bit rows and their kernels, edge lists, splits.
+mod compact;
 pub mod edgelist;
 pub mod generate;
 pub mod ids;
