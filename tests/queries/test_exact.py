@@ -43,7 +43,17 @@ QUERIES: dict[tuple[str, int], tuple[Callable[..., Fraction], Callable[..., Frac
 
 #: Five-node graphs with something of everything: empty, a star, a path, the cycle, the bull, the
 #: house, K4 with a tail, K5 less an edge, K5.
-FIVE = [0, 0b0000001111, 0b1001010001, 0b1001011001, 0b0010110011, 0b1101011001, 0b0010111111, 0b1111111110, 0b1111111111]  # fmt: skip
+FIVE = [
+    0,
+    0b0000001111,
+    0b1001010001,
+    0b1001011001,
+    0b0010110011,
+    0b1101011001,
+    0b0010111111,
+    0b1111111110,
+    0b1111111111,
+]
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=str)

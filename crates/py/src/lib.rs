@@ -2,6 +2,11 @@
 
 mod bitrows;
 mod channel;
+mod edgelist;
+mod generate;
+mod ids;
+mod sparse;
+mod split;
 
 use pyo3::prelude::*;
 
@@ -9,5 +14,9 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bitrows::register(module)?;
     channel::register(module)?;
-    Ok(())
+    edgelist::register(module)?;
+    generate::register(module)?;
+    ids::register(module)?;
+    sparse::register(module)?;
+    split::register(module)
 }

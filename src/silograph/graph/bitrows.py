@@ -59,7 +59,7 @@ class BitRows:
     @property
     def n(self) -> int:
         """The number of nodes."""
-        return self.words.shape[0]
+        return len(self.words)
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ def _edges_variance(edges: Fraction, n: int, channel: Channel) -> Fraction:
 def degree_values(noisy: BitRows, channel: Channel) -> FloatArray:
     """Σ a(y) over the n − 1 pairs of each node."""
     w = channel.weights
-    return float(w.gamma) * noisy.degrees + float(w.beta * (noisy.n - 1))
+    return float(w.gamma) * noisy.degrees.astype(np.float64) + float(w.beta * (noisy.n - 1))
 
 
 def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:

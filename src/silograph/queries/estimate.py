@@ -73,6 +73,7 @@ class Estimate(Generic[V]):
         cost = f"  method {self.method}, ε = {self.epsilon:.6g}"
         if self.delta:
             cost += f", δ = {self.delta:.3g}"
+        lines: list[str]
         if isinstance(self.value, np.ndarray):
             lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
         else:

@@ -17,6 +17,7 @@ References
     W. H. Richardson, J. Opt. Soc. Am. 62 (1972); L. B. Lucy, Astron. J. 79 (1974).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -41,7 +42,7 @@ def check_bins(bins: Sequence[int] | None, n: int) -> list[int]:
         powers = [2**i for i in range(max(n - 1, 1).bit_length()) if 2**i < n]
         return [0, *powers, n]
     edges = [int(b) for b in bins]
-    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges)):
         raise ArgumentError(
             "bins must be at least two ascending integers: b0, b1, … for [b0, b1) …"
         )
@@ -67,7 +68,7 @@ def degree_histogram(
         fitted = steps[-1]
         steps.append(fitted * (blur.T @ (counts / np.maximum(blur @ fitted, 1e-300))))
     inside = np.array(
-        [(degrees >= a) & (degrees < b) for a, b in zip(bins, bins[1:], strict=False)], dtype=float
+        [(degrees >= a) & (degrees < b) for a, b in itertools.pairwise(bins)], dtype=float
     )
     gradient = _gradient(steps, blur, counts, inside)
     # Var(Σ G·counts) given the degrees: Σ_d h(d)·(Σ_c K(c|d)·G(c)² − (Σ_c K(c|d)·G(c))²).
@@ -95,8 +96,9 @@ def _blur(degrees: FloatArray, observed: np.ndarray, n: int, channel: Channel) -
     # A perfect channel has no variance; a hundredth of a degree is none.
     away = (observed[:, None] - mean[None, :]) ** 2 / (2 * np.maximum(variance, 1e-4)[None, :])
     away -= away.min(axis=0, keepdims=True)
-    law = np.exp(-away)
-    return law / law.sum(axis=0, keepdims=True)
+    law: FloatArray = np.exp(-away)
+    law /= law.sum(axis=0, keepdims=True)
+    return law
 
 
 def _gradient(

@@ -14,6 +14,7 @@ Cost
     One pass over the bits, and big-integer arithmetic per distinct noisy degree.
 """
 
+import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -74,7 +75,8 @@ def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
     edges = sum(joined[u] * joined[v] for u, v in pairs)
     others = (sum(apart) ** 2 - sum(p * p for p in apart)) // 2
     others -= sum(apart[u] * apart[v] for u, v in pairs)
-    return rows + 2 * (w.v1 * edges + w.v0 * others)
+    shared: Fraction = w.v1 * edges + w.v0 * others
+    return rows + 2 * shared
 
 
 def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fraction:
@@ -96,8 +98,8 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
     f1 = np.array([float(joined[c] / scale) for c in noisy.degrees.tolist()])
     edges = noisy.edge_products(f1)
     others = (f0.sum() ** 2 - f0 @ f0) / 2 - noisy.edge_products(f0)
-    shared = 2 * (float(w.spread(1)) * edges + float(w.spread(0)) * others)
-    return rows + Fraction(float(shared)) * scale**2
+    shared = 2 * (float(w.spread(1)) * edges + float(w.spread(0)) * float(others))
+    return rows + Fraction(shared) * scale**2
 
 
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
@@ -134,7 +136,7 @@ def _newton(values: list[Fraction]) -> list[Fraction]:
     differences, row = [], values
     while row:
         differences.append(row[0])
-        row = [b - a for a, b in zip(row, row[1:], strict=False)]
+        row = [b - a for a, b in itertools.pairwise(row)]
     return differences
 
 

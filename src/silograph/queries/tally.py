@@ -12,7 +12,7 @@ so sums of ĉ, and of its square, follow from the sums of 1, c, s, c², cs and s
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,17 @@ class PairSums(Generic[S]):
     cs: S
     ss: S
 
-    def linear(self, p: Fraction | float, q: Fraction | float, r: Fraction | float) -> S:
+    # The same arithmetic for fractions and for arrays, which have no type in common.
+    def linear(self, p: Any, q: Any, r: Any) -> S:
         """Σ (p·c + q·s + r)."""
-        return p * self.c + q * self.s + r * self.one
+        total: Any = p * self.c + q * self.s + r * self.one
+        return total  # type: ignore[no-any-return]
 
-    def square(self, p: Fraction | float, q: Fraction | float, r: Fraction | float) -> S:
+    def square(self, p: Any, q: Any, r: Any) -> S:
         """Σ (p·c + q·s + r)²."""
-        squares = p * p * self.cc + q * q * self.ss + r * r * self.one
-        return squares + 2 * (p * q * self.cs + p * r * self.c + q * r * self.s)
+        squares: Any = p * p * self.cc + q * q * self.ss + r * r * self.one
+        mixed: Any = p * q * self.cs + p * r * self.c + q * r * self.s
+        return squares + 2 * mixed  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ class Tally:
         return self._sums(sample, self.graph.moments(sample.rows))
 
     def row_squares(self, p: float, q: float, r: float, on: float, off: float) -> FloatArray:
-        """For each node u the sum over v of (p·c + q·s + r)², times `on` where y = 1, else `off`."""
+        """For each node the sum over the others of (p·c + q·s + r)², times `on` where y = 1, `off`
+        where y = 0."""
         degrees = self.graph.degrees.astype(np.float64)
         c, cc, cd, yc, ycc, ycd, yd, ydd = self.moments.T.astype(np.float64)
         # s = d(u) + d(v) − 2y: for a neighbour d(v) + k with k = d(u) − 2 …
@@ -123,7 +127,8 @@ class Tally:
         zdd = (degrees**2).sum() - degrees**2 - ydd
         zs, zss = zd + count * degrees, zdd + 2 * degrees * zd + count * degrees**2
         others = PairSums(count, zc, zs, zcc, zcd + degrees * zc, zss)
-        return on * joined.square(p, q, r) + off * others.square(p, q, r)
+        total: FloatArray = on * joined.square(p, q, r) + off * others.square(p, q, r)
+        return total
 
     def _sums(self, sample: RowSample, moments: NDArray[np.uint64]) -> tuple[ExactSums, ExactSums]:
         graph, n, m = self.graph, self.graph.n, self.graph.edges

@@ -1,5 +1,13 @@
 //! Graphs: bit rows and their kernels, edge lists, splits.
 
 pub mod bitrows;
+mod compact;
+pub mod edgelist;
+pub mod generate;
+pub mod ids;
 pub mod kernels;
+pub mod lines;
 pub mod simd;
+mod sinks;
+pub mod sparse;
+pub mod split;

@@ -1,0 +1,310 @@
+"""A silo: the edges that one party holds, over a universe that all parties share."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from silograph._core import settle_pairs, sparse_triangles
+from silograph.errors import ArgumentError, UniverseError
+from silograph.graph import interop
+from silograph.graph.header import Choice, Columns
+from silograph.graph.lookup import find
+from silograph.graph.reader import Ask, read_over
+from silograph.graph.report import LoadReport
+from silograph.graph.universe import NodeUniverse
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+    import pandas
+    import polars
+
+Pairs = npt.NDArray[np.uint32]
+
+
+class Silo:
+    """Undirected edges over a universe. Immutable.
+
+    Both directions and repeats of an edge are one edge; self-loops are dropped. What was
+    merged and dropped is in :attr:`report`.
+
+    >>> universe = NodeUniverse(["ada", "bob", "eve"])
+    >>> silo = Silo.from_edges(universe, [("bob", "ada"), ("ada", "bob")])
+    >>> len(silo), silo.pairs.tolist(), silo.report.repeats
+    (1, [[0, 1]], 1)
+    """
+
+    __slots__ = ("_name", "_pairs", "_report", "_universe")
+
+    _universe: NodeUniverse
+    _pairs: Pairs
+    _report: LoadReport
+    _name: str
+
+    def __init__(self) -> None:
+        raise ArgumentError("a Silo is made by from_edges, from_file or another from_… method")
+
+    @classmethod
+    def _of(
+        cls,
+        universe: NodeUniverse,
+        words: npt.NDArray[np.uint64],
+        report: LoadReport,
+        name: str,
+    ) -> Self:
+        """From the 64-bit words of the core, each of which is a pair in memory."""
+        words.setflags(write=False)
+        return cls._with(universe, words.view(np.uint32).reshape(-1, 2), report, name)
+
+    @classmethod
+    def _with(cls, universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str) -> Self:
+        if not isinstance(name, str):
+            raise ArgumentError(f"name is {name!r}; it must be text")
+        pairs.setflags(write=False)
+        silo = cls.__new__(cls)
+        for slot, value in zip(cls.__slots__, (name, pairs, report, universe), strict=True):
+            object.__setattr__(silo, slot, value)
+        return silo
+
+    @classmethod
+    def _found(
+        cls,
+        universe: NodeUniverse,
+        ends: interop.Ends,
+        kind: str,
+        name: str,
+        *,
+        choice: Choice | None = None,
+    ) -> Self:
+        """From ids: look them up, then settle."""
+        first, second = (find(universe, end, lambda number: f"edge {number}") for end in ends)
+        return cls._settled(universe, first, second, kind=kind, name=name, choice=choice)
+
+    @classmethod
+    def _settled(
+        cls,
+        universe: NodeUniverse,
+        first: Pairs,
+        second: Pairs,
+        *,
+        kind: str,
+        name: str,
+        choice: Choice | None = None,
+    ) -> Self:
+        words, loops, repeats = settle_pairs(first, second)
+        report = LoadReport(
+            source=f"{kind} object",
+            format=kind,
+            rows=len(first),
+            edges=len(words),
+            repeats=repeats,
+            self_loops=loops,
+            header=choice.header if choice else None,
+            columns=choice.columns if choice else None,
+            ignored=choice.ignored if choice else (),
+        )
+        return cls._of(universe, words, report, name)
+
+    @classmethod
+    def from_edges(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
+        """From a (k, 2) array of ids, or any sequence of pairs of ids; an empty one is allowed."""
+        _check(universe)
+        return cls._found(universe, interop.array_ends(source), "edges", name)
+
+    @classmethod
+    def from_pairs(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
+        """From a (k, 2) array of positions in the universe."""
+        _check(universe)
+        first, second = interop.position_ends(source, len(universe))
+        return cls._settled(universe, first, second, kind="pairs", name=name)
+
+    @classmethod
+    def from_file(
+        cls,
+        universe: NodeUniverse,
+        path: str | PathLike[str],
+        *,
+        columns: Columns = None,
+        format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+        header: bool | None = None,
+        name: str = "",
+    ) -> Self:
+        """From an edge file: white space (SNAP), CSV, TSV, each also gzipped, or Parquet.
+
+        ``format`` is ``"whitespace"`` (or ``"snap"``), ``"csv"``, ``"tsv"`` or ``"parquet"``;
+        left out, the file's name tells, and then its first line. Lines that begin with # or %
+        are comments in white-space files only. A header is found by itself and stands in the
+        report; ``header=True`` or ``False`` overrides. ``columns`` chooses two columns by name
+        or by position. An id outside the universe, a malformed line or an empty file is one
+        :class:`EdgeError` that names file, line and id, and nothing is loaded.
+        """
+        _check(universe)
+        words, report = read_over(universe, Ask(path, columns, format, header))
+        return cls._of(universe, words, report, name)
+
+    @classmethod
+    def from_scipy(cls, universe: NodeUniverse, source: Any, *, name: str = "") -> Self:
+        """From an n × n scipy.sparse adjacency; rows are positions, directions are merged."""
+        _check(universe)
+        places = interop.scipy_ends(source, len(universe))
+        first, second = interop.position_ends(places, len(universe))
+        return cls._settled(universe, first, second, kind="scipy", name=name)
+
+    @classmethod
+    def from_adjacency(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
+        """From a dense n × n adjacency; rows are positions, directions are merged."""
+        _check(universe)
+        places = interop.matrix_ends(source, len(universe))
+        first, second = interop.position_ends(places, len(universe))
+        return cls._settled(universe, first, second, kind="adjacency", name=name)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        universe: NodeUniverse,
+        source: "pandas.DataFrame",
+        *,
+        columns: Columns = None,
+        name: str = "",
+    ) -> Self:
+        """From two columns of a pandas frame: named, known by name, or the only two."""
+        _check(universe)
+        ends, choice = interop.pandas_ends(source, columns)
+        return cls._found(universe, ends, "pandas", name, choice=choice)
+
+    @classmethod
+    def from_polars(
+        cls,
+        universe: NodeUniverse,
+        source: "polars.DataFrame",
+        *,
+        columns: Columns = None,
+        name: str = "",
+    ) -> Self:
+        """From two columns of a polars frame: named, known by name, or the only two."""
+        _check(universe)
+        ends, choice = interop.polars_ends(source, columns)
+        return cls._found(universe, ends, "polars", name, choice=choice)
+
+    @classmethod
+    def from_networkx(
+        cls, universe: NodeUniverse, source: "networkx.Graph[Any]", *, name: str = ""
+    ) -> Self:
+        """From a networkx graph of any kind; its nodes are ids."""
+        _check(universe)
+        return cls._found(universe, interop.networkx_ends(source), "networkx", name)
+
+    @classmethod
+    def from_igraph(
+        cls,
+        universe: NodeUniverse,
+        source: "igraph.Graph",
+        *,
+        attribute: str | None = None,
+        name: str = "",
+    ) -> Self:
+        """From an igraph graph; ids are the vertex attribute, else ``name``, else the index."""
+        _check(universe)
+        return cls._found(universe, interop.igraph_ends(source, attribute), "igraph", name)
+
+    @property
+    def universe(self) -> NodeUniverse:
+        """The nodes."""
+        return self._universe
+
+    @property
+    def name(self) -> str:
+        """What the silo is called, or nothing."""
+        return self._name
+
+    @property
+    def pairs(self) -> Pairs:
+        """The edges as positions u < v, sorted, in a read-only (k, 2) array."""
+        return self._pairs
+
+    @property
+    def report(self) -> LoadReport:
+        """What was met while the edges were loaded."""
+        return self._report
+
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """The number of edges at every node, in the order of the universe."""
+        counts = np.bincount(self._pairs.ravel(), minlength=len(self._universe))
+        return counts.astype(np.int64, copy=False)
+
+    def triangles(self) -> int:
+        """The exact number of triangles.
+
+        >>> Silo.from_edges(NodeUniverse.range(4), [(0, 1), (1, 2), (0, 2), (2, 3)]).triangles()
+        1
+        """
+        return sparse_triangles(len(self._universe), self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __bool__(self) -> bool:
+        return True  # a silo without edges is still a silo
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Silo):
+            return NotImplemented
+        return np.array_equal(self._pairs, other._pairs) and self._universe == other._universe
+
+    def __hash__(self) -> int:
+        return hash((self._universe, self._pairs.tobytes()))
+
+    def __repr__(self) -> str:
+        called = f" {self._name!r}" * bool(self._name)
+        return f"<Silo{called}: {len(self):,} edges over {len(self._universe):,} nodes>"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Silo cannot be changed")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a Silo cannot be changed")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self._universe, self._pairs, self._report, self._name)
+
+
+def union(silos: Iterable[Silo], name: str = "") -> Silo:
+    """The graph of all edges that any of the silos holds.
+
+    For experiments, where one party may see all silos.
+
+    >>> nodes = NodeUniverse.range(3)
+    >>> len(union([Silo.from_edges(nodes, [(0, 1)]), Silo.from_edges(nodes, [(1, 0), (1, 2)])]))
+    2
+    """
+    every = list(silos)
+    if not every or not all(isinstance(silo, Silo) for silo in every):
+        raise ArgumentError("a union is of one silo or more")
+    universe = every[0].universe
+    for number, silo in enumerate(every):
+        if silo.universe != universe:
+            raise UniverseError(
+                f"silo {number} has another universe than silo 0: {universe.compare(silo.universe)}"
+            )
+    pairs = np.concatenate([silo.pairs for silo in every])
+    first, second = (np.ascontiguousarray(pairs[:, end]) for end in (0, 1))
+    return Silo._settled(universe, first, second, kind="union", name=name)
+
+
+def _restore(universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str) -> Silo:
+    return Silo._with(universe, pairs, report, name)
+
+
+def _check(universe: object) -> None:
+    if not isinstance(universe, NodeUniverse):
+        kind = type(universe).__name__
+        raise ArgumentError(f"universe is of type {kind}; a NodeUniverse is needed first")

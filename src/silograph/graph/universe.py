@@ -1,0 +1,309 @@
+"""The node universe: the public, ordered list of nodes that all silos agree on."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from os import PathLike
+from typing import Literal, NoReturn, Self
+
+import numpy as np
+
+from silograph._core import IdError, IdTable
+from silograph.errors import ArgumentError, UniverseError
+from silograph.graph import universe_file
+from silograph.graph.comparison import UniverseComparison
+from silograph.graph.faults import shown
+from silograph.graph.identifiers import NotAnIdError, id_text, id_texts, plain_integers
+
+Case = Literal["lower", "upper"] | None
+
+MOST_NODES = 2**32 - 1
+_DOMAIN = b"silograph/node-universe/v1\0"
+_STEP = 1 << 16
+
+
+class NodeUniverse:
+    """Ordered, distinct, public node ids. Immutable; equal when the digests are equal.
+
+    Every id is text, and integers are written in decimal: 7 and ``"7"`` are the same id,
+    ``"007"`` is another. ``strip`` (white space at both ends) and ``case`` (``"lower"`` or
+    ``"upper"``) are applied to the ids here and to every id that is looked up later, from
+    whatever source. Nothing else is changed; look-alike letters stay different.
+
+    >>> universe = NodeUniverse(["Ada", "Bob ", 7], strip=True, case="lower")
+    >>> universe.ids
+    ('ada', 'bob', '7')
+    >>> universe.index(" BOB"), "7" in universe, "007" in universe
+    (1, True, False)
+    """
+
+    __slots__ = ("_case", "_digest", "_strip", "_table")
+
+    _table: IdTable
+    _strip: bool
+    _case: Case
+    _digest: str | None
+
+    def __init__(self, ids: Iterable[object], *, strip: bool = False, case: Case = None) -> None:
+        if isinstance(ids, int):
+            raise ArgumentError(f"ids is a number; for the nodes 0, 1, … use range({ids})")
+        if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+            raise ArgumentError(f"ids is of type {type(ids).__name__}; a list of ids is needed")
+        _check_normalisation(strip, case)
+        originals = _originals(ids)
+        if len(originals) > MOST_NODES:
+            raise UniverseError(f"{len(originals):,} nodes; at most 2^32 − 1 are possible")
+        try:
+            table = IdTable.from_texts(originals, strip, case)
+        except IdError as error:
+            raise UniverseError(_id_fault(error, originals, strip, case)) from None
+        self._fill(table, strip, case)
+
+    def _fill(self, table: IdTable, strip: bool, case: Case) -> None:
+        for name, value in (("_table", table), ("_strip", strip), ("_case", case)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_digest", None)
+
+    @classmethod
+    def _of(cls, table: IdTable, strip: bool = False, case: Case = None) -> Self:
+        universe = cls.__new__(cls)
+        universe._fill(table, strip, case)
+        return universe
+
+    @classmethod
+    def range(cls, n: int) -> Self:
+        """The nodes 0, 1, … n−1, at no cost in memory.
+
+        >>> NodeUniverse.range(3) == NodeUniverse(["0", "1", "2"])
+        True
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ArgumentError(f"n is {n!r}; it must be an integer from 0 up")
+        if n > MOST_NODES:
+            raise UniverseError(f"{n:,} nodes; at most 2^32 − 1 are possible")
+        return cls._of(IdTable.range(int(n), False, None))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        column: str | int | None = None,
+        header: bool | None = None,
+        strip: bool | None = None,
+        case: Case = None,
+    ) -> Self:
+        """Reads a universe from a file, which may be gzipped.
+
+        A file that :meth:`save` wrote is checked against the digest in it, and carries its own
+        normalisation. Any other file is a list with one id a line or, where its name ends in
+        .csv or .tsv or where ``column`` (a name or a position) is given, a table.
+        """
+        _check_normalisation(bool(strip), case)
+        ids, kept = universe_file.read(path, column=column, header=header)
+        if kept is None:
+            try:
+                return cls(ids, strip=bool(strip), case=case)
+            except UniverseError as error:
+                raise UniverseError(f"{universe_file.name(path)}: {error}") from None
+        if (strip is not None and strip != kept.strip) or (case is not None and case != kept.case):
+            raise UniverseError(
+                f"{universe_file.name(path)}: it was saved with strip={kept.strip}, "
+                f"case={kept.case!r}; leave both out to read it"
+            )
+        try:
+            universe = cls(ids, strip=kept.strip, case=kept.case)
+        except UniverseError as error:
+            raise UniverseError(f"{universe_file.name(path)}: damaged: {error}") from None
+        if len(universe) != kept.n or universe.digest != kept.digest:
+            raise UniverseError(
+                f"{universe_file.name(path)}: damaged: the {len(universe):,} ids in it do not "
+                f"have the digest in its first line (made from {kept.n:,})"
+            )
+        return universe
+
+    @classmethod
+    def from_edge_files(
+        cls,
+        *paths: str | PathLike[str],
+        columns: tuple[str, str] | tuple[int, int] | None = None,
+        format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+        header: bool | None = None,
+        strip: bool = False,
+        case: Case = None,
+    ) -> Self:
+        """The ids that occur in edge files: integers by value, otherwise by code point.
+
+        For local work. A universe that silos agree on must come from people: one that is made
+        from edges tells which nodes have any.
+        """
+        from silograph.graph.files import universe_of_files  # noqa: PLC0415 (it needs this class)
+
+        if not paths:
+            raise ArgumentError("at least one edge file is needed")
+        return cls._of(
+            universe_of_files(paths, columns, format, header, strip=strip, case=case), strip, case
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a readable file, whole or not at all: a line with the digest, then the ids."""
+        kept = universe_file.Kept(len(self), self._strip, self._case, self.digest)
+        universe_file.write(path, kept, iter(self))
+
+    @property
+    def strip(self) -> bool:
+        """Whether white space at the ends of an id is removed."""
+        return self._strip
+
+    @property
+    def case(self) -> Case:
+        """The letter case that ids are given."""
+        return self._case
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the ids in their order, their number and the normalisation."""
+        if self._digest is None:
+            normal = f"strip={int(self._strip)};case={self._case or 'none'}".encode()
+            total = hashlib.sha256(_DOMAIN)
+            total.update(len(self).to_bytes(8, "little"))
+            total.update(len(normal).to_bytes(4, "little") + normal)
+            for start in range(0, len(self), _STEP):
+                total.update(self._table.encode(start, start + _STEP))
+            object.__setattr__(self, "_digest", total.hexdigest())
+        assert self._digest is not None  # noqa: S101
+        return self._digest
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All ids, in order."""
+        return tuple(self._table.texts(0, len(self)))
+
+    def index(self, id_: object) -> int:
+        """The position of an id; a :class:`UniverseError` where it has none."""
+        position = self._find(id_)
+        if position is None:
+            raise UniverseError(f"id {shown(id_)} is not in the universe of {len(self):,} nodes")
+        return position
+
+    def id(self, position: int) -> str:
+        """The id at a position."""
+        if not 0 <= position < len(self):
+            raise ArgumentError(f"position {position} is not in 0 … {len(self) - 1}")
+        return self._table.texts(position, position + 1)[0]
+
+    def compare(self, other: "NodeUniverse", *, examples: int = 3) -> UniverseComparison:
+        """How this universe and another differ.
+
+        >>> print(NodeUniverse("abc").compare(NodeUniverse("acd")))
+        Traceback (most recent call last):
+        silograph.errors.ArgumentError: ids is of type str; a list of ids is needed
+        >>> print(NodeUniverse(list("abc")).compare(NodeUniverse(list("cad"))))
+        different universes: 3 nodes here, 3 there
+          only here: 1 ('b')
+          only there: 1 ('d')
+          the common ids are in another order
+        """
+        here, there = self.ids, other.ids
+        mine, theirs = set(here), set(there)
+        common_here = (id_ for id_ in here if id_ in theirs)
+        common_there = (id_ for id_ in there if id_ in mine)
+        return UniverseComparison(
+            same=self == other,
+            sizes=(len(self), len(other)),
+            only_here=len(mine - theirs),
+            only_there=len(theirs - mine),
+            examples_here=tuple(islice((id_ for id_ in here if id_ not in theirs), examples)),
+            examples_there=tuple(islice((id_ for id_ in there if id_ not in mine), examples)),
+            order_differs=any(a != b for a, b in zip(common_here, common_there, strict=True)),
+            normalisation_differs=(self._strip, self._case) != (other._strip, other._case),
+        )
+
+    def _find(self, id_: object) -> int | None:
+        try:
+            text = id_text(id_)
+            text.encode()
+        except (NotAnIdError, UnicodeEncodeError):
+            return None
+        return self._table.get(text)
+
+    def __contains__(self, id_: object) -> bool:
+        return self._find(id_) is not None
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), _STEP):
+            yield from self._table.texts(start, start + _STEP)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NodeUniverse):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        if len(self) <= 4:
+            some = ", ".join(map(shown, self))
+        else:
+            some = f"{shown(self.id(0))}, {shown(self.id(1))}, …, {shown(self.id(len(self) - 1))}"
+        normal = ", strip=True" * self._strip + (f", case={self._case!r}" if self._case else "")
+        return f"<NodeUniverse of {len(self):,} nodes: {some}{normal}>"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a NodeUniverse cannot be changed")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a NodeUniverse cannot be changed")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (list(self), self._strip, self._case)
+
+
+def _restore(ids: list[str], strip: bool, case: Case) -> NodeUniverse:
+    return NodeUniverse(ids, strip=strip, case=case)
+
+
+def _check_normalisation(strip: object, case: object) -> None:
+    if not isinstance(strip, bool):
+        raise ArgumentError(f"strip is {strip!r}; it must be True or False")
+    if case not in (None, "lower", "upper"):
+        raise ArgumentError(f"case is {case!r}; it must be 'lower', 'upper' or None")
+
+
+def _originals(ids: Iterable[object]) -> list[str]:
+    if isinstance(ids, np.ndarray) and ids.ndim != 1:
+        raise UniverseError(f"ids is an array of {ids.ndim} dimensions; a list of ids has one")
+    integers = plain_integers(ids)
+    if integers is not None:
+        return list(map(str, integers.tolist()))
+    try:
+        return id_texts(ids)
+    except NotAnIdError as error:
+        what, position = error.args
+        raise UniverseError(f"position {position}: {what}") from None
+
+
+def _id_fault(error: IdError, originals: list[str], strip: bool, case: Case) -> str:
+    code, position, first = error.args
+    id_ = shown(originals[position])
+    if code == "empty":
+        return f"position {position}: id {id_} is empty" + " after strip" * strip
+    if code == "control":
+        return f"position {position}: id {id_} has a line break or a NUL in it"
+    if originals[position] == originals[first]:
+        return f"id {id_} is at position {first} and again at position {position}"
+    normal = " and ".join(["strip=True"] * strip + [f"case={case!r}"] * (case is not None))
+    return (
+        f"ids {shown(originals[first])} (position {first}) and {id_} (position {position}) "
+        f"become the same by {normal}"
+    )

@@ -1,0 +1,150 @@
+"""Universe files: Silograph's own, which carries its digest, and plain lists or tables of ids.
+
+The own format is text: one line ``# silograph-universe v1 n=… strip=… case=… sha256=…``, then
+one id a line.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal
+
+from silograph._core import EdgeText, LineError
+from silograph.errors import ArgumentError, EdgeError, UniverseError
+from silograph.graph.faults import line_fault, open_text, shown
+from silograph.graph.header import is_number
+
+_MARK = "# silograph-universe "
+_FIRST = re.compile(
+    r"# silograph-universe v1 n=(\d{1,10}) strip=(true|false) case=(none|lower|upper)"
+    r" sha256=([0-9a-f]{64})"
+)
+_NAMES = frozenset({"id", "ids", "node", "nodes", "node_id", "nodeid", "name", "vertex", "user_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the first line of the own format says."""
+
+    n: int
+    strip: bool
+    case: Literal["lower", "upper"] | None
+    digest: str
+
+
+def name(path: str | PathLike[str]) -> str:
+    """A path as messages show it."""
+    return fspath(path)
+
+
+def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
+    """Writes beside the target, then renames: a reader sees the old file or the new one."""
+    target = Path(path)
+    first = (
+        f"{_MARK}v1 n={kept.n} strip={str(kept.strip).lower()} "
+        f"case={kept.case or 'none'} sha256={kept.digest}\n"
+    )
+    handle, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(first)
+            file.writelines(f"{id_}\n" for id_ in ids)
+            file.flush()
+            os.fsync(file.fileno())
+        # A temporary file is private; the universe is public, as the umask allows.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new name must outlive a crash too
+    finally:
+        os.close(folder)
+
+
+def read(
+    path: str | PathLike[str], *, column: str | int | None, header: bool | None
+) -> tuple[list[str], Kept | None]:
+    """The ids of a file, and what its first line says if it is of the own format."""
+    source = name(path)
+    delimiter = _delimiter(source)
+    try:
+        text = open_text(path)
+        if delimiter is None and column is None:
+            lines = text.lines()
+            if lines and lines[0].startswith(_MARK):
+                return lines[1:], _kept(source, lines[0])
+            ids = [line for line in lines if line.strip()][bool(header) :]
+        else:
+            ids = _column(source, text, delimiter, column, header)
+    except LineError as error:
+        raise UniverseError(str(line_fault(source, error))) from None
+    except EdgeError as error:
+        raise UniverseError(str(error)) from None
+    if not ids:
+        raise UniverseError(f"{source}: there are no ids in it")
+    return ids, None
+
+
+def _delimiter(source: str) -> int | None:
+    stem = source.lower().removesuffix(".gz")
+    if stem.endswith(".csv"):
+        return ord(",")
+    return ord("\t") if stem.endswith((".tsv", ".tab")) else None
+
+
+def _kept(source: str, line: str) -> Kept:
+    match = _FIRST.fullmatch(line)
+    if match is None:
+        raise UniverseError(
+            f"{source}:1: a universe file of another version, or a damaged first line"
+        )
+    n, strip, case, digest = match.groups()
+    known: dict[str, Literal["lower", "upper"] | None] = {"lower": "lower", "upper": "upper"}
+    return Kept(int(n), strip == "true", known.get(case), digest)
+
+
+def _column(
+    source: str,
+    text: EdgeText,
+    delimiter: int | None,
+    column: str | int | None,
+    header: bool | None,
+) -> list[str]:
+    rows = text.head(delimiter, 100)
+    if not rows:
+        return []
+    first, body = rows[0], rows[1:]
+    if column is None:
+        known = [place for place, field in enumerate(first) if field.strip().lower() in _NAMES]
+        if len(first) > 1 and len(known) != 1:
+            some = ", ".join(map(shown, first[:8]))
+            raise UniverseError(
+                f"{source}:1: {len(first)} columns ({some}); pass column= to choose one"
+            )
+        place = known[0] if len(known) == 1 else 0
+    elif isinstance(column, str):
+        if column not in first or header is False:
+            some = ", ".join(map(shown, first[:8]))
+            raise ArgumentError(f"{source}: no column {shown(column)}; the first row is {some}")
+        place, header = first.index(column), True
+    else:
+        place = column
+        if isinstance(column, bool) or not 0 <= column < len(first):
+            raise ArgumentError(
+                f"{source}: column is {column!r}; the columns are 0 … {len(first) - 1}"
+            )
+    if header is None:
+        numbers = bool(body) and all(is_number(row[place]) for row in body if place < len(row))
+        named = first[place].strip().lower() in _NAMES
+        header = named or (numbers and not is_number(first[place]))
+    # The second column of a layout is not read here; any number past the last will do.
+    return text.column((delimiter, len(first), place, len(first), header))
