@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError
 from silograph.graph.bitrows import BitRows
@@ -34,6 +35,8 @@ __all__ = ["check_bins", "degree_histogram"]
 _STEPS = 100
 # The finest grid of degrees; wider ranges are fitted on every second, third … degree.
 _LARGEST_GRID = 1500
+# Columns transformed at once.
+_BLOCK = 64
 
 
 def check_bins(bins: Sequence[int] | None, n: int) -> list[int]:
@@ -85,20 +88,23 @@ def _grid(noisy: BitRows, channel: Channel) -> FloatArray:
     return np.arange(0, top + 1, max(1, math.ceil((top + 1) / _LARGEST_GRID)), dtype=np.float64)
 
 
-def _blur(degrees: FloatArray, observed: np.ndarray, n: int, channel: Channel) -> FloatArray:
-    """P(noisy degree | degree), the normal law with the exact mean and variance, over cells of one.
+def _blur(
+    degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Channel
+) -> FloatArray:
+    """P(noisy degree | degree), rows the observed noisy degrees, columns the possible degrees.
 
-    Each column is the law cut to the observed degrees and scaled to one.
+    The law of Bin(d, p11) + Bin(n−1−d, p01) is the inverse Fourier transform of the product of
+    its characteristic functions: exact, since it has n points at most.
     """
     p11, p01 = float(channel.p11), float(channel.p01)
-    mean = p11 * degrees + p01 * (n - 1 - degrees)
-    variance = p11 * (1 - p11) * degrees + p01 * (1 - p01) * (n - 1 - degrees)
-    # A perfect channel has no variance; a hundredth of a degree is none.
-    away = (observed[:, None] - mean[None, :]) ** 2 / (2 * np.maximum(variance, 1e-4)[None, :])
-    away -= away.min(axis=0, keepdims=True)
-    law: FloatArray = np.exp(-away)
-    law /= law.sum(axis=0, keepdims=True)
-    return law
+    circle = np.exp(-2j * np.pi * np.arange(n) / n)[:, None]
+    on, off = 1 - p11 + p11 * circle, 1 - p01 + p01 * circle
+    columns = []
+    for start in range(0, len(degrees), _BLOCK):
+        d = degrees[None, start : start + _BLOCK]
+        law = np.fft.ifft(on**d * off ** (n - 1 - d), axis=0).real
+        columns.append(np.maximum(law[observed], 0))
+    return np.concatenate(columns, axis=1)
 
 
 def _gradient(

@@ -85,7 +85,7 @@ class Tally:
     >>> from silograph.graph.bitrows import BitRows
     >>> path = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
     >>> pairs, joined = Tally(path).exact
-    >>> pairs.c, joined.one
+    >>> int(pairs.c), int(joined.one)
     (1, 2)
     """
 

@@ -1,0 +1,17 @@
+"""Exact limits for statistical tests. Each test may raise a false alarm once in a billion runs."""
+
+from scipy import stats
+
+FALSE_ALARM = 1e-9
+
+
+def chi_square(degrees: int) -> tuple[float, float]:
+    """Between these a chi-square variable falls, but for one time in a billion."""
+    law = stats.chi2(degrees)
+    return float(law.ppf(FALSE_ALARM / 2)), float(law.isf(FALSE_ALARM / 2))
+
+
+def binomial(trials: int, probability: float) -> tuple[int, int]:
+    """Between these, both included, a binomial variable falls, but for one time in a billion."""
+    law = stats.binom(trials, probability)
+    return int(law.ppf(FALSE_ALARM / 2)), int(law.isf(FALSE_ALARM / 2))
