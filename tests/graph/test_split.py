@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, SplitWarning
@@ -24,6 +24,8 @@ def holders(silos: tuple[Silo, ...]) -> Counter[tuple[int, int]]:
     return Counter(tuple(pair) for silo in silos for pair in silo.pairs.tolist())
 
 
+@example(5, 0.1, 0.0, 0, 1)  # a half, exactly: 0.1 is taken as it is written
+@example(3, 0.76, 0.63, 0, 1)
 @given(st.integers(2, 64), shares, shares, st.integers(0, 2**70), st.integers(0, 60))
 def test_definition(m: int, rate: float, overlap: float, seed: int, edges: int) -> None:
     nodes = NodeUniverse.range(edges + 1)
