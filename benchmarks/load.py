@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -57,12 +58,10 @@ def main() -> int:
             write(path, top, seed=top)
             ours, theirs = best(
                 ROUNDS,
-                lambda path=path: read_graph(path),
-                lambda path=path: pl.read_csv(
-                    path, separator="\t", has_header=False, comment_prefix="#"
-                ),
+                partial(read_graph, path),
+                partial(pl.read_csv, path, separator="\t", has_header=False, comment_prefix="#"),
             )
-            (slow,) = best(2, lambda path=path: nx.read_edgelist(path))
+            (slow,) = best(2, partial(nx.read_edgelist, path))
             against = (("polars", ours / theirs, POLARS), ("networkx", ours / slow, NETWORKX))
             missed += [
                 f"{name}, ids below {top:,}" for name, ratio, most in against if ratio > most

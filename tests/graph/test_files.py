@@ -163,9 +163,9 @@ def test_columns_are_reported(tmp_path: Path) -> None:
     assert graph.report.columns == ("sender", "receiver")
     assert graph.report.ignored == ("t", "note")
     assert str(graph.report) == (
-        f"{path} (csv): 1 edges from 3 rows\n"
-        "  1 repeats merged (both directions count as one edge)\n"
-        "  1 self-loops dropped\n"
+        f"{path} (csv): 1 edge from 3 rows\n"
+        "  1 repeat merged (both directions count as one edge)\n"
+        "  1 self-loop dropped\n"
         "  header: t, sender, note, receiver\n"
         "  columns read: sender, receiver\n"
         "  columns ignored: t, note"

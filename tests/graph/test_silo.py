@@ -41,7 +41,7 @@ def test_immutable() -> None:
     with pytest.raises(ValueError, match="WRITEABLE"):
         silo.pairs.setflags(write=True)
     with pytest.raises(AttributeError):
-        silo._name = "x"  # type: ignore[misc]
+        silo._name = "x"
     with pytest.raises(AttributeError):
         del silo._name
     with pytest.raises(ArgumentError):

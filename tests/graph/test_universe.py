@@ -154,7 +154,7 @@ def test_limits() -> None:
 def test_immutable_and_portable() -> None:
     universe = NodeUniverse(["b", "a"], strip=True)
     with pytest.raises(AttributeError):
-        universe._strip = False  # type: ignore[misc]
+        universe._strip = False
     with pytest.raises(AttributeError):
         del universe._table
     assert copy.deepcopy(universe) is copy.copy(universe) is universe

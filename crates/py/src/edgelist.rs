@@ -6,7 +6,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use silograph_core::graph::edgelist::{self, OpenError, Tally};
-use silograph_core::graph::lines::{Fault, FaultKind, Layout};
+use silograph_core::graph::lines::{Fault, Layout};
 use silograph_core::graph::sparse::as_pairs;
 
 use super::ids::{IdTable, normal};
@@ -33,17 +33,7 @@ pub struct EdgeText(edgelist::EdgeText);
 
 impl EdgeText {
     fn error(&self, fault: &Fault) -> PyErr {
-        let (code, text, expected, found) = match &fault.kind {
-            FaultKind::Fields { expected, found } => ("fields", "", *expected, *found),
-            FaultKind::Unknown(id) => ("unknown", id.as_str(), 0, 0),
-            FaultKind::Spaced(id) => ("spaced", id.as_str(), 0, 0),
-            FaultKind::Control(id) => ("control", id.as_str(), 0, 0),
-            FaultKind::Empty => ("empty", "", 0, 0),
-            FaultKind::Unclosed => ("unclosed", "", 0, 0),
-            FaultKind::AfterQuote => ("after-quote", "", 0, 0),
-            FaultKind::NotUtf8 => ("not-utf8", "", 0, 0),
-            FaultKind::Binary => ("binary", "", 0, 0),
-        };
+        let (code, text, expected, found) = fault.kind.parts();
         let line = self.0.line_number(fault.offset);
         LineError::new_err((code, line, text.to_owned(), expected, found))
     }
@@ -94,8 +84,9 @@ impl EdgeText {
             .map_err(|fault| self.error(&fault))
     }
 
-    fn lines(&self) -> PyResult<Vec<String>> {
-        self.0.lines().map_err(|fault| self.error(&fault))
+    fn lines(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.detach(|| self.0.lines())
+            .map_err(|fault| self.error(&fault))
     }
 
     fn column(

@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use silograph_core::graph::ids::{self, Case, IdFault, NONE, Normal};
+use silograph_core::graph::ids::{self, Case, NONE, Normal};
 
 pyo3::create_exception!(
     _core,
@@ -44,13 +44,7 @@ impl IdTable {
         let normal = normal(strip, case)?;
         py.detach(|| ids::IdTable::from_texts(&texts, normal))
             .map(Self)
-            .map_err(|fault| {
-                IdError::new_err(match fault {
-                    IdFault::Repeated { first, second } => ("repeated", second, first),
-                    IdFault::Empty(position) => ("empty", position, position),
-                    IdFault::Control(position) => ("control", position, position),
-                })
-            })
+            .map_err(|fault| IdError::new_err(fault.parts()))
     }
 
     fn __len__(&self) -> usize {

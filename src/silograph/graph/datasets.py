@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from silograph.errors import ArgumentError, DatasetError, EdgeError
-from silograph.graph.download import fetch
 from silograph.graph.files import read_graph
 from silograph.graph.silo import Silo
 
@@ -74,6 +73,8 @@ def _find(key: str, entry: Entry, folder: str | os.PathLike[str] | None, base_ur
     for place in places:
         if (place / entry.file).is_file():
             return place / entry.file
+    from silograph.graph.download import fetch  # noqa: PLC0415 (few who read a graph fetch one)
+
     target = places[-1] / entry.file
     try:
         fetch(base_url + entry.file, target)

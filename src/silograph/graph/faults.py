@@ -42,6 +42,8 @@ def unknown_id(id_: str, universe: Lookup) -> str:
     """What to say of an identifier that the universe does not hold, with a hint if there is one."""
     message = f"id {shown(id_)} is not in the universe of {len(universe):,} nodes"
     stripped = id_.strip()
+    if not stripped:
+        return message
     if not universe.strip and stripped != id_ and stripped in universe:
         return f"{message}; without the white space it is: make the universe with strip=True"
     if universe.case is None:

@@ -32,13 +32,15 @@ class LoadReport:
     """The columns that were not read."""
 
     def __str__(self) -> str:
-        lines = [f"{self.source} ({self.format}): {self.edges:,} edges from {self.rows:,} rows"]
+        kept = f"{_count(self.edges, 'edge')} from {_count(self.rows, 'row')}"
+        lines = [f"{self.source} ({self.format}): {kept}"]
         if self.repeats:
-            lines.append(f"  {self.repeats:,} repeats merged (both directions count as one edge)")
+            merged = _count(self.repeats, "repeat")
+            lines.append(f"  {merged} merged (both directions count as one edge)")
         if self.self_loops:
-            lines.append(f"  {self.self_loops:,} self-loops dropped")
+            lines.append(f"  {_count(self.self_loops, 'self-loop')} dropped")
         if self.comments:
-            lines.append(f"  {self.comments:,} comment lines skipped")
+            lines.append(f"  {_count(self.comments, 'comment line')} skipped")
         if self.header is not None:
             lines.append(f"  header: {', '.join(self.header)}")
         if self.columns is not None and (self.header is not None or self.ignored):
@@ -46,3 +48,7 @@ class LoadReport:
         if self.ignored:
             lines.append(f"  columns ignored: {', '.join(map(str, self.ignored))}")
         return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

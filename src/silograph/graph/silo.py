@@ -64,6 +64,7 @@ class Silo:
         if not isinstance(name, str):
             raise ArgumentError(f"name is {name!r}; it must be text")
         pairs.setflags(write=False)
+        pairs = pairs.view()  # of a locked array: nobody can unlock it again
         silo = cls.__new__(cls)
         for slot, value in zip(cls.__slots__, (name, pairs, report, universe), strict=True):
             object.__setattr__(silo, slot, value)

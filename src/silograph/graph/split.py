@@ -44,7 +44,8 @@ def split(
     holders = min(max(asked, 2 * shared), count * shared)
     if count * share <= 1 + common:
         holders = 2 * shared
-    if edges and count * share > 1 + common * (count - 1):
+    # Short by rounding alone is not worth a warning.
+    if asked > holders and count * share > 1 + common * (count - 1):
         reached = (joint - shared + holders) / (count * edges)
         warnings.warn(
             f"a rate of {rate:g} cannot be reached by {count} silos with an overlap of "

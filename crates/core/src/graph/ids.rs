@@ -167,6 +167,17 @@ pub enum IdFault {
     Control(usize),
 }
 
+impl IdFault {
+    /// A short name, the position at fault, and the earlier position where there is one.
+    pub fn parts(&self) -> (&'static str, usize, usize) {
+        match *self {
+            Self::Repeated { first, second } => ("repeated", second, first),
+            Self::Empty(position) => ("empty", position, position),
+            Self::Control(position) => ("control", position, position),
+        }
+    }
+}
+
 enum Kind {
     Range(u32),
     Ints {

@@ -47,6 +47,23 @@ pub enum FaultKind {
     Binary,
 }
 
+impl FaultKind {
+    /// A short name, the identifier at fault, and the numbers of fields expected and found.
+    pub fn parts(&self) -> (&'static str, &str, usize, usize) {
+        match self {
+            Self::Fields { expected, found } => ("fields", "", *expected, *found),
+            Self::Unknown(id) => ("unknown", id, 0, 0),
+            Self::Spaced(id) => ("spaced", id, 0, 0),
+            Self::Control(id) => ("control", id, 0, 0),
+            Self::Empty => ("empty", "", 0, 0),
+            Self::Unclosed => ("unclosed", "", 0, 0),
+            Self::AfterQuote => ("after-quote", "", 0, 0),
+            Self::NotUtf8 => ("not-utf8", "", 0, 0),
+            Self::Binary => ("binary", "", 0, 0),
+        }
+    }
+}
+
 /// A fault and the byte at which its line, or the bad byte, stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
