@@ -88,9 +88,7 @@ def _grid(noisy: BitRows, channel: Channel) -> FloatArray:
     return np.arange(0, top + 1, max(1, math.ceil((top + 1) / _LARGEST_GRID)), dtype=np.float64)
 
 
-def _blur(
-    degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Channel
-) -> FloatArray:
+def _blur(degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Channel) -> FloatArray:
     """P(noisy degree | degree), rows the observed noisy degrees, columns the possible degrees.
 
     The law of Bin(d, p11) + Bin(n−1−d, p01) is the inverse Fourier transform of the product of

@@ -4,7 +4,6 @@ A release is paid for once. Every query on it is post-processing and costs no mo
 however many are asked and by whomever.
 """
 
-import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ import numpy as np
 from silograph import _core
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph.bitrows import BitRows
+from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.channel import Channel
@@ -72,15 +72,12 @@ class Release:
         It needs the true graph in one place and is as predictable as its seed; nobody's edges are
         protected by it. The draw is exact for every rational channel.
         """
-        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-            raise ArgumentError(f"seed must be an integer of at least 0, not {seed!r}")
-        key = hashlib.sha256(f"silograph draw {seed}".encode()).digest()
         rows = _core.draw_rows(
             len(graph.universe),
             graph.pairs,
             channel.p11.as_integer_ratio(),
             channel.p01.as_integer_ratio(),
-            key,
+            seed_bytes("draw", seed),
         )
         return cls(
             BitRows(rows),
