@@ -49,7 +49,7 @@ def test_symmetric_never_costs_more_and_wastes_nothing(epsilon: float) -> None:
     st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(10**6 - 1, 10**6)),
 )
 def test_epsilon_bounds_the_enumerated_loss(p: Fraction, q: Fraction) -> None:
-    if p == q or max(p.denominator, q.denominator) > 2**126:
+    if p == q:
         return
     channel = Channel(max(p, q), min(p, q))
     assert exp_at_least(channel.epsilon, loss(channel))
@@ -102,8 +102,8 @@ def test_nonsense_is_refused(p11: float, p01: float) -> None:
 
 
 def test_too_fine_a_fraction_is_refused() -> None:
-    with pytest.raises(ChannelError, match="126 bits"):
-        Channel(Fraction(2**130 - 1, 2**130), 0)
+    with pytest.raises(ChannelError, match="16,000 bits"):
+        Channel(Fraction(2**16001 - 1, 2**16001), 0)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf])

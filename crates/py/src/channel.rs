@@ -9,8 +9,14 @@ use silograph_core::graph::bitrows::{from_triangle, pair_count};
 
 use crate::bitrows::{to_array, triangle_of_pairs};
 
-fn probability((num, den): (u128, u128)) -> PyResult<Probability> {
-    Probability::new(num, den).ok_or_else(|| PyValueError::new_err("this is not a probability"))
+/// A fraction as two little-endian byte strings, of whole 64-bit limbs each.
+pub fn probability((num, den): &(Vec<u8>, Vec<u8>)) -> PyResult<Probability> {
+    let limbs = |bytes: &[u8]| -> Vec<u64> {
+        let (limbs, _) = bytes.as_chunks::<8>();
+        limbs.iter().map(|l| u64::from_le_bytes(*l)).collect()
+    };
+    Probability::new(&limbs(num), &limbs(den))
+        .ok_or_else(|| PyValueError::new_err("this is not a probability"))
 }
 
 #[pyfunction]
@@ -18,12 +24,12 @@ fn draw_rows<'py>(
     py: Python<'py>,
     n: usize,
     pairs: PyReadonlyArray2<'py, u32>,
-    p11: (u128, u128),
-    p01: (u128, u128),
+    p11: (Vec<u8>, Vec<u8>),
+    p01: (Vec<u8>, Vec<u8>),
     seed: [u8; 32],
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
     let mut bits = triangle_of_pairs(n, &pairs)?;
-    let (p11, p01) = (probability(p11)?, probability(p01)?);
+    let (p11, p01) = (probability(&p11)?, probability(&p01)?);
     let rows = py.detach(|| {
         channel::transmit(&mut bits, pair_count(n), &p11, &p01, seed);
         from_triangle(n, &bits)

@@ -4,7 +4,9 @@ mod bitrows;
 mod channel;
 mod edgelist;
 mod generate;
+mod identity;
 mod ids;
+mod masked;
 mod sparse;
 mod split;
 
@@ -16,7 +18,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     channel::register(module)?;
     edgelist::register(module)?;
     generate::register(module)?;
+    identity::register(module)?;
     ids::register(module)?;
+    masked::register(module)?;
     sparse::register(module)?;
     split::register(module)
 }

@@ -20,10 +20,10 @@ from functools import cached_property
 from silograph.errors import ChannelError
 from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
 
-__all__ = ["Channel", "Weights"]
+__all__ = ["Channel", "Weights", "limbs"]
 
-# The samplers divide in 128-bit integers (crates/core/src/dp/bernoulli.rs).
-_LARGEST_DENOMINATOR = 2**126
+# What the samplers take (crates/core/src/dp/bernoulli.rs).
+_LARGEST_DENOMINATOR = 2**16000
 _STEP = 2**64
 
 
@@ -135,6 +135,12 @@ class Channel:
         )
 
 
+def limbs(p: Fraction) -> tuple[bytes, bytes]:
+    """Numerator and denominator as the Rust samplers take them: little-endian 64-bit limbs."""
+    width = -(-p.denominator.bit_length() // 64) * 8
+    return p.numerator.to_bytes(width, "little"), p.denominator.to_bytes(width, "little")
+
+
 def _probability(name: str, given: Fraction | Decimal | float | str) -> Fraction:
     try:
         value = Fraction(given)
@@ -143,5 +149,5 @@ def _probability(name: str, given: Fraction | Decimal | float | str) -> Fraction
     if not 0 <= value <= 1:
         raise ChannelError(f"{name} must be a number from 0 to 1, not {given!r}")
     if value.denominator > _LARGEST_DENOMINATOR:
-        raise ChannelError(f"{name} needs a denominator of more than 126 bits: round it first")
+        raise ChannelError(f"{name} needs a denominator of more than 16,000 bits: round it first")
     return value

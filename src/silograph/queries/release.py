@@ -17,7 +17,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.privacy.channel import Channel
+from silograph.privacy.channel import Channel, limbs
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries import cycles, degrees, export, histogram, release_file, stars, triangles
 from silograph.queries.estimate import Estimate, FloatArray
@@ -75,8 +75,8 @@ class Release:
         rows = _core.draw_rows(
             len(graph.universe),
             graph.pairs,
-            channel.p11.as_integer_ratio(),
-            channel.p01.as_integer_ratio(),
+            limbs(channel.p11),
+            limbs(channel.p01),
             seed_bytes("draw", seed),
         )
         return cls(

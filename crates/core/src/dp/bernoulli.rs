@@ -8,27 +8,39 @@
 use rand_core::Rng;
 
 const TABLE: usize = 256;
+/// The longest numerator or denominator, in 64-bit limbs.
+const MOST_LIMBS: usize = 256;
 
 /// The binary digits of a probability num/den. 1 is read as 0.111…
 #[derive(Clone, Debug)]
 pub struct Probability {
     digits: [u64; TABLE / 64],
-    remainder: u128,
-    den: u128,
+    remainder: Vec<u64>,
+    den: Vec<u64>,
     one: bool,
 }
 
 impl Probability {
-    /// num/den, or `None` unless 0 ≤ num ≤ den, 0 < den ≤ 2^126.
-    pub fn new(num: u128, den: u128) -> Option<Self> {
-        if den == 0 || den > 1 << 126 || num > den {
+    /// num/den in little-endian limbs, or `None` unless 0 ≤ num ≤ den, 0 < den < 2^16383.
+    pub fn new(num: &[u64], den: &[u64]) -> Option<Self> {
+        let limbs = significant(den).len() + 1; // room to double
+        if !(2..=MOST_LIMBS).contains(&limbs) || significant(num).len() >= limbs {
+            return None;
+        }
+        let widen = |x: &[u64]| {
+            let mut wide = significant(x).to_vec();
+            wide.resize(limbs, 0);
+            wide
+        };
+        let (num, den) = (widen(num), widen(den));
+        if less(&den, &num) {
             return None;
         }
         let mut probability = Self {
             digits: [0; TABLE / 64],
+            one: num == den,
             remainder: num,
             den,
-            one: num == den,
         };
         for i in 0..TABLE {
             let digit = probability.next();
@@ -37,15 +49,20 @@ impl Probability {
         Some(probability)
     }
 
+    /// num/den for numbers that fit into one limb.
+    pub fn ratio(num: u64, den: u64) -> Option<Self> {
+        Self::new(&[num], &[den])
+    }
+
     /// Long division, one binary digit a step.
     fn next(&mut self) -> bool {
         if self.one {
             return true;
         }
-        self.remainder *= 2;
-        let digit = self.remainder >= self.den;
+        double(&mut self.remainder);
+        let digit = !less(&self.remainder, &self.den);
         if digit {
-            self.remainder -= self.den;
+            subtract(&mut self.remainder, &self.den);
         }
         digit
     }
@@ -60,6 +77,45 @@ impl Probability {
         let last = (TABLE..=i).map(|_| tail.next()).last();
         0u64.wrapping_sub(u64::from(last == Some(true)))
     }
+}
+
+fn significant(x: &[u64]) -> &[u64] {
+    let len = x.iter().rposition(|&limb| limb != 0).map_or(0, |i| i + 1);
+    &x[..len]
+}
+
+fn less(a: &[u64], b: &[u64]) -> bool {
+    a.iter().rev().lt(b.iter().rev())
+}
+
+fn double(x: &mut [u64]) {
+    let mut carry = 0;
+    for limb in x {
+        (*limb, carry) = (*limb << 1 | carry, *limb >> 63);
+    }
+}
+
+fn subtract(a: &mut [u64], b: &[u64]) {
+    let mut borrow = false;
+    for (x, &y) in a.iter_mut().zip(b) {
+        let (d, first) = x.overflowing_sub(y);
+        let (d, second) = d.overflowing_sub(u64::from(borrow));
+        (*x, borrow) = (d, first | second);
+    }
+}
+
+/// 64 exact Bernoulli(p) bits.
+#[inline]
+pub fn lanes(rng: &mut impl Rng, p: &Probability) -> u64 {
+    let (mut below, mut open) = (0u64, u64::MAX);
+    let mut i = 0;
+    while open != 0 {
+        let (word, digit) = (rng.next_u64(), p.digit(i));
+        below |= open & digit & !word;
+        open &= !(word ^ digit);
+        i += 1;
+    }
+    below
 }
 
 /// 64 comparisons of uniform reals with two probabilities at once: in each lane, U < p and U < r
@@ -116,8 +172,8 @@ mod tests {
             (1, 1024),
             (5, 7),
         ] {
-            let p = Probability::new(num, den).unwrap();
-            let mut below = 0u128;
+            let p = Probability::ratio(num, den).unwrap();
+            let mut below = 0u64;
             for block in 0..(1u64 << D) / 64 {
                 // Lane j of word i is digit i of the number block·64 + j; then zeros, then ones
                 // decide what D digits leave open.
@@ -132,28 +188,47 @@ mod tests {
                 words.extend([u64::MAX; 2]);
                 let (ones, same) = coupled(&mut Fixed(words.iter()), &p, &p);
                 assert_eq!(ones, same);
-                below += u128::from(ones.count_ones());
+                assert_eq!(ones, lanes(&mut Fixed(words.iter()), &p));
+                below += u64::from(ones.count_ones());
             }
             // U = j/2^D exactly: U < p for ceil(p·2^D) of the j.
-            let expected = (num << D).div_ceil(den);
-            assert_eq!(below, expected, "{num}/{den}");
+            assert_eq!(below, (num << D).div_ceil(den), "{num}/{den}");
         }
     }
 
     #[test]
     fn digits_past_the_table_go_on_dividing() {
-        let third = Probability::new(1, 3).unwrap();
+        let third = Probability::ratio(1, 3).unwrap();
         for i in 0..2 * TABLE {
             assert_eq!(third.digit(i), if i % 2 == 1 { u64::MAX } else { 0 });
         }
-        let one = Probability::new(7, 7).unwrap();
+        let one = Probability::ratio(7, 7).unwrap();
         assert_eq!(one.digit(3 * TABLE), u64::MAX);
     }
 
     #[test]
+    fn wide_fractions_are_exact() {
+        // (2^300 − 1)/2^300: three hundred ones, then zeros.
+        let mut num = vec![u64::MAX; 5];
+        num[4] = (1 << 44) - 1;
+        let mut den = vec![0; 5];
+        den[4] = 1 << 44;
+        let p = Probability::new(&num, &den).unwrap();
+        for i in 0..400 {
+            assert_eq!(p.digit(i), if i < 300 { u64::MAX } else { 0 }, "{i}");
+        }
+        // 2^200/(3·2^200) is a third.
+        let p = Probability::new(&[0, 0, 0, 256], &[0, 0, 0, 768]).unwrap();
+        assert_eq!(p.digits, Probability::ratio(1, 3).unwrap().digits);
+    }
+
+    #[test]
     fn nonsense_is_refused() {
-        assert!(Probability::new(1, 0).is_none());
-        assert!(Probability::new(2, 1).is_none());
-        assert!(Probability::new(1, (1 << 126) + 1).is_none());
+        assert!(Probability::ratio(1, 0).is_none());
+        assert!(Probability::ratio(2, 1).is_none());
+        assert!(Probability::new(&[], &[]).is_none());
+        assert!(Probability::new(&[0, 1], &[7]).is_none());
+        assert!(Probability::new(&[1], &[1; 256]).is_none());
+        assert!(Probability::new(&[0, 0, 0], &[7, 0, 0]).is_some());
     }
 }

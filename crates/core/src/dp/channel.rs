@@ -40,8 +40,8 @@ pub fn transmit(
 mod tests {
     use super::*;
 
-    fn probability(num: u128, den: u128) -> Probability {
-        Probability::new(num, den).unwrap()
+    fn probability(num: u64, den: u64) -> Probability {
+        Probability::ratio(num, den).unwrap()
     }
 
     #[test]

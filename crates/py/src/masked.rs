@@ -1,0 +1,146 @@
+//! Bindings of `crypto::masked` and `crypto::agreement`: what a silo does in the masked union.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use silograph_core::crypto::agreement::{RunSecret, SharedSecret};
+use silograph_core::crypto::masked::{self, MaskedError, Ring, SharedSeed};
+use silograph_core::dp::bernoulli::Probability;
+
+use crate::channel::probability;
+
+fn refuse(error: MaskedError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn words(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
+    if bits.len() != pairs.div_ceil(64) * 8 {
+        return Err(PyValueError::new_err("there is not one bit a pair"));
+    }
+    let (words, _) = bits.as_chunks::<8>();
+    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+}
+
+/// A silo's secrets in one run of the masked union. It shows nothing of them.
+#[pyclass(frozen, module = "silograph._core")]
+struct Masker {
+    secret: RunSecret,
+    ring: Ring,
+    coin: Probability,
+}
+
+/// The secrets shared with every other silo, and whether their masks are added.
+#[pyclass(frozen, module = "silograph._core")]
+struct SharedMasks(Vec<(SharedSecret, bool)>);
+
+#[pymethods]
+impl Masker {
+    #[new]
+    fn new(run_secret: [u8; 32], q: u32, b: (Vec<u8>, Vec<u8>)) -> PyResult<Self> {
+        let ring = Ring::new(q).map_err(refuse)?;
+        let coin = probability(&b)?;
+        Ok(Self {
+            secret: RunSecret::new(run_secret),
+            ring,
+            coin,
+        })
+    }
+
+    /// The public run key.
+    fn public<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.secret.public())
+    }
+
+    /// Agree with each other silo: (its run key, the context of the two, whether to add).
+    fn agree(&self, others: Vec<([u8; 32], Vec<u8>, bool)>) -> PyResult<SharedMasks> {
+        let agreed = others.iter().enumerate().map(|(i, (key, context, add))| {
+            let shared = self.secret.agree(key, context);
+            shared
+                .map(|s| (s, *add))
+                .ok_or_else(|| PyValueError::new_err(i))
+        });
+        Ok(SharedMasks(agreed.collect::<PyResult<_>>()?))
+    }
+
+    /// The masked contributions of one chunk.
+    fn contribute<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &SharedMasks,
+        chunk: u64,
+        bits: &[u8],
+        pairs: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bits = words(bits, pairs)?;
+        let own = self
+            .secret
+            .derive(b"silograph/contribution/v1", &chunk.to_le_bytes());
+        let seeds = |(s, add): &(SharedSecret, bool)| SharedSeed {
+            seed: s.chunk_seed(chunk),
+            add: *add,
+        };
+        let shared: Vec<SharedSeed> = shared.0.iter().map(seeds).collect();
+        let wire =
+            py.detach(|| masked::contribute(self.ring, &self.coin, &bits, pairs, own, &shared));
+        Ok(PyBytes::new(py, &wire))
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "Masker(…)"
+    }
+}
+
+#[pymethods]
+impl SharedMasks {
+    fn __repr__(&self) -> &'static str {
+        "SharedMasks(…)"
+    }
+}
+
+/// The running sum of one chunk, at the coordinator.
+#[pyclass(module = "silograph._core")]
+struct MaskedSum {
+    ring: Ring,
+    pairs: usize,
+    total: Vec<u8>,
+}
+
+#[pymethods]
+impl MaskedSum {
+    #[new]
+    fn new(q: u32, pairs: usize) -> PyResult<Self> {
+        let ring = Ring::new(q).map_err(refuse)?;
+        Ok(Self {
+            ring,
+            pairs,
+            total: vec![0; pairs * ring.width()],
+        })
+    }
+
+    /// Add one silo's vector; a wrong one changes nothing.
+    fn add(&mut self, py: Python<'_>, vector: &[u8]) -> PyResult<()> {
+        py.detach(|| masked::accumulate(self.ring, self.pairs, &mut self.total, vector))
+            .map_err(refuse)
+    }
+
+    /// One bit a pair: whether the sum is not zero.
+    fn open<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let words = py
+            .detach(|| masked::open(self.ring, self.pairs, &self.total))
+            .map_err(refuse)?;
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The sums themselves, which the coordinator learns.
+    fn sums<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.total)
+    }
+}
+
+/// Adds this file's names to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Masker>()?;
+    module.add_class::<SharedMasks>()?;
+    module.add_class::<MaskedSum>()
+}
