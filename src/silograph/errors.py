@@ -9,7 +9,14 @@
     │   ├── EdgeError        an edge, a line or a file that cannot be read
     │   └── DatasetError     a named dataset is absent, or is not what it should be
     ├── ChannelError         probabilities that make no channel
-    └── ReleaseError         a release file that is damaged, truncated or foreign
+    ├── ReleaseError         a release file that is damaged, truncated or foreign
+    └── ProtocolError        a message or a step that the protocol refuses
+        ├── EnvelopeError    bytes that are not a message
+        ├── SignatureError   a key or a signature that is not what it claims
+        ├── BindingError     of another run, with other parameters, for someone else
+        ├── OrderError       out of order, repeated, or after the end
+        ├── PayloadError     a message whose content cannot be right
+        └── ViewsDifferError the silos were shown different things
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
     └── SplitWarning         a split could not reach the rate that was asked for
@@ -21,16 +28,23 @@ silo that owns the file (what leaves a silo is never an error text).
 
 __all__ = [
     "ArgumentError",
+    "BindingError",
     "CalibrationWarning",
     "ChannelError",
     "DatasetError",
     "EdgeError",
+    "EnvelopeError",
     "GraphError",
+    "OrderError",
+    "PayloadError",
+    "ProtocolError",
     "ReleaseError",
+    "SignatureError",
     "SilographError",
     "SilographWarning",
     "SplitWarning",
     "UniverseError",
+    "ViewsDifferError",
 ]
 
 
@@ -64,6 +78,45 @@ class ChannelError(SilographError, ValueError):
 
 class ReleaseError(SilographError):
     """A release file that is damaged, truncated, foreign or of another version."""
+
+
+class ProtocolError(SilographError):
+    """A message or a step that the protocol refuses. The state is what it was before.
+
+    ``silo`` and ``round`` say whose message it was, where that is known.
+    """
+
+    def __init__(self, what: str, *, silo: str | None = None, round: str | None = None) -> None:  # noqa: A002
+        where = " of ".join(
+            part for part in (f"round {round!r}" if round else "", silo or "") if part
+        )
+        super().__init__(f"{where}: {what}" if where else what)
+        self.silo = silo
+        self.round = round
+
+
+class EnvelopeError(ProtocolError):
+    """Bytes that are not a message."""
+
+
+class SignatureError(ProtocolError):
+    """A key or a signature that is not what it claims."""
+
+
+class BindingError(ProtocolError):
+    """A message of another run, with other parameters, or for someone else."""
+
+
+class OrderError(ProtocolError):
+    """A message that is out of order, repeated, or after the end."""
+
+
+class PayloadError(ProtocolError):
+    """A message whose content cannot be right."""
+
+
+class ViewsDifferError(ProtocolError):
+    """The silos were shown different things: someone between them is not honest."""
 
 
 class SilographWarning(UserWarning):

@@ -20,7 +20,7 @@ from functools import cached_property
 from silograph.errors import ChannelError
 from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
 
-__all__ = ["Channel", "Weights", "limbs"]
+__all__ = ["Channel", "Weights"]
 
 # What the samplers take (crates/core/src/dp/bernoulli.rs).
 _LARGEST_DENOMINATOR = 2**16000
@@ -133,12 +133,6 @@ class Channel:
             f"Channel(p11={float(self.p11):.6g}, p01={float(self.p01):.6g}, "
             f"epsilon={self.epsilon:.8g})"
         )
-
-
-def limbs(p: Fraction) -> tuple[bytes, bytes]:
-    """Numerator and denominator as the Rust samplers take them: little-endian 64-bit limbs."""
-    width = -(-p.denominator.bit_length() // 64) * 8
-    return p.numerator.to_bytes(width, "little"), p.denominator.to_bytes(width, "little")
 
 
 def _probability(name: str, given: Fraction | Decimal | float | str) -> Fraction:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from silograph import _core
+from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.privacy.channel import Channel, limbs
+from silograph.privacy.channel import Channel
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries import cycles, degrees, export, histogram, release_file, stars, triangles
 from silograph.queries.estimate import Estimate, FloatArray

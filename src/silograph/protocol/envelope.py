@@ -1,0 +1,100 @@
+"""The envelope: every message is signed, and bound to run, round, sender, receiver, sequence and
+parameters. Where it came from and what carried it prove nothing."""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from silograph.crypto.identity import Identity, verify
+from silograph.errors import BindingError, EnvelopeError, ProtocolError, SignatureError
+from silograph.protocol.roster import COORDINATOR, Roster
+from silograph.protocol.wire import pack, unpack
+
+__all__ = ["EVERYONE", "Binding", "Envelope", "open_envelope", "peek", "seal"]
+
+#: Addressed to all parties.
+EVERYONE = 0xFFFE
+
+_MAGIC = b"silograph/envelope/v1"
+_PLACES = struct.Struct("<HHI")
+_LARGEST_PAYLOAD = 1 << 26
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What all messages of one run have in common."""
+
+    run: bytes
+    parameters: bytes
+    roster: Roster
+
+    def __post_init__(self) -> None:
+        if len(self.run) != 16:
+            raise ProtocolError("a run id has 16 bytes")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """An opened message."""
+
+    round: str
+    sender: int
+    receiver: int
+    sequence: int
+    payload: bytes
+
+
+def _signed(binding: Binding, envelope: Envelope) -> bytes:
+    places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
+    # The payload is hashed once here; signing hashes what it signs twice.
+    digest = hashlib.sha256(envelope.payload).digest()
+    head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)
+    return pack(*head, envelope.round.encode(), places, digest)
+
+
+def seal(binding: Binding, identity: Identity, envelope: Envelope) -> bytes:
+    """Sign a message and write it down."""
+    places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
+    signature = identity.sign(_signed(binding, envelope))
+    return pack(
+        _MAGIC, binding.run, binding.parameters, envelope.round.encode(), places, signature,
+        envelope.payload,
+    )  # fmt: skip
+
+
+def peek(raw: bytes) -> Envelope:
+    """Read a message without believing any of it."""
+    return _read(raw)[0]
+
+
+def _read(raw: bytes) -> tuple[Envelope, list[bytes]]:
+    limits = [len(_MAGIC), 16, 32, 32, _PLACES.size, 64, _LARGEST_PAYLOAD]
+    fields = unpack(raw, 7, limits)
+    magic, _, _, name, places, _, payload = fields
+    if magic != _MAGIC:
+        raise EnvelopeError("this is not a message of this version of Silograph")
+    if len(places) != _PLACES.size or not name.isascii():
+        raise EnvelopeError("the message is malformed")
+    sender, receiver, sequence = _PLACES.unpack(places)
+    return Envelope(name.decode("ascii"), sender, receiver, sequence, payload), fields
+
+
+def open_envelope(binding: Binding, raw: bytes, *, receiver: int) -> Envelope:
+    """Check a message: of this run, with these parameters, to us, signed by its sender."""
+    envelope, (_, run, parameters, _, _, signature, _) = _read(raw)
+    silos = len(binding.roster.silos)
+    if envelope.sender >= silos and envelope.sender != COORDINATOR:
+        raise BindingError(f"the roster has no party {envelope.sender}", round=envelope.round)
+    who = binding.roster.member(envelope.sender).name
+    if run != binding.run:
+        raise BindingError("the message is of another run", silo=who, round=envelope.round)
+    if parameters != binding.parameters:
+        raise BindingError("the message has other parameters", silo=who, round=envelope.round)
+    if envelope.receiver not in (receiver, EVERYONE):
+        raise BindingError("the message is for someone else", silo=who, round=envelope.round)
+    try:
+        public = binding.roster.member(envelope.sender).public
+        verify(public, _signed(binding, envelope), signature, who=who)
+    except SignatureError as error:
+        raise SignatureError(str(error), silo=who, round=envelope.round) from None
+    return envelope

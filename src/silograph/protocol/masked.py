@@ -1,0 +1,346 @@
+"""The masked union as two state machines: a silo's and the coordinator's.
+
+Rounds
+    ``key``      each silo publishes a fresh X25519 run key, signed by its identity
+    ``keys``     the coordinator relays all of them
+    ``confirm``  each silo signs a digest of roster, parameters and all run keys
+    ``confirms`` the coordinator relays all of them; a silo goes on only if all are on one digest
+    ``chunk``    each silo uploads its masked contributions, chunk by chunk
+
+Two rules hold in both machines: a message that is refused changes nothing, and nothing that depends
+on a silo's bits leaves it before :meth:`MaskedSilo.authorise` has been called (the ledger's entry).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from silograph import _core
+from silograph.crypto.identity import Identity
+from silograph.crypto.limbs import limbs
+from silograph.errors import (
+    ArgumentError,
+    BindingError,
+    OrderError,
+    PayloadError,
+    ProtocolError,
+    ViewsDifferError,
+)
+from silograph.protocol.entropy import Entropy
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
+from silograph.protocol.roster import COORDINATOR, Roster
+from silograph.protocol.wire import pack, unpack
+
+__all__ = [
+    "CHUNK_PAIRS",
+    "MaskedCoordinator",
+    "MaskedParameters",
+    "MaskedSilo",
+    "Outgoing",
+    "State",
+]
+
+#: Pairs in a chunk.
+CHUNK_PAIRS = 1 << 20
+_CIPHER = b"chacha20, rejection-sampled, blocks of 65536"
+
+
+@dataclass(frozen=True)
+class MaskedParameters:
+    """What all parties of a run must agree on, and sign."""
+
+    q: int
+    b: Fraction
+    silos: int
+    pairs: int
+    #: What the pairs are about: the digest of the node universe.
+    subject: bytes
+    chunk_pairs: int = CHUNK_PAIRS
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.q <= 1 << 16 or not 0 <= self.b <= 1:
+            raise ArgumentError("q must be from 2 to 65536 and b from 0 to 1")
+        if self.silos < 2 or self.pairs < 1 or self.chunk_pairs < 64 or self.chunk_pairs % 64:
+            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-self.pairs // self.chunk_pairs)
+
+    def chunk_size(self, chunk: int) -> int:
+        """The number of pairs in a chunk."""
+        return min(self.chunk_pairs, self.pairs - chunk * self.chunk_pairs)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of every parameter."""
+        numbers = (self.q, self.silos, self.pairs, self.chunk_pairs)
+        fields = [str(number).encode() for number in numbers]
+        fields += [str(self.b).encode(), self.subject, _CIPHER]
+        return hashlib.sha256(pack(b"silograph/masked/v1", *fields)).digest()
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message to send: to one party, or to all silos."""
+
+    to: int
+    raw: bytes
+
+
+class State(StrEnum):
+    """Where a machine is."""
+
+    NEW = "new"
+    KEYS = "waiting for keys"
+    CONFIRMS = "waiting for confirmations"
+    AGREED = "agreed, not yet authorised"
+    CHUNKS = "chunks"
+    DONE = "done"
+
+
+#: Every step that a silo can take; anything else is refused and changes nothing.
+SILO_STEPS: dict[tuple[State, str], State] = {
+    (State.NEW, "start"): State.KEYS,
+    (State.KEYS, "keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirms"): State.AGREED,
+    (State.AGREED, "authorise"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+}
+#: Every step of the coordinator.
+COORDINATOR_STEPS: dict[tuple[State, str], State] = {
+    (State.KEYS, "key"): State.KEYS,
+    (State.KEYS, "all keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirm"): State.CONFIRMS,
+    (State.CONFIRMS, "all confirms"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+    (State.CHUNKS, "all chunks"): State.DONE,
+}
+
+
+def _binding(parameters: MaskedParameters, roster: Roster, run: bytes) -> Binding:
+    if len(roster.silos) != parameters.silos:
+        raise ArgumentError(
+            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
+        )
+    return Binding(run, parameters.digest, roster)
+
+
+class MaskedSilo:
+    """A silo in one run of the masked union."""
+
+    def __init__(
+        self,
+        parameters: MaskedParameters,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        entropy: Entropy,
+    ) -> None:
+        if roster.member(place).public != identity.public:
+            raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
+        self._binding = _binding(parameters, roster, run)
+        self._parameters = parameters
+        self._place = place
+        self._identity = identity
+        # One secret a run: the run key and every chunk come from it, so that a chunk can only be
+        # made again byte for byte.
+        self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
+        self._masks: _core.SharedMasks | None = None
+        self._view = b""
+        self._sent: dict[int, bytes] = {}
+        self.state = State.NEW
+
+    def start(self) -> list[Outgoing]:
+        """Publish the run key."""
+        state = self._step("start")
+        raw = self._seal("key", EVERYONE, self._masker.public())
+        self.state = state
+        return [Outgoing(COORDINATOR, raw)]
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a bundle that the coordinator relays."""
+        bundle = open_envelope(self._binding, raw, receiver=self._place)
+        if bundle.sender != COORDINATOR:
+            raise self._refuse(OrderError, "silos speak through the coordinator", bundle)
+        state = self._step(bundle.round)
+        if bundle.round == "keys":
+            masks, view = self._agree(self._bundled(bundle, "key"))
+            sent = self._seal("confirm", EVERYONE, view)
+            self._masks, self._view, self.state = masks, view, state
+            return [Outgoing(COORDINATOR, sent)]
+        for place, view in enumerate(self._bundled(bundle, "confirm")):
+            if view != self._view:
+                name = self._binding.roster.silos[place].name
+                raise ViewsDifferError("saw other keys than we did", silo=name, round="confirm")
+        self.state = state
+        return []
+
+    def authorise(self) -> None:
+        """Say that the run's whole cost is in the ledger; only then are chunks made."""
+        self.state = self._step("authorise")
+
+    def chunk(self, number: int, bits: bytes) -> Outgoing:
+        """The masked contributions of one chunk, from one bit a pair.
+
+        Made again it is the same, byte for byte; with other bits it is refused, since two vectors
+        under one mask would show where they differ.
+        """
+        state = self._step("chunk")
+        if not 0 <= number < self._parameters.chunks:
+            raise OrderError(f"there is no chunk {number}", round="chunk")
+        size = self._parameters.chunk_size(number)
+        if len(bits) != -(-size // 64) * 8:
+            raise PayloadError("there is not one bit a pair", round="chunk")
+        assert self._masks is not None  # noqa: S101 - the table has no other way here
+        vector = self._masker.contribute(self._masks, number, bits, size)
+        seen = hashlib.sha256(vector).digest()
+        if self._sent.setdefault(number, seen) != seen:
+            raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
+        raw = self._seal("chunk", COORDINATOR, vector, sequence=number)
+        self.state = state
+        return Outgoing(COORDINATOR, raw)
+
+    def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
+        """Masks with every other silo, and the digest of all that was shown to us."""
+        if keys[self._place] != self._masker.public():
+            name = self._binding.roster.silos[self._place].name
+            raise ViewsDifferError("our own key came back changed", silo=name, round="key")
+        members = self._binding.roster.silos
+        others = []
+        for place, key in enumerate(keys):
+            if place == self._place:
+                continue
+            first, second = sorted((place, self._place))
+            ends = [part for p in (first, second) for part in (keys[p], members[p].public)]
+            context = pack(
+                self._binding.run, self._binding.parameters, self._binding.roster.digest, *ends
+            )
+            others.append((key, context, self._place == first))
+        try:
+            masks = self._masker.agree(others)
+        except ValueError as error:
+            place = error.args[0] + (error.args[0] >= self._place)
+            raise PayloadError("a weak run key", silo=members[place].name, round="key") from None
+        seen = pack(
+            b"silograph/masked/view/v1",
+            self._binding.run,
+            self._binding.parameters,
+            self._binding.roster.digest,
+            *keys,
+        )
+        return masks, hashlib.sha256(seen).digest()
+
+    def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
+        """The payloads of one round of all silos, each checked as if it had come by itself."""
+        payloads = []
+        for place, raw in enumerate(unpack(bundle.payload, self._parameters.silos)):
+            inner = open_envelope(self._binding, raw, receiver=self._place)
+            if (inner.round, inner.sender, inner.sequence) != (expected, place, 0):
+                raise self._refuse(OrderError, f"{expected} of silo {place} was due", inner)
+            if len(inner.payload) != 32:
+                raise self._refuse(PayloadError, "32 bytes were due", inner)
+            payloads.append(inner.payload)
+        return payloads
+
+    def _step(self, event: str) -> State:
+        try:
+            return SILO_STEPS[self.state, event]
+        except KeyError:
+            raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
+
+    def _seal(self, name: str, receiver: int, payload: bytes, sequence: int = 0) -> bytes:
+        envelope = Envelope(name, self._place, receiver, sequence, payload)
+        return seal(self._binding, self._identity, envelope)
+
+    def _refuse(self, kind: type[ProtocolError], what: str, envelope: Envelope) -> ProtocolError:
+        name = self._binding.roster.member(envelope.sender).name
+        return kind(what, silo=name, round=envelope.round)
+
+    def __repr__(self) -> str:
+        return f"MaskedSilo(place={self._place}, state={self.state.value!r})"
+
+
+class MaskedCoordinator:
+    """The coordinator in one run: relays, sums, and learns the sums alone."""
+
+    def __init__(
+        self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
+    ) -> None:
+        if roster.coordinator.public != identity.public:
+            raise ArgumentError("the identity is not that of the roster's coordinator")
+        self._binding = _binding(parameters, roster, run)
+        self._parameters = parameters
+        self._identity = identity
+        self._collected: dict[int, bytes] = {}
+        self._sums: dict[int, tuple[_core.MaskedSum, set[int]]] = {}
+        self._opened: dict[int, bytes] = {}
+        self.state = State.KEYS
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a silo's message."""
+        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
+        if envelope.sender == COORDINATOR:
+            raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        name = self._binding.roster.silos[envelope.sender].name
+        if (self.state, envelope.round) not in COORDINATOR_STEPS:
+            raise OrderError(
+                f"not while in state {self.state.value!r}", silo=name, round=envelope.round
+            )
+        if envelope.round == "chunk":
+            self._add(envelope, name)
+            return []
+        if envelope.sequence != 0 or len(envelope.payload) != 32:
+            raise PayloadError("32 bytes were due", silo=name, round=envelope.round)
+        if envelope.sender in self._collected:
+            raise OrderError("came twice", silo=name, round=envelope.round)
+        self._collected[envelope.sender] = raw
+        if len(self._collected) < self._parameters.silos:
+            return []
+        relayed = f"{envelope.round}s"
+        bundle = pack(*(self._collected[place] for place in range(self._parameters.silos)))
+        sealed = seal(
+            self._binding, self._identity, Envelope(relayed, COORDINATOR, EVERYONE, 0, bundle)
+        )
+        self._collected = {}
+        self.state = COORDINATOR_STEPS[self.state, f"all {relayed}"]
+        return [Outgoing(EVERYONE, sealed)]
+
+    def _add(self, envelope: Envelope, name: str) -> None:
+        number = envelope.sequence
+        if number >= self._parameters.chunks:
+            raise OrderError(f"there is no chunk {number}", silo=name, round="chunk")
+        if number in self._opened:
+            raise OrderError(f"chunk {number} came twice", silo=name, round="chunk")
+        size = self._parameters.chunk_size(number)
+        total, seen = self._sums.get(number) or (_core.MaskedSum(self._parameters.q, size), set())
+        if envelope.sender in seen:
+            raise OrderError(f"chunk {number} came twice", silo=name, round="chunk")
+        try:
+            total.add(envelope.payload)
+        except ValueError as error:
+            raise PayloadError(f"chunk {number}: {error}", silo=name, round="chunk") from None
+        seen.add(envelope.sender)
+        self._sums[number] = total, seen
+        if len(seen) == self._parameters.silos:
+            self._opened[number] = total.open()
+            del self._sums[number]
+        if len(self._opened) == self._parameters.chunks:
+            self.state = COORDINATOR_STEPS[self.state, "all chunks"]
+
+    def missing(self) -> dict[int, list[int]]:
+        """The chunks that are begun and not complete, with the silos that are still to come."""
+        silos = range(self._parameters.silos)
+        return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
+
+    def result(self) -> bytes:
+        """Y, one bit a pair; only when all chunks are there."""
+        if self.state is not State.DONE:
+            raise OrderError(f"not while in state {self.state.value!r}", round="result")
+        return b"".join(self._opened[number] for number in range(self._parameters.chunks))
+
+    def __repr__(self) -> str:
+        return f"MaskedCoordinator(state={self.state.value!r})"
