@@ -19,6 +19,7 @@
         └── ViewsDifferError the silos were shown different things
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
+    ├── PrivacyWarning       a choice that protects less than one may think
     └── SplitWarning         a split could not reach the rate that was asked for
 
 Messages say what, where, and how to mend it. They never contain secrets; an
@@ -37,6 +38,7 @@ __all__ = [
     "GraphError",
     "OrderError",
     "PayloadError",
+    "PrivacyWarning",
     "ProtocolError",
     "ReleaseError",
     "SignatureError",
@@ -125,6 +127,10 @@ class SilographWarning(UserWarning):
 
 class CalibrationWarning(SilographWarning):
     """Statistics of the raw noisy graph are biased; use the release's own queries."""
+
+
+class PrivacyWarning(SilographWarning):
+    """A choice that protects less than one may think."""
 
 
 class SplitWarning(SilographWarning):

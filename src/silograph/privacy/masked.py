@@ -100,7 +100,7 @@ class MaskedNoise:
         """With t = 0: what a silo that gets to see the release would know, which is more than ε."""
         if self.collusion:
             return None
-        return View("1 silo + release", self.epsilon(self.silos - 1))
+        return View("1 silo + release", self.epsilon(self.silos - 1), claimed=False)
 
 
 def _worst_ratio(q: int, b: Fraction, honest: int) -> Fraction:

@@ -25,6 +25,9 @@ class View:
     name: str
     epsilon: float
     delta: float = 0.0
+    #: False for an observer whom the protocol does not claim to hold to epsilon; it is shown so
+    #: that nobody takes silence for a promise.
+    claimed: bool = True
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -36,4 +39,5 @@ class View:
 
     def __str__(self) -> str:
         delta = f", δ = {self.delta:.3g}" if self.delta else ""
-        return f"{self.name}: ε = {self.epsilon:.6g}{delta}"
+        beyond = "" if self.claimed else " (not claimed)"
+        return f"{self.name}: ε = {self.epsilon:.6g}{delta}{beyond}"

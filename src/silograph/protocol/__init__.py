@@ -1,1 +1,1 @@
-"""Sans-IO state machines: vectors of integers and messages; no graph, no ε, no sockets, no clock."""
+"""Sans-IO state machines: integers and messages; no graph, no ε, no sockets, no clock."""

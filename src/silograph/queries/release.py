@@ -96,13 +96,13 @@ class Release:
 
     @property
     def epsilon(self) -> float:
-        """The certified epsilon against the worst of the views."""
-        return max(view.epsilon for view in self.views)
+        """The certified epsilon against the worst of the claimed views."""
+        return max(view.epsilon for view in self.views if view.claimed)
 
     @property
     def delta(self) -> float:
-        """The delta against the worst of the views."""
-        return max(view.delta for view in self.views)
+        """The delta against the worst of the claimed views."""
+        return max(view.delta for view in self.views if view.claimed)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Release:
 
     def kstars(self, k: int) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k), for any k ≥ 1. Unbiased."""
-        _check_k(k, self.n)
+        self.check_k(k, self.n)
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
@@ -222,6 +222,14 @@ class Release:
     def _cost(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon, "delta": self.delta, "method": self.provenance.method}
 
+    @staticmethod
+    def check_k(k: int, n: int) -> None:
+        """Refuse a k for which there are no k-stars among n nodes."""
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ArgumentError(f"k must be an integer of at least 1, not {k!r}")
+        if k >= n:
+            raise ArgumentError(f"k = {k}: a star with {k} leaves needs more than {n} nodes")
+
     def __str__(self) -> str:
         lines = [
             f"release of {self.n:,} nodes, universe {self.universe_digest[:16]}…",
@@ -230,10 +238,3 @@ class Release:
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
-
-
-def _check_k(k: int, n: int) -> None:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ArgumentError(f"k must be an integer of at least 1, not {k!r}")
-    if k >= n:
-        raise ArgumentError(f"k = {k}: a star with {k} leaves needs more than {n} nodes")

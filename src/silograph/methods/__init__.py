@@ -1,0 +1,1 @@
+"""Methods compose queries with protocols, without I/O."""
