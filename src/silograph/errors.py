@@ -9,9 +9,12 @@
     │   ├── EdgeError        an edge, a line or a file that cannot be read
     │   └── DatasetError     a named dataset is absent, or is not what it should be
     ├── ChannelError         probabilities that make no channel
-    └── ReleaseError         a release file that is damaged, truncated or foreign
+    ├── ReleaseError         a release file that is damaged, truncated or foreign
+    └── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
+        └── BudgetError      a spend that would pass the limit; nothing was spent
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
+    ├── LedgerWarning        a run that no ledger records, or a limit below what is spent
     └── SplitWarning         a split could not reach the rate that was asked for
 
 Messages say what, where, and how to mend it. They never contain secrets; an
@@ -21,11 +24,14 @@ silo that owns the file (what leaves a silo is never an error text).
 
 __all__ = [
     "ArgumentError",
+    "BudgetError",
     "CalibrationWarning",
     "ChannelError",
     "DatasetError",
     "EdgeError",
     "GraphError",
+    "LedgerError",
+    "LedgerWarning",
     "ReleaseError",
     "SilographError",
     "SilographWarning",
@@ -66,12 +72,45 @@ class ReleaseError(SilographError):
     """A release file that is damaged, truncated, foreign or of another version."""
 
 
+class LedgerError(SilographError):
+    """A ledger that cannot be opened, read or written, or a spend that contradicts it.
+
+    Nothing may be released after one: what is spent is not known to be recorded.
+    """
+
+
+class BudgetError(LedgerError):
+    """A spend that would pass the limit of its lineage. Nothing was spent, nothing is written.
+
+    ``asked`` and ``left`` are (epsilon, delta) at collusion level ``collusion``; an epsilon of
+    ``math.inf`` is a loss without a bound. ``left`` is rounded down: it can be spent.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        lineage: str = "",
+        collusion: int = 0,
+        asked: tuple[float, float] = (0.0, 0.0),
+        left: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        super().__init__(message)
+        self.lineage = lineage
+        self.collusion = collusion
+        self.asked = asked
+        self.left = left
+
+
 class SilographWarning(UserWarning):
     """The root of all warnings."""
 
 
 class CalibrationWarning(SilographWarning):
     """Statistics of the raw noisy graph are biased; use the release's own queries."""
+
+
+class LedgerWarning(SilographWarning):
+    """A run that no ledger records, or a limit that is already passed."""
 
 
 class SplitWarning(SilographWarning):

@@ -1,0 +1,1 @@
+"""Where machines meet the world: files, clocks, processes and the budget ledger."""
