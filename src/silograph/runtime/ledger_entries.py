@@ -6,6 +6,7 @@ is left, so that whatever is shown as left can be spent.
 """
 
 import math
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +57,7 @@ def round_up(value: Fraction) -> float:
     try:
         near = float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -sys.float_info.max
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
@@ -222,7 +223,7 @@ def check_loss(what: str, value: object, unbounded: bool = False) -> float:
     """Refuse what is no loss: a finite float of at least 0, or infinity where that is said."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ArgumentError(f"{what} must be a number, not {value!r}")
-    if math.isnan(value) or value < 0:
+    if not value >= 0:  # NaN is not
         raise ArgumentError(f"{what} must be at least 0, not {value!r}")
     if value == math.inf and not unbounded:
         raise ArgumentError(
@@ -233,7 +234,7 @@ def check_loss(what: str, value: object, unbounded: bool = False) -> float:
     except OverflowError:
         exact = math.inf
     if exact != value:
-        raise ArgumentError(f"{what} is too large an integer to be kept exactly: {value!r}")
+        raise ArgumentError(f"{what} is an integer too large to be kept exactly")
     return exact + 0.0  # −0.0 becomes 0.0
 
 

@@ -39,6 +39,7 @@ SETTINGS: dict[str, str | int] = {
     "busy_timeout": int(1000 * BUSY_SECONDS),
 }
 
+# SQLite stores any kind of value in any column; the checks keep to one kind.
 _TABLES = """
 CREATE TABLE ledger (
     version INTEGER NOT NULL,
@@ -47,30 +48,34 @@ CREATE TABLE ledger (
 );
 CREATE TABLE spends (
     number INTEGER PRIMARY KEY,
-    lineage TEXT NOT NULL,
-    run TEXT NOT NULL,
-    phase TEXT NOT NULL,
-    delta REAL NOT NULL CHECK (delta BETWEEN 0 AND 1),
-    view TEXT NOT NULL,
-    method TEXT NOT NULL,
-    time TEXT NOT NULL,
+    lineage TEXT NOT NULL CHECK (typeof(lineage) = 'text'),
+    run TEXT NOT NULL CHECK (typeof(run) = 'text'),
+    phase TEXT NOT NULL CHECK (typeof(phase) = 'text'),
+    delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta BETWEEN 0 AND 1),
+    view TEXT NOT NULL CHECK (typeof(view) = 'text'),
+    method TEXT NOT NULL CHECK (typeof(method) = 'text'),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text'),
     UNIQUE (lineage, run, phase)
 );
 -- One row a collusion level; a null epsilon is a loss without a bound.
 CREATE TABLE losses (
     spend INTEGER NOT NULL REFERENCES spends,
-    collusion INTEGER NOT NULL CHECK (collusion >= 0),
-    epsilon REAL CHECK (epsilon IS NULL OR typeof(epsilon) = 'real' AND epsilon >= 0),
+    collusion INTEGER NOT NULL CHECK (typeof(collusion) = 'integer' AND collusion >= 0),
+    epsilon REAL CHECK (
+        epsilon IS NULL OR typeof(epsilon) = 'real' AND epsilon >= 0 AND epsilon < 9e999
+    ),
     PRIMARY KEY (spend, collusion)
 ) WITHOUT ROWID;
 -- The history of limits; the last one of a lineage is in force.
 CREATE TABLE limits (
     number INTEGER PRIMARY KEY,
-    lineage TEXT NOT NULL,
-    epsilon REAL NOT NULL CHECK (epsilon >= 0),
-    delta REAL NOT NULL CHECK (delta BETWEEN 0 AND 1),
-    collusion INTEGER NOT NULL CHECK (collusion >= 0),
-    time TEXT NOT NULL
+    lineage TEXT NOT NULL CHECK (typeof(lineage) = 'text'),
+    epsilon REAL NOT NULL CHECK (
+        typeof(epsilon) = 'real' AND epsilon >= 0 AND epsilon < 9e999
+    ),
+    delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta BETWEEN 0 AND 1),
+    collusion INTEGER NOT NULL CHECK (typeof(collusion) = 'integer' AND collusion >= 0),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text')
 );
 CREATE INDEX limits_of_lineage ON limits (lineage);
 """
@@ -219,6 +224,8 @@ def explained(path: Path) -> Iterator[None]:
     """Turn every error of SQLite into one :class:`LedgerError` that names the file."""
     try:
         yield
+    except UnicodeDecodeError:
+        raise LedgerError(_damaged(path)) from None
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_CORRUPT"):
