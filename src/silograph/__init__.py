@@ -1,12 +1,13 @@
 """Silograph: statistics of a graph that no one holds, under edge differential privacy.
 
+>>> import warnings
 >>> import silograph as sg
->>> graph = sg.clustered_power_law(200, seed=1)
->>> release = sg.Release.draw(graph, sg.Channel.symmetric(3.0), seed=1)
->>> answer = release.triangles()
->>> low, high = answer.interval
->>> low < graph.triangles() < high
-True
+>>> silos = sg.split(sg.clustered_power_law(200, seed=1), 4)
+>>> with warnings.catch_warnings():
+...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+...     answer = sg.Federation.simulate(silos).count("triangles", epsilon=3.0)
+>>> answer.query, answer.epsilon <= 3.0
+('triangles', True)
 """
 
 from importlib.metadata import version
@@ -27,12 +28,16 @@ from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Provenance, Release
+from silograph.runtime.federation import Federation
+from silograph.runtime.ledger import Ledger
 
 __version__ = version("silograph")
 
 __all__ = [
     "Channel",
     "Estimate",
+    "Federation",
+    "Ledger",
     "LoadReport",
     "NodeUniverse",
     "Provenance",

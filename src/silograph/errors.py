@@ -10,15 +10,18 @@
     │   └── DatasetError     a named dataset is absent, or is not what it should be
     ├── ChannelError         probabilities that make no channel
     ├── ReleaseError         a release file that is damaged, truncated or foreign
-    └── ProtocolError        a message or a step that the protocol refuses
-        ├── EnvelopeError    bytes that are not a message
-        ├── SignatureError   a key or a signature that is not what it claims
-        ├── BindingError     of another run, with other parameters, for someone else
-        ├── OrderError       out of order, repeated, or after the end
-        ├── PayloadError     a message whose content cannot be right
-        └── ViewsDifferError the silos were shown different things
+    ├── ProtocolError        a message or a step that the protocol refuses
+    │   ├── EnvelopeError    bytes that are not a message
+    │   ├── SignatureError   a key or a signature that is not what it claims
+    │   ├── BindingError     of another run, with other parameters, for someone else
+    │   ├── OrderError       out of order, repeated, or after the end
+    │   ├── PayloadError     a message whose content cannot be right
+    │   └── ViewsDifferError the silos were shown different things
+    └── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
+        └── BudgetError      a spend that would pass the limit; nothing was spent
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
+    ├── LedgerWarning        a run that no ledger records, or a limit below what is spent
     ├── PrivacyWarning       a choice that protects less than one may think
     └── SplitWarning         a split could not reach the rate that was asked for
 
@@ -30,12 +33,15 @@ silo that owns the file (what leaves a silo is never an error text).
 __all__ = [
     "ArgumentError",
     "BindingError",
+    "BudgetError",
     "CalibrationWarning",
     "ChannelError",
     "DatasetError",
     "EdgeError",
     "EnvelopeError",
     "GraphError",
+    "LedgerError",
+    "LedgerWarning",
     "OrderError",
     "PayloadError",
     "PrivacyWarning",
@@ -121,6 +127,35 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class LedgerError(SilographError):
+    """A ledger that cannot be opened, read or written, or a spend that contradicts it.
+
+    Nothing may be released after one: what is spent is not known to be recorded.
+    """
+
+
+class BudgetError(LedgerError):
+    """A spend that would pass the limit of its lineage. Nothing was spent, nothing is written.
+
+    ``asked`` and ``left`` are (epsilon, delta) at collusion level ``collusion``; an epsilon of
+    ``math.inf`` is a loss without a bound. ``left`` is rounded down: it can be spent.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        lineage: str = "",
+        collusion: int = 0,
+        asked: tuple[float, float] = (0.0, 0.0),
+        left: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        super().__init__(message)
+        self.lineage = lineage
+        self.collusion = collusion
+        self.asked = asked
+        self.left = left
+
+
 class SilographWarning(UserWarning):
     """The root of all warnings."""
 
@@ -131,6 +166,10 @@ class CalibrationWarning(SilographWarning):
 
 class PrivacyWarning(SilographWarning):
     """A choice that protects less than one may think."""
+
+
+class LedgerWarning(SilographWarning):
+    """A run that no ledger records, or a limit that is already passed."""
 
 
 class SplitWarning(SilographWarning):

@@ -52,9 +52,9 @@ def plan_union(
     noise = MaskedNoise.choose(epsilon, silos, collusion)
     if protocol == "clear":
         drawn = channel or noise.channel
-        views = (View(PUBLISHED, drawn.epsilon),)
+        published = (View(PUBLISHED, drawn.epsilon),)
         losses = dict.fromkeys(range(silos), drawn.epsilon)
-        return UnionPlan(protocol, silos, collusion, drawn, views, losses, noise)
+        return UnionPlan(protocol, silos, collusion, drawn, published, losses, noise)
     losses = {t: noise.epsilon(silos - t) for t in range(silos)}
     views, advice = noise.views, ""
     if noise.beyond is not None:

@@ -151,9 +151,7 @@ class Federation:
             parameters = MaskedParameters(
                 q, b, len(self.silos), n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
             )
-            triangle = run_masked(
-                self.silos, parameters, run, spend, self._entropy, shown=progress
-            )
+            triangle = run_masked(self.silos, parameters, run, spend, self._entropy, shown=progress)
             graph = BitRows.from_triangle(n, triangle)
         provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run.hex())
         return Release(

@@ -52,7 +52,9 @@ def run_masked(
         note(roster.silos[place].name, "coordinator", raw)
         return [message.raw for message in coordinator.receive(raw)]
 
-    waiting = [(i, message.raw) for i, machine in enumerate(machines) for message in machine.start()]
+    waiting = [
+        (i, message.raw) for i, machine in enumerate(machines) for message in machine.start()
+    ]
     while waiting:
         bundles = [bundle for place, raw in waiting for bundle in upload(place, raw)]
         waiting = []

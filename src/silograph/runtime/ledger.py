@@ -1,0 +1,320 @@
+"""A silo's durable record of the privacy budget that it has spent.
+
+Spend first, release after: :meth:`Ledger.spend` returns when its entry is on the disk. A crash may
+waste budget, and never overspends it.
+
+The budget belongs to a *lineage*, a name that the silo gives its dataset. (A digest of the data
+would start anew with every changed edge.) An epsilon is stored for every collusion level, because
+views do not add up across runs; a limit counts at one level. Losses compose by addition: epsilons
+add, and deltas add. A ledger bounds an edge's whole loss only if every run uses all silos; with
+runs over some of them the ledgers of the edge's holders add.
+
+>>> import tempfile
+>>> folder = tempfile.TemporaryDirectory()
+>>> with Ledger(folder.name + "/silo.ledger") as ledger:
+...     limit = ledger.set_limit("claims", epsilon=3.0, collusion=1)
+...     spend = ledger.spend("claims", "run-1", "release", {0: 1.0, 1: 1.25},
+...                          view="coordinator", method="feat/masked")
+...     ledger.remaining("claims").epsilon
+1.75
+>>> folder.cleanup()
+"""
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from silograph.errors import LedgerError, LedgerWarning
+from silograph.runtime import ledger_file, ledger_table
+from silograph.runtime import ledger_reading as reading
+from silograph.runtime.ledger_entries import (
+    Amount,
+    Limit,
+    Spend,
+    check_collusion,
+    check_delta,
+    check_loss,
+    check_name,
+    request,
+    timestamp,
+)
+from silograph.runtime.ledger_session import Session
+
+__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Spend"]
+
+
+def utc_now() -> datetime:
+    """The clock of a real ledger."""
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """One SQLite file, open for reading and spending.
+
+    Several processes, and several threads on one object, may use a file at once: a spend is one
+    immediate transaction, which reads what was spent, checks the limit and writes. A ledger may
+    be carried through ``os.fork`` and :mod:`multiprocessing`; parent and child each go on with a
+    connection of their own.
+
+    ``create=False`` refuses a file that is absent instead of starting an empty ledger there.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        try:
+            self.path = Path(path).resolve()
+        except (ValueError, OSError, RuntimeError) as error:
+            raise LedgerError(f"{os.fspath(path)!r} cannot be a ledger's path: {error}") from None
+        self._clock = clock
+        self._session = Session(self.path, timestamp(clock()) if create else None)
+        with self._session.reading() as connection:
+            row = connection.execute("SELECT identity, created FROM ledger").fetchone()
+        self.identity: str = row[0]
+        self.created: str = row[1]
+
+    def set_limit(
+        self, lineage: str, epsilon: float, delta: float = 0.0, collusion: int = 1
+    ) -> Limit:
+        """Set the most that may be spent on ``lineage``, counted at level ``collusion``.
+
+        Every change is kept; setting what is already set writes nothing. A limit below what is
+        spent is allowed: nothing more can be spent then, and a :class:`LedgerWarning` says so.
+        """
+        limit = Limit(
+            check_name("a lineage", lineage),
+            check_loss("a limit's epsilon", epsilon),
+            check_delta(delta),
+            check_collusion(collusion),
+            timestamp(self._clock()),
+        )
+        with self._session.writing() as connection:
+            current = reading.limit_in_force(connection, lineage)
+            if current is not None and replace(current, time=limit.time) == limit:
+                limit = current
+            else:
+                connection.execute(
+                    "INSERT INTO limits (lineage, epsilon, delta, collusion, time)"
+                    " VALUES (:lineage, :epsilon, :delta, :collusion, :time)",
+                    limit.to_dict(),
+                )
+            total = reading.total(connection, lineage, collusion)
+        if total.passes(limit):
+            warnings.warn(
+                f"lineage {lineage!r}: the limit {limit.amount()} is below what is already spent, "
+                f"{total.amount()}; nothing more can be spent",
+                LedgerWarning,
+                stacklevel=2,
+            )
+        return limit
+
+    def spend(
+        self,
+        lineage: str,
+        run: str,
+        phase: str,
+        losses: Mapping[int, float],
+        delta: float = 0.0,
+        *,
+        view: str,
+        method: str,
+        unbounded: bool = False,
+    ) -> Spend:
+        """Record a loss, before anything of it is released; on return it is on the disk.
+
+        ``losses`` has an epsilon for each collusion level t = 0 … m−1; ``math.inf`` is taken only
+        with ``unbounded=True``. The same spend again (a restarted party) costs nothing and returns
+        the first entry; the same lineage, run and phase with anything else is refused.
+
+        Raises :class:`BudgetError`, and writes nothing, if the limit of the lineage would be
+        passed. Where ``losses`` has no entry at the limit's level, the next higher one counts.
+        """
+        asked = request(
+            lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
+        )
+        with self._session.writing() as connection:
+            known = reading.find_spend(connection, lineage, run, phase)
+            if known is not None:
+                if not known.same_as(asked):
+                    raise LedgerError(
+                        f"{self.path}: this phase was already paid for with other numbers. "
+                        f"Recorded: {known}. Asked: {asked}. A new release "
+                        "needs a new run id"
+                    )
+                # Its writer may have died before it was on the disk.
+                ledger_file.sync(self.path)
+                return replace(known, repeated=True)
+            limit = reading.limit_in_force(connection, lineage)
+            if limit is not None:
+                reading.check_budget(connection, asked, limit)
+            added = connection.execute(
+                "INSERT INTO spends (lineage, run, phase, delta, view, method, time)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (lineage, run, phase, asked.delta, asked.view, asked.method, asked.time),
+            )
+            number = added.lastrowid or 0  # 0 is no spend, and no loss could refer to it
+            connection.executemany(
+                "INSERT INTO losses VALUES (?, ?, ?)",
+                [(number, t, None if math.isinf(e) else e) for t, e in asked.losses.items()],
+            )
+        return replace(asked, number=number)
+
+    def limit(self, lineage: str) -> Limit | None:
+        """The limit in force, or None."""
+        with self._session.reading() as connection:
+            return reading.limit_in_force(connection, lineage)
+
+    def limits(self, lineage: str | None = None) -> list[Limit]:
+        """Every limit that was ever set, oldest first."""
+        with self._session.reading() as connection:
+            return reading.limit_history(connection, lineage)
+
+    def spent(self, lineage: str, collusion: int | None = None) -> Amount:
+        """What was spent, rounded up, at ``collusion`` (by default the limit's level, or else 1).
+
+        ``epsilon`` is infinite where a spend has no bound at that level or recorded none.
+        """
+        level = None if collusion is None else check_collusion(collusion)
+        with self._session.reading() as connection:
+            return reading.total(connection, lineage, level).amount()
+
+    def remaining(self, lineage: str) -> Amount | None:
+        """What is left, rounded down, at the limit's level; None if there is no limit."""
+        with self._session.reading() as connection:
+            limit = reading.limit_in_force(connection, lineage)
+            return None if limit is None else reading.total(connection, lineage, None).left(limit)
+
+    def rows(self, lineage: str | None = None) -> list[Spend]:
+        """Every spend (of one lineage), oldest first."""
+        with self._session.reading() as connection:
+            return reading.spends(connection, lineage)
+
+    def lineages(self) -> list[str]:
+        """Every lineage with a spend or a limit, by name."""
+        with self._session.reading() as connection:
+            return reading.lineages(connection)
+
+    def settings(self) -> dict[str, str | int]:
+        """What the connection in use answers to the pragmas that durability rests on."""
+        with self._session.reading() as connection:
+            return {
+                name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ledger_file.SETTINGS
+            }
+
+    def export(self) -> dict[str, Any]:
+        """The whole ledger as plain values for JSON, all from one moment."""
+        with self._session.reading() as connection:
+            rows = reading.spends(connection, None)
+            lineages = []
+            for lineage in reading.lineages(connection):
+                limit = reading.limit_in_force(connection, lineage)
+                own = [row for row in rows if row.lineage == lineage]
+                levels = sorted({t for row in own for t in row.losses})
+                total = reading.total(connection, lineage, None)
+                lineages.append(
+                    {
+                        "lineage": lineage,
+                        "spends": len(own),
+                        "limit": None if limit is None else limit.to_dict(),
+                        "spent": total.amount().to_dict(),
+                        "spent_by_collusion": [
+                            reading.total(connection, lineage, t).amount().to_dict() for t in levels
+                        ],
+                        "remaining": None if limit is None else total.left(limit).to_dict(),
+                    }
+                )
+            return {
+                "format": ledger_file.VERSION,
+                "identity": self.identity,
+                "created": self.created,
+                "lineages": lineages,
+                "limits": [limit.to_dict() for limit in reading.limit_history(connection, None)],
+                "spends": [row.to_dict() for row in rows],
+            }
+
+    def summary(self) -> str:
+        """A table of at most 80 columns, one lineage a line."""
+        return ledger_table.render(self.path.name, self.export())
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def close(self) -> None:
+        """Close the file. A closed ledger stays closed."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class NoLedger:
+    """Stands where a ledger would, for a local run without one; says once that it records nothing.
+
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     none = NoLedger()
+    ...     for run in "12":
+    ...         spend = none.spend("toy", run, "release", {0: 1.0}, view="any", method="feat")
+    >>> len(said)
+    1
+    """
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def spend(
+        self,
+        lineage: str,
+        run: str,
+        phase: str,
+        losses: Mapping[int, float],
+        delta: float = 0.0,
+        *,
+        view: str,
+        method: str,
+        unbounded: bool = False,
+    ) -> Spend:
+        """Check the same arguments as :meth:`Ledger.spend`; record and limit nothing."""
+        asked = request(
+            lineage, run, phase, losses, delta, view, method, unbounded, timestamp(utc_now())
+        )
+        if not self._said:
+            self._said = True
+            warnings.warn(
+                "this run is recorded nowhere: without a ledger nobody adds up what is spent on "
+                "the data, and no limit holds",
+                LedgerWarning,
+                stacklevel=2,
+            )
+        return asked
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,367 @@
+"""The masked union's machines: what they compute, what they refuse, what they give away."""
+
+import hashlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from silograph import _core
+from silograph.crypto.identity import Identity
+from silograph.errors import (
+    ArgumentError,
+    BindingError,
+    EnvelopeError,
+    OrderError,
+    PayloadError,
+    ProtocolError,
+    SignatureError,
+    ViewsDifferError,
+)
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
+from silograph.protocol.masked import (
+    COORDINATOR_STEPS,
+    SILO_STEPS,
+    MaskedParameters,
+    MaskedSilo,
+    State,
+)
+from silograph.protocol.roster import COORDINATOR, Member, Roster
+from silograph.protocol.wire import pack, unpack
+
+from .. import limits
+from ..seeded import SeededEntropy
+from .masked_run import PAIRS, RUN, MaskedRun, parameters
+
+
+def bit(result: bytes, k: int) -> int:
+    return result[k // 8] >> k % 8 & 1
+
+
+class TestResult:
+    @pytest.mark.parametrize("silos", [2, 3, 5])
+    def test_without_coins_only_held_pairs_can_show(self, silos: int) -> None:
+        run = MaskedRun(parameters(b=Fraction(0), silos=silos)).agree()
+        holdings = [set(range(i, PAIRS, 7 + i)) for i in range(silos)]
+        result = run.finish(holdings)
+        held = set().union(*holdings)
+        shown = {k for k in range(PAIRS) if bit(result, k)}
+        assert shown <= held
+        assert len(shown) > 0.8 * len(held)
+        assert run.coordinator.state is State.DONE
+
+    def test_golden_transcript(self) -> None:
+        """Equal seeds give equal bytes: the wire format is frozen here."""
+        run = MaskedRun().agree()
+        raw = run.chunk(0, 0, {1, 2, 3})
+        assert (
+            hashlib.sha256(raw).hexdigest()
+            == "82beb40e0de741e2efcd189ca0047b3dd86a1f85510c5be5fa42b040bcd9176f"
+        )
+        assert raw == run.chunk(0, 0, {1, 2, 3})
+
+    @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
+    def test_every_pair_follows_the_channel(self, holders: tuple[int, ...]) -> None:
+        """Exact binomial limits for each pair, the last of every chunk too, over 1,500 runs."""
+        runs, counts = 1500, np.zeros(PAIRS, dtype=np.int64)
+        for seed in range(runs):
+            run = MaskedRun(parameters(q=3, b=Fraction(1, 8)), seed=seed).agree()
+            everything = set(range(PAIRS))
+            result = run.finish([everything if i in holders else set() for i in range(3)])
+            bits = np.unpackbits(np.frombuffer(result, dtype=np.uint8), bitorder="little")
+            counts += np.concatenate([bits[:128], bits[128 : 128 + PAIRS - 128]])
+        shown = Fraction(2, 3) * (1 if holders else 1 - (1 - Fraction(1, 8)) ** 3)
+        low, high = limits.binomial(runs, float(shown))
+        assert low <= counts.min()
+        assert counts.max() <= high
+        low, high = limits.binomial(runs * PAIRS, float(shown))
+        assert low <= counts.sum() <= high
+
+
+class TestWhatLeaks:
+    @pytest.mark.parametrize("held", [set(), set(range(PAIRS))], ids=["nothing", "everything"])
+    def test_a_single_vector_is_uniform(self, held: set[int]) -> None:
+        """What one silo uploads looks the same whatever it holds: chi-square on every element."""
+        run = MaskedRun(parameters(pairs=1 << 18, chunk_pairs=1 << 18, silos=2)).agree()
+        every = set(range(1 << 18)) if held else set()
+        vector = np.frombuffer(peek(run.chunk(0, 0, every)).payload, dtype=np.uint8)
+        counts = np.bincount(vector, minlength=21)
+        assert len(counts) == 21
+        statistic = stats.chisquare(counts).statistic
+        low, high = limits.chi_square(20)
+        assert low <= statistic <= high
+
+    def test_the_sum_is_what_the_contributions_say_and_nothing_else(self) -> None:
+        """Where nobody contributes, the masks leave exactly zero."""
+        run = MaskedRun(parameters(b=Fraction(0))).agree()
+        total = _core.MaskedSum(21, 128)
+        for place in range(3):
+            total.add(peek(run.chunk(place, 0)).payload)
+        assert total.sums() == bytes(128)
+
+    def test_masks_differ_between_chunks_runs_and_pairs_of_silos(self) -> None:
+        vectors = []
+        for seed in (1, 2):
+            run = MaskedRun(parameters(b=Fraction(0), pairs=256), seed=seed).agree()
+            vectors += [peek(run.chunk(i, n)).payload for i in range(3) for n in range(2)]
+        assert len(set(vectors)) == 12
+        for i, a in enumerate(vectors):
+            for b in vectors[:i]:
+                same = sum(x == y for x, y in zip(a, b, strict=True))
+                assert same <= limits.binomial(128, 1 / 21)[1]
+
+    def test_message_sizes_depend_on_the_parameters_alone(self) -> None:
+        sizes = set()
+        for held in (set(), {1}, set(range(PAIRS))):
+            run = MaskedRun().agree()
+            sizes.add(tuple(len(run.chunk(0, n, held)) for n in range(2)))
+        assert len(sizes) == 1
+
+    def test_secrets_are_not_shown(self) -> None:
+        run = MaskedRun()
+        for thing in (*run.silos, *run.keys, run.silos[0]._masker):
+            text = repr(thing) + str(thing)
+            assert bytes([1] * 32).hex() not in text
+            assert len(text) < 200
+
+
+class TestOrder:
+    def test_no_chunk_before_the_ledger(self) -> None:
+        run = MaskedRun()
+        bundle = run.relay(run.key_messages())
+        confirms = [silo.receive(bundle)[0].raw for silo in run.silos]
+        bundle = run.relay(confirms)
+        run.silos[0].receive(bundle)
+        with pytest.raises(OrderError, match="agreed, not yet authorised"):
+            run.chunk(0, 0)
+        run.silos[0].authorise()
+        assert run.chunk(0, 0)
+
+    def test_every_step_outside_the_table_is_refused_and_changes_nothing(self) -> None:
+        def at(state: State) -> MaskedSilo:
+            silo = MaskedRun().silos[0]
+            silo.state = state
+            return silo
+
+        for state in State:
+            for event, act in (
+                ("start", lambda s: s.start()),
+                ("authorise", lambda s: s.authorise()),
+                ("chunk", lambda s: s.chunk(0, bytes(16))),
+            ):
+                if (state, event) in SILO_STEPS:
+                    continue
+                silo = at(state)
+                with pytest.raises(OrderError):
+                    act(silo)
+                assert silo.state is state
+
+    def test_the_tables_lead_from_start_to_end(self) -> None:
+        for table, start, end in (
+            (SILO_STEPS, State.NEW, State.CHUNKS),
+            (COORDINATOR_STEPS, State.KEYS, State.DONE),
+        ):
+            reached = {start}
+            for _ in table:
+                reached |= {after for (before, _), after in table.items() if before in reached}
+            assert end in reached
+
+    def test_a_bundle_cannot_come_twice_or_early(self) -> None:
+        run = MaskedRun()
+        bundle = run.relay(run.key_messages())
+        confirm = run.silos[0].receive(bundle)[0].raw
+        with pytest.raises(OrderError, match="'keys'"):
+            run.silos[0].receive(bundle)
+        assert run.silos[0].state is State.CONFIRMS
+        run.coordinator.receive(confirm)
+        with pytest.raises(OrderError, match="twice"):
+            run.coordinator.receive(confirm)
+
+    def test_chunks_are_taken_once_and_in_range(self) -> None:
+        run = MaskedRun().agree()
+        raw = run.chunk(0, 0)
+        run.coordinator.receive(raw)
+        with pytest.raises(OrderError, match=r"round 'chunk' of silo 1: chunk 0 came twice"):
+            run.coordinator.receive(raw)
+        assert run.coordinator.missing() == {0: [1, 2]}
+        for place in (1, 2):
+            run.coordinator.receive(run.chunk(place, 0))
+        with pytest.raises(OrderError, match="came twice"):
+            run.coordinator.receive(raw)
+        with pytest.raises(OrderError, match="no chunk 2"):
+            run.silos[0].chunk(2, bytes(16))
+        with pytest.raises(OrderError, match="'result'"):
+            run.coordinator.result()
+
+    def test_a_chunk_cannot_be_made_again_from_other_bits(self) -> None:
+        run = MaskedRun().agree()
+        first = run.chunk(0, 0, {5})
+        with pytest.raises(OrderError, match="other bits"):
+            run.chunk(0, 0, {5, 6})
+        assert run.chunk(0, 0, {5}) == first
+
+
+class TestHostile:
+    """Whoever carries messages can drop, change, swap, replay and invent them."""
+
+    def forge(self, run: MaskedRun, place: int, name: str, payload: bytes, key: Identity) -> bytes:
+        binding = Binding(RUN, run.parameters.digest, run.roster)
+        return seal(binding, key, Envelope(name, place, EVERYONE, 0, payload))
+
+    def bundle(self, run: MaskedRun, name: str, messages: list[bytes]) -> bytes:
+        binding = Binding(RUN, run.parameters.digest, run.roster)
+        return seal(
+            binding, run.keys[-1], Envelope(name, COORDINATOR, EVERYONE, 0, pack(*messages))
+        )
+
+    def test_a_swapped_run_key(self) -> None:
+        """The coordinator puts its own key for a silo's, and cannot sign it as that silo."""
+        run = MaskedRun()
+        messages = run.key_messages()
+        messages[1] = self.forge(run, 1, "key", bytes([9] * 32), run.keys[-1])
+        with pytest.raises(SignatureError, match=r"round 'key' of silo 2: .* not that of silo 2"):
+            run.silos[0].receive(self.bundle(run, "keys", messages))
+        assert run.silos[0].state is State.KEYS
+
+    def test_different_keys_to_different_silos(self) -> None:
+        """Silo 2 signs two keys (or its identity was stolen); silos 1 and 3 see different ones."""
+        run = MaskedRun()
+        messages = run.key_messages()
+        other = list(messages)
+        other[1] = self.forge(
+            run, 1, "key", MaskedRun(seed=5).silos[1]._masker.public(), run.keys[1]
+        )
+        confirms = [
+            run.silos[0].receive(self.bundle(run, "keys", messages))[0].raw,
+            run.silos[1].receive(self.bundle(run, "keys", messages))[0].raw,
+            run.silos[2].receive(self.bundle(run, "keys", other))[0].raw,
+        ]
+        with pytest.raises(ViewsDifferError, match="silo 3"):
+            run.silos[0].receive(self.bundle(run, "confirms", confirms))
+        with pytest.raises(ViewsDifferError, match="silo 1"):
+            run.silos[2].receive(self.bundle(run, "confirms", confirms))
+        assert run.silos[0].state is State.CONFIRMS
+
+    def test_our_own_key_comes_back_changed(self) -> None:
+        run = MaskedRun()
+        messages = run.key_messages()
+        messages[0] = self.forge(run, 0, "key", bytes([9] * 32), run.keys[0])
+        with pytest.raises(ViewsDifferError, match="came back changed"):
+            run.silos[0].receive(self.bundle(run, "keys", messages))
+
+    @pytest.mark.parametrize("weak", [bytes(32), b"\1" + bytes(31)])
+    def test_a_weak_run_key(self, weak: bytes) -> None:
+        run = MaskedRun()
+        messages = run.key_messages()
+        messages[2] = self.forge(run, 2, "key", weak, run.keys[2])
+        with pytest.raises(PayloadError, match="silo 3: a weak run key"):
+            run.silos[0].receive(self.bundle(run, "keys", messages))
+
+    def test_messages_of_another_run_or_with_other_parameters(self) -> None:
+        other = MaskedRun(run=b"x" * 16)
+        with pytest.raises(BindingError, match="another run"):
+            MaskedRun().coordinator.receive(other.key_messages()[0])
+        for change in ({"q": 22}, {"b": Fraction(1, 49)}, {"pairs": 199}, {"subject": b"others"}):
+            other = MaskedRun(parameters(**change))
+            with pytest.raises(BindingError, match="other parameters"):
+                MaskedRun().coordinator.receive(other.key_messages()[0])
+
+    def test_a_message_for_someone_else_and_from_nobody(self) -> None:
+        run = MaskedRun().agree()
+        with pytest.raises(BindingError, match="someone else"):
+            run.silos[1].receive(run.chunk(0, 0))
+        with pytest.raises(BindingError, match="no party 7"):
+            run.coordinator.receive(self.forge(run, 7, "key", bytes(32), run.keys[0]))
+
+    def test_reordered_and_missing_messages_in_a_bundle(self) -> None:
+        run = MaskedRun()
+        first, second, third = run.key_messages()
+        with pytest.raises(OrderError, match="key of silo 0 was due"):
+            run.silos[0].receive(self.bundle(run, "keys", [second, first, third]))
+        with pytest.raises(EnvelopeError, match="truncated"):
+            run.silos[0].receive(self.bundle(run, "keys", [first, second]))
+        with pytest.raises(OrderError, match="through the coordinator"):
+            run.silos[0].receive(second)
+        assert run.silos[0].state is State.KEYS
+
+    @pytest.mark.parametrize("damage", ["cut", "longer", "too large"])
+    def test_a_chunk_that_cannot_be_right(self, damage: str) -> None:
+        run = MaskedRun().agree()
+        vector = peek(run.chunk(1, 0)).payload
+        changed = {"cut": vector[:-1], "longer": vector + b"\0", "too large": vector[:-1] + b"\x15"}
+        binding = Binding(RUN, run.parameters.digest, run.roster)
+        raw = seal(binding, run.keys[1], Envelope("chunk", 1, COORDINATOR, 0, changed[damage]))
+        with pytest.raises(PayloadError, match=r"round 'chunk' of silo 2: chunk 0"):
+            run.coordinator.receive(raw)
+        assert run.coordinator.missing() == {}
+        run.coordinator.receive(run.chunk(1, 0))
+
+    def test_every_flipped_byte_of_a_message_is_found(self) -> None:
+        run = MaskedRun()
+        raw = run.key_messages()[0]
+        for position in range(len(raw)):
+            damaged = bytearray(raw)
+            damaged[position] ^= 1
+            with pytest.raises(ProtocolError):
+                run.coordinator.receive(bytes(damaged))
+        assert run.coordinator.receive(raw) == []
+
+    @settings(max_examples=300)
+    @given(st.binary(max_size=400))
+    def test_any_bytes_at_all(self, content: bytes) -> None:
+        run = MaskedRun()
+        for machine in (run.coordinator, run.silos[0]):
+            with pytest.raises(ProtocolError):
+                machine.receive(content)
+        with pytest.raises(ProtocolError):
+            unpack(content + b"\0", 3)
+
+    def test_wrong_parties_cannot_be_built(self) -> None:
+        run = MaskedRun()
+        with pytest.raises(ArgumentError, match="not that of silo 1"):
+            MaskedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1))
+        with pytest.raises(ArgumentError, match="roster has 3 silos"):
+            MaskedSilo(parameters(silos=4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1))
+        with pytest.raises(ProtocolError, match="16 bytes"):
+            MaskedSilo(run.parameters, run.roster, b"short", 0, run.keys[0], SeededEntropy(1))
+        twice = run.roster.silos[0]
+        with pytest.raises(ArgumentError, match="the same name"):
+            Roster(run.roster.coordinator, (twice, twice))
+        with pytest.raises(ArgumentError, match="the same key"):
+            Roster(run.roster.coordinator, (twice, Member("other", twice.public)))
+        with pytest.raises(SignatureError, match="not an Ed25519 public key"):
+            Member("weak", b"\1" + bytes(31))
+        for change in (
+            {"q": 1},
+            {"q": 65537},
+            {"b": Fraction(2)},
+            {"pairs": 0},
+            {"chunk_pairs": 100},
+        ):
+            with pytest.raises(ArgumentError):
+                parameters(**change)
+
+
+def test_parameters_digest_covers_everything() -> None:
+    base = parameters()
+    changed = [
+        parameters(q=22),
+        parameters(b=Fraction(1, 51)),
+        parameters(silos=4),
+        parameters(pairs=201),
+        parameters(subject=b"n"),
+        parameters(chunk_pairs=64),
+    ]
+    assert len({p.digest for p in (base, *changed)}) == 7
+    assert isinstance(base, MaskedParameters)
+
+
+def test_an_envelope_opens_for_everyone_it_is_for() -> None:
+    run = MaskedRun()
+    binding = Binding(RUN, run.parameters.digest, run.roster)
+    raw = run.key_messages()[0]
+    for place in (0, 1, 2, COORDINATOR):
+        assert open_envelope(binding, raw, receiver=place).round == "key"
