@@ -1,0 +1,3 @@
+//! Cryptography on well-kept crates: curve arithmetic is curve25519-dalek's alone.
+
+pub mod elgamal;
