@@ -9,6 +9,11 @@
     │   ├── EdgeError        an edge, a line or a file that cannot be read
     │   └── DatasetError     a named dataset is absent, or is not what it should be
     ├── ChannelError         probabilities that make no channel
+    ├── CryptoError          a key, proof, cell or share is refused; nothing was made of it
+    │   ├── EncodingError    bytes that are no point, scalar or whole chunk
+    │   ├── ProofError       a proof that does not hold for this run
+    │   ├── KeyRefusedError  keys that repeat, cancel or are not the silo's own
+    │   └── DecryptionError  cells that do not open to bits
     └── ReleaseError         a release file that is damaged, truncated or foreign
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
@@ -23,9 +28,14 @@ __all__ = [
     "ArgumentError",
     "CalibrationWarning",
     "ChannelError",
+    "CryptoError",
     "DatasetError",
+    "DecryptionError",
     "EdgeError",
+    "EncodingError",
     "GraphError",
+    "KeyRefusedError",
+    "ProofError",
     "ReleaseError",
     "SilographError",
     "SilographWarning",
@@ -60,6 +70,35 @@ class DatasetError(GraphError):
 
 class ChannelError(SilographError, ValueError):
     """Probabilities that make no channel."""
+
+
+class CryptoError(SilographError):
+    """A key, proof, cell or share is refused. Nothing was made of it.
+
+    ``silo`` is the index of the silo at fault (from 0), ``index`` that of the cell or share;
+    None where there is none.
+    """
+
+    def __init__(self, message: str, *, silo: int | None = None, index: int | None = None) -> None:
+        super().__init__(message)
+        self.silo = silo
+        self.index = index
+
+
+class EncodingError(CryptoError):
+    """Bytes that are no canonical point or scalar, are the identity, or are too few or many."""
+
+
+class ProofError(CryptoError):
+    """A proof that does not hold for this run, roster, silo, chunk and these bytes."""
+
+
+class KeyRefusedError(CryptoError):
+    """Public keys that repeat or cancel, or a secret key that is not the silo's own."""
+
+
+class DecryptionError(CryptoError):
+    """Cells that do not open to bits: somebody encrypted something else."""
 
 
 class ReleaseError(SilographError):

@@ -9,7 +9,8 @@ use silograph_core::graph::bitrows::{from_triangle, pair_count};
 
 use crate::bitrows::{to_array, triangle_of_pairs};
 
-fn probability((num, den): (u128, u128)) -> PyResult<Probability> {
+/// An exact probability num/den.
+pub fn probability((num, den): (u128, u128)) -> PyResult<Probability> {
     Probability::new(num, den).ok_or_else(|| PyValueError::new_err("this is not a probability"))
 }
 

@@ -3,6 +3,7 @@
 mod bitrows;
 mod channel;
 mod edgelist;
+mod elgamal;
 mod generate;
 mod ids;
 mod sparse;
@@ -15,6 +16,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bitrows::register(module)?;
     channel::register(module)?;
     edgelist::register(module)?;
+    elgamal::register(module)?;
     generate::register(module)?;
     ids::register(module)?;
     sparse::register(module)?;

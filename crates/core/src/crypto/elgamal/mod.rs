@@ -142,11 +142,11 @@ impl Error {
     /// The kind of refusal, for bindings.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Length { .. } | Self::Encoding { .. } | Self::Identity { what: "cell", .. } => {
-                "encoding"
-            }
-            Self::Identity { what: "share", .. } | Self::Shares { .. } => "encoding",
-            Self::Identity { .. } => "key",
+            Self::Identity {
+                what: "public key", ..
+            } => "key",
+            Self::Length { .. } | Self::Encoding { .. } | Self::Identity { .. } => "encoding",
+            Self::Shares { .. } => "encoding",
             Self::RepeatedKey { .. } | Self::IdentitySum | Self::NoSilo => "key",
             Self::NotAMember { .. } => "key",
             Self::Proof { .. } => "proof",
