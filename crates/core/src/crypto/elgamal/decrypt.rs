@@ -66,12 +66,17 @@ pub(super) fn pack_vartime(cells: &[u8], first: usize) -> Result<RistrettoPoint,
     }
 }
 
-/// What a proof of shares is about: the cells (and so every packed point), all shares, the key,
-/// the run, the silo and the place.
+/// A digest of the cells, and so of every packed point.
+pub(super) fn digest_cells(cells: &[u8]) -> [u8; 64] {
+    Transcript::new("final cells").bytes(cells).digest()
+}
+
+/// What a proof of shares is about: the cells, all shares, the key, the run, the silo and the
+/// place.
 pub(super) fn statement(
     key: &JointKey,
     silo: usize,
-    cells: &[u8],
+    cells: &[u8; 64],
     shares: &[u8],
     place: Place,
 ) -> [u8; 64] {
@@ -111,7 +116,7 @@ pub fn share(
         .flat_map_iter(|point| point.to_bytes())
         .collect();
     half.zeroize();
-    let statement = statement(key, silo, cells, &out, place);
+    let statement = statement(key, silo, &digest_cells(cells), &out, place);
     out.extend(prove_shares(secret, &statement, &packed, seed));
     debug_assert_eq!(out.len(), share_bytes(count));
     Ok(out)
@@ -191,7 +196,7 @@ fn start_of(encoding: &[u8; POINT_BYTES]) -> usize {
 fn accept_shares(
     key: &JointKey,
     silo: usize,
-    cells: &[u8],
+    cells: &[u8; 64],
     packed: &[RistrettoPoint],
     message: &[u8],
     place: Place,
@@ -234,11 +239,12 @@ pub fn combine(
         ))
     })?;
     let (first, mut plain): (Vec<_>, Vec<_>) = packed.into_iter().unzip();
+    let digest = digest_cells(cells);
     let accepted: Vec<Result<Vec<RistrettoPoint>, Error>> = shares
         .par_iter()
         .enumerate()
         .map(|(silo, message)| {
-            accept_shares(key, silo, cells, &first, message, Place { chunk, hops })
+            accept_shares(key, silo, &digest, &first, message, Place { chunk, hops })
         })
         .collect();
     for points in accepted {
