@@ -1,5 +1,6 @@
 """Types of the Rust core. Positions are indices into a node universe."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TypeAlias
 
@@ -111,3 +112,60 @@ class MaskedSum:
     def add(self, vector: bytes) -> None: ...
     def open(self) -> bytes: ...
     def sums(self) -> bytes: ...
+
+# --- crypto/elgamal ---
+
+class ElgamalError(ValueError):
+    """Arguments: code, message, silo, index."""
+
+class ElgamalSecretKey:
+    @staticmethod
+    def from_seed(seed: bytes) -> ElgamalSecretKey: ...
+    def public_key(self) -> bytes: ...
+    def prove(self, run: tuple[bytes, bytes], identity: bytes, seed: bytes) -> bytes: ...
+
+class ElgamalDecoder:
+    def __init__(self, hops: int) -> None: ...
+    @property
+    def hops(self) -> int: ...
+
+class ElgamalJointKey:
+    @staticmethod
+    def agree(
+        run: tuple[bytes, bytes], members: Sequence[tuple[bytes, bytes, bytes]]
+    ) -> ElgamalJointKey: ...
+    @property
+    def silos(self) -> int: ...
+    def public_key(self) -> bytes: ...
+    def binding(self) -> bytes: ...
+    def encrypt(self, bits: bytes, count: int, chunk: int, seed: bytes) -> bytes: ...
+    def overwrite(
+        self, cells: bytes, mask: bytes, values: bytes, at: tuple[int, int], seed: bytes
+    ) -> bytes: ...
+    def flip(self, cells: bytes, coins: bytes, at: tuple[int, int], seed: bytes) -> bytes: ...
+    def first_hop(
+        self, bits: bytes, count: int, name: str, p: tuple[bytes, bytes], chunk: int, seed: bytes
+    ) -> bytes: ...
+    def hop(
+        self,
+        cells: bytes,
+        bits: bytes,
+        name: str,
+        p: tuple[bytes, bytes],
+        at: tuple[int, int],
+        seed: bytes,
+    ) -> bytes: ...
+    def flip_hop(
+        self, cells: bytes, b: tuple[bytes, bytes], at: tuple[int, int], seed: bytes
+    ) -> bytes: ...
+    def share(
+        self,
+        secret: ElgamalSecretKey,
+        silo: int,
+        cells: bytes,
+        at: tuple[int, int],
+        seed: bytes,
+    ) -> bytes: ...
+    def combine(
+        self, decoder: ElgamalDecoder, cells: bytes, shares: list[bytes], chunk: int
+    ) -> bytes: ...

@@ -17,8 +17,13 @@
     │   ├── OrderError       out of order, repeated, or after the end
     │   ├── PayloadError     a message whose content cannot be right
     │   └── ViewsDifferError the silos were shown different things
-    └── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
-        └── BudgetError      a spend that would pass the limit; nothing was spent
+    ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
+    │   └── BudgetError      a spend that would pass the limit; nothing was spent
+    └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
+        ├── EncodingError    bytes that are no point, scalar or whole chunk
+        ├── ProofError       a proof that does not hold for this run
+        ├── KeyRefusedError  keys that repeat, cancel or are not the silo's own
+        └── DecryptionError  cells that do not open to bits
     SilographWarning
     ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
     ├── LedgerWarning        a run that no ledger records, or a limit below what is spent
@@ -36,15 +41,20 @@ __all__ = [
     "BudgetError",
     "CalibrationWarning",
     "ChannelError",
+    "CryptoError",
     "DatasetError",
+    "DecryptionError",
     "EdgeError",
+    "EncodingError",
     "EnvelopeError",
     "GraphError",
+    "KeyRefusedError",
     "LedgerError",
     "LedgerWarning",
     "OrderError",
     "PayloadError",
     "PrivacyWarning",
+    "ProofError",
     "ProtocolError",
     "ReleaseError",
     "SignatureError",
@@ -82,6 +92,35 @@ class DatasetError(GraphError):
 
 class ChannelError(SilographError, ValueError):
     """Probabilities that make no channel."""
+
+
+class CryptoError(SilographError):
+    """A key, proof, cell or share is refused. Nothing was made of it.
+
+    ``silo`` is the index of the silo at fault (from 0), ``index`` that of the cell or share;
+    None where there is none.
+    """
+
+    def __init__(self, message: str, *, silo: int | None = None, index: int | None = None) -> None:
+        super().__init__(message)
+        self.silo = silo
+        self.index = index
+
+
+class EncodingError(CryptoError):
+    """Bytes that are no canonical point or scalar, are the identity, or are too few or many."""
+
+
+class ProofError(CryptoError):
+    """A proof that does not hold for this run, roster, silo, chunk and these bytes."""
+
+
+class KeyRefusedError(CryptoError):
+    """Public keys that repeat or cancel, or a secret key that is not the silo's own."""
+
+
+class DecryptionError(CryptoError):
+    """Cells that do not open to bits: somebody encrypted something else."""
 
 
 class ReleaseError(SilographError):

@@ -3,6 +3,7 @@
 mod bitrows;
 mod channel;
 mod edgelist;
+mod elgamal;
 mod generate;
 mod identity;
 mod ids;
@@ -17,6 +18,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bitrows::register(module)?;
     channel::register(module)?;
     edgelist::register(module)?;
+    elgamal::register(module)?;
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;
