@@ -1,16 +1,16 @@
 """What a union protocol will cost and give, decided before anything is drawn or spent."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
+from silograph.privacy.elgamal import ElgamalNoise, Variant
 from silograph.privacy.masked import MaskedNoise
 from silograph.privacy.views import PUBLISHED, View
 
 __all__ = ["PROTOCOLS", "UnionPlan", "plan_union"]
 
-PROTOCOLS = ("masked", "clear")
+PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,10 @@ class UnionPlan:
     views: tuple[View, ...]
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]
-    #: The masked union's parameters; for ``clear`` those that its channel was taken from.
-    noise: MaskedNoise | None
+    #: The parameters of the noise; none for ``clear``.
+    noise: MaskedNoise | ElgamalNoise | None
     #: What the caller should be told.
     advice: str = ""
-
-    @property
-    def coin(self) -> tuple[int, Fraction]:
-        """(q, b) of the masked union."""
-        if self.noise is None:
-            raise ArgumentError(f"protocol {self.protocol} has no masks")
-        return self.noise.q, self.noise.b
 
 
 def plan_union(
@@ -49,20 +42,47 @@ def plan_union(
         raise ArgumentError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
     if channel is not None and protocol != "clear":
         raise ArgumentError("a channel can be chosen for protocol 'clear' only")
-    noise = MaskedNoise.choose(epsilon, silos, collusion)
     if protocol == "clear":
-        drawn = channel or noise.channel
+        drawn = channel or MaskedNoise.choose(epsilon, silos, collusion).channel
         published = (View(PUBLISHED, drawn.epsilon),)
         losses = dict.fromkeys(range(silos), drawn.epsilon)
-        return UnionPlan(protocol, silos, collusion, drawn, published, losses, noise)
+        return UnionPlan(protocol, silos, collusion, drawn, published, losses, None)
+    noise: MaskedNoise | ElgamalNoise
+    if protocol == "masked":
+        noise = MaskedNoise.choose(epsilon, silos, collusion)
+    else:
+        variant = _variant(protocol, collusion)
+        protocol = f"elgamal/{variant}"
+        noise = ElgamalNoise.choose(variant, epsilon, silos, collusion)
     losses = {t: noise.epsilon(silos - t) for t in range(silos)}
-    views, advice = noise.views, ""
-    if noise.beyond is not None:
-        views = (*views, noise.beyond)
-        advice = (
-            f"with collusion=0 a silo that gets to see the release has a loss of "
-            f"{noise.beyond.epsilon:.4g}, not {epsilon:g}; show it to the coordinator alone"
+    advice = _advice(protocol, noise)
+    return UnionPlan(protocol, silos, collusion, noise.channel, noise.views, losses, noise, advice)
+
+
+def _variant(protocol: str, collusion: int) -> Variant:
+    """Plain ``elgamal`` means replace where nobody colludes, otherwise blinded."""
+    match protocol:
+        case "elgamal/printed":
+            return "printed"
+        case "elgamal/replace":
+            return "replace"
+        case "elgamal/blinded":
+            return "blinded"
+    return "blinded" if collusion else "replace"
+
+
+def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
+    if protocol == "elgamal/printed":
+        return (
+            f"Algorithm 3 as printed has a loss of {noise.epsilon(noise.silos):.4g} "
+            "(the number of silos times ε), and its release is calibrated wrongly"
         )
-    elif silos - collusion == 1:
-        advice = "one honest silo among all means plain local noise: every silo pays for itself"
-    return UnionPlan(protocol, silos, collusion, noise.channel, views, losses, noise, advice)
+    beyond = [view for view in noise.views if not view.claimed]
+    if beyond:
+        return (
+            f"with collusion=0 a silo that gets to see the release has a loss of "
+            f"{beyond[0].epsilon:.4g}; show it to the coordinator alone"
+        )
+    if noise.silos - noise.collusion == 1:
+        return "one honest silo among all means plain local noise: every silo pays for itself"
+    return ""

@@ -17,6 +17,7 @@ Preconditions
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,7 +26,7 @@ from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
 from silograph.privacy.views import View
 
-__all__ = ["MaskedNoise", "check_parties"]
+__all__ = ["MaskedNoise", "check_parties", "union_views"]
 
 _STEP = 2**64
 _LARGEST_Q = 1 << 16
@@ -86,21 +87,24 @@ class MaskedNoise:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much. With t = 0 the silos themselves are a view of their own."""
-        found = [View("coordinator", self.epsilon(self.silos))]
-        t = self.collusion
-        if t:
-            group = f"{t} silo{'s' if t > 1 else ''}"
-            epsilon = self.epsilon(self.silos - t)
-            found += [View(f"coordinator + {group}", epsilon), View(f"{group} + release", epsilon)]
-        return tuple(found)
+        """Who learns how much, claimed or not.
 
-    @property
-    def beyond(self) -> View | None:
-        """With t = 0: what a silo that gets to see the release would know, which is more than ε."""
-        if self.collusion:
-            return None
-        return View("1 silo + release", self.epsilon(self.silos - 1), claimed=False)
+        With t = 0 a silo that gets to see the release knows more than ε allows; it is listed, and
+        not claimed.
+        """
+        return union_views(self.silos, self.collusion, self.epsilon)
+
+
+def union_views(silos: int, collusion: int, epsilon: Callable[[int], float]) -> tuple[View, ...]:
+    """The views of a union protocol whose loss depends on the number of honest silos."""
+    found = [View("coordinator", epsilon(silos))]
+    if collusion:
+        group = f"{collusion} silo{'s' if collusion > 1 else ''}"
+        loss = epsilon(silos - collusion)
+        found += [View(f"coordinator + {group}", loss), View(f"{group} + release", loss)]
+    else:
+        found.append(View("1 silo + release", epsilon(silos - 1), claimed=False))
+    return tuple(found)
 
 
 def _worst_ratio(q: int, b: Fraction, honest: int) -> Fraction:

@@ -29,8 +29,9 @@ from silograph.errors import (
 )
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
+from silograph.protocol.handshake import Collection, Outgoing, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
-from silograph.protocol.wire import pack, unpack
+from silograph.protocol.wire import pack
 
 __all__ = [
     "CHUNK_PAIRS",
@@ -80,14 +81,6 @@ class MaskedParameters:
         fields = [str(number).encode() for number in numbers]
         fields += [str(self.b).encode(), self.subject, _CIPHER]
         return hashlib.sha256(pack(b"silograph/masked/v1", *fields)).digest()
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """A message to send: to one party, or to all silos."""
-
-    to: int
-    raw: bytes
 
 
 class State(StrEnum):
@@ -235,16 +228,7 @@ class MaskedSilo:
         return masks, hashlib.sha256(seen).digest()
 
     def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
-        """The payloads of one round of all silos, each checked as if it had come by itself."""
-        payloads = []
-        for place, raw in enumerate(unpack(bundle.payload, self._parameters.silos)):
-            inner = open_envelope(self._binding, raw, receiver=self._place)
-            if (inner.round, inner.sender, inner.sequence) != (expected, place, 0):
-                raise self._refuse(OrderError, f"{expected} of silo {place} was due", inner)
-            if len(inner.payload) != 32:
-                raise self._refuse(PayloadError, "32 bytes were due", inner)
-            payloads.append(inner.payload)
-        return payloads
+        return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
 
     def _step(self, event: str) -> State:
         try:
@@ -275,7 +259,7 @@ class MaskedCoordinator:
         self._binding = _binding(parameters, roster, run)
         self._parameters = parameters
         self._identity = identity
-        self._collected: dict[int, bytes] = {}
+        self._collection = Collection(self._binding)
         self._sums: dict[int, tuple[_core.MaskedSum, set[int]]] = {}
         self._opened: dict[int, bytes] = {}
         self.state = State.KEYS
@@ -293,21 +277,12 @@ class MaskedCoordinator:
         if envelope.round == "chunk":
             self._add(envelope, name)
             return []
-        if envelope.sequence != 0 or len(envelope.payload) != 32:
+        if len(envelope.payload) != 32:
             raise PayloadError("32 bytes were due", silo=name, round=envelope.round)
-        if envelope.sender in self._collected:
-            raise OrderError("came twice", silo=name, round=envelope.round)
-        self._collected[envelope.sender] = raw
-        if len(self._collected) < self._parameters.silos:
-            return []
-        relayed = f"{envelope.round}s"
-        bundle = pack(*(self._collected[place] for place in range(self._parameters.silos)))
-        sealed = seal(
-            self._binding, self._identity, Envelope(relayed, COORDINATOR, EVERYONE, 0, bundle)
-        )
-        self._collected = {}
-        self.state = COORDINATOR_STEPS[self.state, f"all {relayed}"]
-        return [Outgoing(EVERYONE, sealed)]
+        bundle = self._collection.take(envelope, raw, self._identity)
+        if bundle:
+            self.state = COORDINATOR_STEPS[self.state, f"all {envelope.round}s"]
+        return bundle
 
     def _add(self, envelope: Envelope, name: str) -> None:
         number = envelope.sequence

@@ -1,5 +1,6 @@
 """The federation: several silos, one question, one answer."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,13 +13,15 @@ from silograph.graph.silo import Silo, union
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon
+from silograph.privacy.masked import MaskedNoise
+from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.masked import MaskedParameters
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Provenance, Release
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
-from silograph.runtime.simulation import run_masked
+from silograph.runtime.simulation import Run, run_elgamal, run_masked
 
 __all__ = ["Federation"]
 
@@ -140,18 +143,24 @@ class Federation:
                 plan.losses,
                 view="coordinator + t silos",
                 method=f"{method} {plan.protocol}",
+                unbounded=any(map(math.isinf, plan.losses.values())),
             )
 
         n = len(self.universe)
-        if plan.protocol == "clear":
+        if plan.noise is None:
             spend()
             graph = self._draw(plan.channel)
         else:
-            q, b = plan.coin
-            parameters = MaskedParameters(
-                q, b, len(self.silos), n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
-            )
-            triangle = run_masked(self.silos, parameters, run, spend, self._entropy, shown=progress)
+            pairs, subject = n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
+            simulated = Run(self.silos, run, self._entropy, spend, shown=progress)
+            if isinstance(plan.noise, MaskedNoise):
+                q, b = plan.noise.q, plan.noise.b
+                masked = MaskedParameters(q, b, plan.silos, pairs, subject)
+                triangle = run_masked(simulated, masked)
+            else:
+                variant, coin = plan.noise.variant, plan.noise.coin
+                elgamal = ElgamalParameters(variant, coin, plan.silos, pairs, subject)
+                triangle = run_elgamal(simulated, elgamal)
             graph = BitRows.from_triangle(n, triangle)
         provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run.hex())
         return Release(

@@ -1,19 +1,45 @@
 """All parties in one process, driving the same machines that a deployment drives."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from silograph.crypto.identity import Identity
 from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
+from silograph.protocol.elgamal import ElgamalParameters
+from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
+from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.entropy import Entropy
+from silograph.protocol.envelope import EVERYONE
+from silograph.protocol.handshake import Outgoing
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.protocol.roster import Member, Roster
+from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
-__all__ = ["Record", "run_masked", "simulated_roster"]
+__all__ = ["Record", "Run", "run_elgamal", "run_masked", "simulated_roster"]
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
-Record = Callable[[str, str, bytes], None]
+Record = Callable[[int, int, bytes], None]
+
+
+class _Machine(Protocol):
+    def receive(self, raw: bytes) -> list[Outgoing]: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """What every simulated run needs besides its parameters."""
+
+    silos: Sequence[Silo]
+    id: bytes
+    entropy: Entropy
+    #: Called when all have agreed, before anything that depends on edges leaves a silo.
+    spend: Callable[[], None]
+    record: Record | None = None
+    #: Whether to show a progress bar; None for where there is a terminal.
+    shown: bool | None = None
 
 
 def simulated_roster(
@@ -29,47 +55,71 @@ def simulated_roster(
     return Roster(Member("coordinator", coordinator.public), members), coordinator, identities
 
 
-def run_masked(
-    silos: Sequence[Silo],
-    parameters: MaskedParameters,
-    run: bytes,
-    spend: Callable[[], None],
-    entropy: Entropy,
-    *,
-    record: Record | None = None,
-    shown: bool | None = None,
-) -> bytes:
-    """Run the masked union of all silos; ``spend`` is called before the first byte of a chunk."""
-    roster, key, identities = simulated_roster(silos, entropy)
-    note = record or (lambda _sender, _receiver, _raw: None)
-    coordinator = MaskedCoordinator(parameters, roster, run, key)
+def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
+    """The masked union of all silos: Y, one bit a pair."""
+    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    coordinator = MaskedCoordinator(parameters, roster, run.id, key)
     machines = [
-        MaskedSilo(parameters, roster, run, place, identity, entropy)
+        MaskedSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-
-    def upload(place: int, raw: bytes) -> list[bytes]:
-        note(roster.silos[place].name, "coordinator", raw)
-        return [message.raw for message in coordinator.receive(raw)]
-
-    waiting = [
-        (i, message.raw) for i, machine in enumerate(machines) for message in machine.start()
-    ]
-    while waiting:
-        bundles = [bundle for place, raw in waiting for bundle in upload(place, raw)]
-        waiting = []
-        for bundle in bundles:
-            for place, machine in enumerate(machines):
-                note("coordinator", roster.silos[place].name, bundle)
-                waiting += [(place, message.raw) for message in machine.receive(bundle)]
-    spend()
+    post = _Post(coordinator, machines, run.record)
+    post.deliver(enumerate(machine.start() for machine in machines))
+    run.spend()
     for machine in machines:
         machine.authorise()
-    holdings = [PairBits(silo) for silo in silos]
-    with progress("masked union", parameters.pairs, shown=shown) as advance:
+    holdings = [PairBits(silo) for silo in run.silos]
+    with progress("masked union", parameters.pairs, shown=run.shown) as advance:
         for number in range(parameters.chunks):
             start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
             for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
-                upload(place, machine.chunk(number, held.chunk(start, size)).raw)
+                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
             advance(size)
     return coordinator.result()
+
+
+def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
+    """The ElGamal union of all silos: Y, one bit a pair."""
+    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    coordinator = ElgamalCoordinator(parameters, roster, run.id, key)
+    machines = [
+        ElgamalSilo(parameters, roster, run.id, place, identity, run.entropy)
+        for place, identity in enumerate(identities)
+    ]
+    post = _Post(coordinator, machines, run.record)
+    post.deliver(enumerate(machine.start() for machine in machines))
+    run.spend()
+    for machine, silo in zip(machines, run.silos, strict=True):
+        machine.authorise(_bits(PairBits(silo), parameters))
+    with progress(f"elgamal/{parameters.variant}", parameters.pairs, shown=run.shown) as advance:
+        for number in range(parameters.chunks):
+            post.deliver([(COORDINATOR, coordinator.begin(number))])
+            advance(parameters.chunk_size(number))
+    return coordinator.result()
+
+
+def _bits(held: PairBits, parameters: ElgamalParameters) -> Callable[[int], bytes]:
+    size, start = parameters.chunk_size, parameters.chunk_cells
+    return lambda chunk: held.chunk(chunk * start, size(chunk))
+
+
+class _Post:
+    """Carries messages between the machines until none is left."""
+
+    def __init__(
+        self, coordinator: _Machine, silos: Sequence[_Machine], record: Record | None
+    ) -> None:
+        self._coordinator = coordinator
+        self._silos = silos
+        self._record = record or (lambda _sender, _receiver, _raw: None)
+
+    def deliver(self, outgoing: Iterable[tuple[int, list[Outgoing]]]) -> None:
+        """Deliver these, and all that they give rise to, in order."""
+        waiting = deque((sender, message) for sender, sent in outgoing for message in sent)
+        while waiting:
+            sender, message = waiting.popleft()
+            everyone = range(len(self._silos))
+            for place in everyone if message.to == EVERYONE else (message.to,):
+                self._record(sender, place, message.raw)
+                machine = self._coordinator if place == COORDINATOR else self._silos[place]
+                waiting += [(place, answer) for answer in machine.receive(message.raw)]

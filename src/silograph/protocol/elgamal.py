@@ -1,0 +1,147 @@
+"""The ElGamal union (the paper's Algorithm 3): what its two state machines agree on.
+
+Rounds
+    ``key``      each silo publishes an ElGamal key with a proof of possession
+    ``keys``     the coordinator relays all of them
+    ``confirm``  each silo signs a digest of roster, parameters and all keys
+    ``confirms`` the coordinator relays all; a silo goes on only if all are on one digest
+    ``work``     the coordinator hands a chunk of cells to the silo whose turn it is
+    ``hop``      that silo rewrites every cell, and signs what came in and what went out
+    ``open``     the coordinator shows all silos the final cells, with every silo's hop receipt
+    ``share``    each silo sends its decryption shares of combinations that it forms itself
+
+The coordinator relays chunk by chunk, so all silos work at once: a pipeline, not a strict ring.
+After pass 1 of ``blinded`` it holds encryptions of the exact union, so a silo opens a chunk only
+where every hop was signed by the silo whose turn it was, each on what the one before it put out,
+and it opens each chunk once. The coordinator is semi-honest here; silos are in every protocol.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from silograph.crypto.elgamal import PROOF_BYTES, JointKey, Member, Run, Variant
+from silograph.errors import ArgumentError, CryptoError, PayloadError
+from silograph.protocol.envelope import Binding
+from silograph.protocol.roster import Roster
+from silograph.protocol.wire import pack
+
+__all__ = [
+    "CHUNK_CELLS",
+    "COORDINATOR_STEPS",
+    "KEY_BYTES",
+    "RECEIPT",
+    "SILO_STEPS",
+    "WORK",
+    "ElgamalParameters",
+    "State",
+    "bind",
+    "joint_key",
+]
+
+#: Cells in a chunk: 1 MiB on the wire.
+CHUNK_CELLS = 1 << 14
+#: A public key with its proof of possession.
+KEY_BYTES = 32 + PROOF_BYTES
+#: A hop's receipt: chunk, hop, digest of what came in and of what went out.
+RECEIPT = struct.Struct("<QI32s32s")
+#: Which hop of which chunk is due.
+WORK = struct.Struct("<QI")
+
+
+@dataclass(frozen=True)
+class ElgamalParameters:
+    """What all parties of a run must agree on, and sign."""
+
+    variant: Variant
+    #: p of randomized response (printed, replace), or b of every silo's flip (blinded).
+    coin: Fraction
+    silos: int
+    pairs: int
+    #: What the pairs are about: the digest of the node universe.
+    subject: bytes
+    chunk_cells: int = CHUNK_CELLS
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("printed", "replace", "blinded") or not 0 <= self.coin <= 1:
+            raise ArgumentError("variant or coin is wrong")
+        if self.silos < 2 or self.pairs < 1 or self.chunk_cells < 64 or self.chunk_cells % 64:
+            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-self.pairs // self.chunk_cells)
+
+    def chunk_size(self, chunk: int) -> int:
+        """The number of cells in a chunk."""
+        return min(self.chunk_cells, self.pairs - chunk * self.chunk_cells)
+
+    @property
+    def hops(self) -> int:
+        """How often each chunk is rewritten: once by every silo, in ``blinded`` twice."""
+        return self.silos * (2 if self.variant == "blinded" else 1)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of every parameter."""
+        numbers = (self.silos, self.pairs, self.chunk_cells)
+        fields = [str(number).encode() for number in numbers]
+        fields += [self.variant.encode(), str(self.coin).encode(), self.subject]
+        return hashlib.sha256(pack(b"silograph/elgamal/v1", *fields)).digest()
+
+
+class State(StrEnum):
+    """Where a machine is."""
+
+    NEW = "new"
+    KEYS = "waiting for keys"
+    CONFIRMS = "waiting for confirmations"
+    AGREED = "agreed, not yet authorised"
+    CELLS = "cells"
+    DONE = "done"
+
+
+#: Every step that a silo can take; anything else is refused and changes nothing.
+SILO_STEPS: dict[tuple[State, str], State] = {
+    (State.NEW, "start"): State.KEYS,
+    (State.KEYS, "keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirms"): State.AGREED,
+    (State.AGREED, "authorise"): State.CELLS,
+    (State.CELLS, "work"): State.CELLS,
+    (State.CELLS, "open"): State.CELLS,
+}
+#: Every step of the coordinator.
+COORDINATOR_STEPS: dict[tuple[State, str], State] = {
+    (State.KEYS, "key"): State.KEYS,
+    (State.KEYS, "all keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirm"): State.CONFIRMS,
+    (State.CONFIRMS, "all confirms"): State.CELLS,
+    (State.CELLS, "hop"): State.CELLS,
+    (State.CELLS, "share"): State.CELLS,
+    (State.CELLS, "all chunks"): State.DONE,
+}
+
+
+def bind(parameters: ElgamalParameters, roster: Roster, run: bytes) -> Binding:
+    if len(roster.silos) != parameters.silos:
+        raise ArgumentError(
+            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
+        )
+    return Binding(run, parameters.digest, roster)
+
+
+def joint_key(binding: Binding, keys: list[bytes]) -> JointKey:
+    """All keys and proofs, checked; a wrong one names its silo."""
+    silos = binding.roster.silos
+    members = [
+        Member(silo.public, key[:-PROOF_BYTES], key[-PROOF_BYTES:])
+        for silo, key in zip(silos, keys, strict=True)
+    ]
+    try:
+        return JointKey.agree(Run(binding.run, binding.roster.digest), members)
+    except CryptoError as error:
+        name = None if error.silo is None else silos[error.silo].name
+        raise PayloadError(str(error), silo=name, round="key") from None

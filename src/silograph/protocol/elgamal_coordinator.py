@@ -1,0 +1,170 @@
+"""The coordinator of the ElGamal union; the rounds are in :mod:`silograph.protocol.elgamal`."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from silograph.crypto.elgamal import CELL_BYTES, Decoder, JointKey, share_bytes
+from silograph.crypto.identity import Identity
+from silograph.errors import ArgumentError, BindingError, CryptoError, OrderError, PayloadError
+from silograph.protocol.elgamal import (
+    COORDINATOR_STEPS,
+    KEY_BYTES,
+    RECEIPT,
+    WORK,
+    ElgamalParameters,
+    State,
+    bind,
+    joint_key,
+)
+from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
+from silograph.protocol.handshake import Collection, Outgoing
+from silograph.protocol.roster import COORDINATOR, Roster
+from silograph.protocol.wire import pack, unpack
+
+__all__ = ["ElgamalCoordinator"]
+
+
+@dataclass
+class _Chunk:
+    """One chunk on its way round the silos."""
+
+    cells: bytes = b""
+    hops: int = 0
+    receipts: list[bytes] = field(default_factory=list)
+    shares: dict[int, bytes] = field(default_factory=dict)
+
+
+class ElgamalCoordinator:
+    """The coordinator in one run: hands chunks round, and opens what all silos agree to open."""
+
+    def __init__(
+        self, parameters: ElgamalParameters, roster: Roster, run: bytes, identity: Identity
+    ) -> None:
+        if roster.coordinator.public != identity.public:
+            raise ArgumentError("the identity is not that of the roster's coordinator")
+        self._binding = bind(parameters, roster, run)
+        self._parameters = parameters
+        self._identity = identity
+        self._collection = Collection(self._binding)
+        self._keys: dict[int, bytes] = {}
+        self._joint: JointKey | None = None
+        self._decoder = Decoder(parameters.hops)
+        self._travelling: dict[int, _Chunk] = {}
+        self._opened: dict[int, bytes] = {}
+        self.state = State.KEYS
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a silo's message."""
+        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
+        if envelope.sender == COORDINATOR:
+            raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        name = self._binding.roster.silos[envelope.sender].name
+        if (self.state, envelope.round) not in COORDINATOR_STEPS:
+            what = f"not while in state {self.state.value!r}"
+            raise OrderError(what, silo=name, round=envelope.round)
+        if envelope.round == "hop":
+            return self._hopped(envelope, name)
+        if envelope.round == "share":
+            return self._shared(envelope, name)
+        return self._collect(envelope, raw, name)
+
+    def begin(self, chunk: int) -> list[Outgoing]:
+        """Hand a chunk to the first silo. Chunks may be under way side by side."""
+        if self.state is not State.CELLS:
+            raise OrderError(f"not while in state {self.state.value!r}", round="work")
+        known = chunk in self._travelling or chunk in self._opened
+        if known or not 0 <= chunk < self._parameters.chunks:
+            raise OrderError(f"chunk {chunk} cannot begin", round="work")
+        self._travelling[chunk] = _Chunk()
+        return [self._work(chunk)]
+
+    def _collect(self, envelope: Envelope, raw: bytes, name: str) -> list[Outgoing]:
+        length = 32 if envelope.round == "confirm" else KEY_BYTES
+        if len(envelope.payload) != length:
+            raise PayloadError(f"{length} bytes were due", silo=name, round=envelope.round)
+        keys = self._keys | {envelope.sender: envelope.payload}
+        whole = envelope.round == "key" and len(keys) == self._parameters.silos
+        joint = None
+        if whole and envelope.sender not in self._keys:
+            joint = joint_key(self._binding, [keys[place] for place in sorted(keys)])
+        bundle = self._collection.take(envelope, raw, self._identity)
+        if envelope.round == "key":
+            self._keys = keys
+        if bundle:
+            self._joint = joint or self._joint
+            self.state = COORDINATOR_STEPS[self.state, f"all {envelope.round}s"]
+        return bundle
+
+    def _work(self, chunk: int) -> Outgoing:
+        travelling = self._travelling[chunk]
+        to = travelling.hops % self._parameters.silos
+        payload = pack(WORK.pack(chunk, travelling.hops), travelling.cells)
+        return Outgoing(to, self._seal("work", to, payload))
+
+    def _hopped(self, envelope: Envelope, name: str) -> list[Outgoing]:
+        receipt, cells = unpack(envelope.payload, 2)
+        inner = open_envelope(self._binding, receipt, receiver=COORDINATOR)
+        if (inner.round, inner.sender) != ("receipt", envelope.sender) or len(
+            inner.payload
+        ) != RECEIPT.size:
+            raise PayloadError("its receipt is not one", silo=name, round="hop")
+        chunk, hop, came, went = RECEIPT.unpack(inner.payload)
+        travelling = self._travelling.get(chunk)
+        if travelling is None or hop != travelling.hops or hop == self._parameters.hops:
+            raise OrderError(f"hop {hop} of chunk {chunk} was not due", silo=name, round="hop")
+        if hop % self._parameters.silos != envelope.sender or inner.sequence != hop:
+            raise OrderError(f"hop {hop} is another silo's", silo=name, round="hop")
+        if came != hashlib.sha256(travelling.cells).digest():
+            raise OrderError(f"hop {hop} was done on other cells", silo=name, round="hop")
+        size = self._parameters.chunk_size(chunk)
+        if len(cells) != size * CELL_BYTES or went != hashlib.sha256(cells).digest():
+            raise PayloadError("the cells are not those of the receipt", silo=name, round="hop")
+        travelling.cells, travelling.hops = cells, hop + 1
+        travelling.receipts.append(receipt)
+        if travelling.hops < self._parameters.hops:
+            return [self._work(chunk)]
+        payload = pack(chunk.to_bytes(8, "little"), cells, *travelling.receipts)
+        return [Outgoing(EVERYONE, self._seal("open", EVERYONE, payload))]
+
+    def _shared(self, envelope: Envelope, name: str) -> list[Outgoing]:
+        chunk = int.from_bytes(envelope.payload[:8], "little")
+        travelling = self._travelling.get(chunk)
+        if travelling is None or travelling.hops < self._parameters.hops:
+            raise OrderError(f"shares of chunk {chunk} were not due", silo=name, round="share")
+        if envelope.sender in travelling.shares:
+            raise OrderError(f"shares of chunk {chunk} came twice", silo=name, round="share")
+        if len(envelope.payload) != 8 + share_bytes(self._parameters.chunk_size(chunk)):
+            raise PayloadError("there is not one share a group", silo=name, round="share")
+        shares = travelling.shares | {envelope.sender: envelope.payload[8:]}
+        if len(shares) == self._parameters.silos:
+            self._opened[chunk] = self._combine(chunk, travelling.cells, shares)
+            del self._travelling[chunk]
+            if len(self._opened) == self._parameters.chunks:
+                self.state = COORDINATOR_STEPS[self.state, "all chunks"]
+        else:
+            travelling.shares = shares
+        return []
+
+    def _combine(self, chunk: int, cells: bytes, shares: dict[int, bytes]) -> bytes:
+        assert self._joint is not None  # noqa: S101 - the table says so
+        ordered = [shares[place] for place in range(self._parameters.silos)]
+        try:
+            bits = self._joint.combine(self._decoder, cells, ordered, chunk)
+        except CryptoError as error:
+            name = None if error.silo is None else self._binding.roster.silos[error.silo].name
+            raise PayloadError(f"chunk {chunk}: {error}", silo=name, round="share") from None
+        return bits.ljust(-(-self._parameters.chunk_size(chunk) // 64) * 8, b"\0")
+
+    def result(self) -> bytes:
+        """Y, one bit a pair; only when all chunks are there."""
+        if self.state is not State.DONE:
+            raise OrderError(f"not while in state {self.state.value!r}", round="result")
+        return b"".join(self._opened[number] for number in range(self._parameters.chunks))
+
+    def _seal(self, name: str, receiver: int, payload: bytes) -> bytes:
+        return seal(
+            self._binding, self._identity, Envelope(name, COORDINATOR, receiver, 0, payload)
+        )
+
+    def __repr__(self) -> str:
+        return f"ElgamalCoordinator(state={self.state.value!r})"
