@@ -1,0 +1,131 @@
+"""Empirical lower bounds: run the real protocol on neighbouring federations, many pairs at once.
+
+Pairs are independent, so one run in which nobody holds any pair and one in which some silos hold
+all of them are many trials of the same two neighbouring inputs. The bound is the best log-ratio
+of an event's probability, with exact binomial (Clopper–Pearson) limits.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from silograph import _core
+from silograph.crypto.elgamal import Decoder, JointKey, Member, Place, SecretKey
+from silograph.crypto.elgamal import Run as ElgamalRun
+from silograph.crypto.limbs import limbs
+from silograph.privacy.elgamal import ElgamalNoise
+from silograph.privacy.masked import MaskedNoise
+from silograph.protocol.entropy import Entropy
+
+__all__ = ["elgamal_ones", "lower_bound", "masked_zeros"]
+
+
+def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> float:
+    """An epsilon that the mechanism exceeds, unless a thing of that probability happened.
+
+    ``hits`` counts one event in two neighbouring worlds, out of so many trials each.
+    """
+    each = false_alarm / 4
+    best = 0.0
+    for a, b in (tuple(hits), tuple(reversed(hits))):
+        for p, q in ((a, b), (trials - a, trials - b)):
+            low, high = _beta_lower(p, trials, each), _beta_upper(q, trials, each)
+            if low > 0 and high > 0:
+                best = max(best, math.log(low / high))
+    return best
+
+
+def _tail(hits: int, trials: int, p: float) -> float:
+    """ln P(Bin ≥ hits) bounded by Chernoff: exact enough to bisect, and never too small."""
+    rate = hits / trials
+    if rate <= p:
+        return 0.0
+    return -trials * _divergence(rate, p)
+
+
+def _divergence(a: float, p: float) -> float:
+    first = a * math.log(a / p) if a else 0.0
+    second = (1 - a) * math.log((1 - a) / (1 - p)) if a < 1 else 0.0
+    return first + second
+
+
+def _beta_lower(hits: int, trials: int, false_alarm: float) -> float:
+    """A p so small that seeing so many hits would be a false alarm (Chernoff's bound)."""
+    if hits == 0:
+        return 0.0
+    low, high = 0.0, hits / trials
+    for _ in range(100):
+        middle = (low + high) / 2
+        if middle and _tail(hits, trials, middle) > math.log(false_alarm):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _beta_upper(hits: int, trials: int, false_alarm: float) -> float:
+    return 1 - _beta_lower(trials - hits, trials, false_alarm)
+
+
+def masked_zeros(
+    noise: MaskedNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
+) -> int:
+    """How often the sum of the honest silos is zero, over so many pairs with these holders.
+
+    The last ``colluding`` silos pool what they know with the coordinator: they take their own
+    contributions out of the sum, and know the masks that they share with the honest ones.
+    """
+    m = noise.silos
+    silent = limbs(Fraction(0))
+    maskers = [
+        _core.Masker(entropy.bytes(32), noise.q, limbs(noise.b) if i < m - colluding else silent)
+        for i in range(m)
+    ]
+    words = -(-pairs // 64) * 8
+    total = _core.MaskedSum(noise.q, pairs)
+    for i, masker in enumerate(maskers):
+        others = [
+            (maskers[j].public(), f"{min(i, j)} {max(i, j)}".encode(), i < j)
+            for j in range(m)
+            if j != i
+        ]
+        honest_holder = i < m - colluding and holders[i]
+        bits = (b"\xff" if honest_holder else b"\0") * words
+        total.add(masker.contribute(masker.agree(others), 0, bits, pairs))
+    opened = np.frombuffer(total.open(), dtype=np.uint8)
+    return pairs - int(np.bitwise_count(opened[:words]).sum())
+
+
+def elgamal_ones(
+    noise: ElgamalNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
+) -> int:
+    """How many cells open to one; colluding silos take their own flips out (``blinded``)."""
+    m, variant = noise.silos, noise.variant
+    run = ElgamalRun(entropy.bytes(16), entropy.bytes(32))
+    keys = [SecretKey(entropy.bytes(32)) for _ in range(m)]
+    members = [
+        Member(bytes([i]) * 32, key.public_key, key.prove(run, bytes([i]) * 32, entropy.bytes(32)))
+        for i, key in enumerate(keys)
+    ]
+    joint = JointKey.agree(run, members)
+    width = -(-pairs // 8)
+    coin = Fraction(0) if variant == "blinded" else noise.coin
+    bits = [
+        (b"\xff" if holds and i < m - colluding else b"\0") * width
+        for i, holds in enumerate(holders)
+    ]
+    cells = joint.first_hop(bits[0], pairs, variant, coin, 0, entropy.bytes(32))
+    hops = 1
+    for own in bits[1:]:
+        cells = joint.hop(cells, own, variant, coin, Place(0, hops), entropy.bytes(32))
+        hops += 1
+    if variant == "blinded":
+        for _ in range(m - colluding):
+            cells = joint.flip_hop(cells, noise.coin, Place(0, hops), entropy.bytes(32))
+            hops += 1
+    at = Place(0, hops)
+    shares = [joint.share(key, i, cells, at, entropy.bytes(32)) for i, key in enumerate(keys)]
+    opened = np.frombuffer(joint.combine(Decoder(hops), cells, shares, 0), dtype=np.uint8)
+    return int(np.unpackbits(opened, bitorder="little")[:pairs].sum())
