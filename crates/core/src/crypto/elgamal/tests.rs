@@ -48,7 +48,7 @@ fn seed(purpose: u8, silo: usize) -> Seed {
 }
 
 /// m silos that have agreed on a key.
-fn party(m: usize) -> (JointKey, Vec<SecretKey>) {
+pub(super) fn party(m: usize) -> (JointKey, Vec<SecretKey>) {
     let secrets: Vec<SecretKey> = (0..m).map(|i| SecretKey::from_seed(&seed(1, i))).collect();
     (agree(&run(), &secrets).unwrap(), secrets)
 }
