@@ -103,7 +103,7 @@ pub(super) fn verify_possession(
 ///
 /// Had one share another discrete logarithm than the rest, the two sums below would keep the same
 /// one for at most one choice of its coefficient in 2^128.
-fn coefficients(statement: &[u8; 64], count: usize) -> Vec<Scalar> {
+pub(super) fn coefficients(statement: &[u8; 64], count: usize) -> Vec<Scalar> {
     let streams: Streams = Transcript::new("share coefficients")
         .bytes(statement)
         .streams();
