@@ -46,7 +46,12 @@ fn halves(
     Ok((parts[0], parts[1]))
 }
 
-fn possession_challenge(run: &Run, identity: &[u8], key: &[u8], commitment: &[u8]) -> Scalar {
+pub(super) fn possession_challenge(
+    run: &Run,
+    identity: &[u8],
+    key: &[u8],
+    commitment: &[u8],
+) -> Scalar {
     Transcript::new(POSSESSION)
         .bytes(&run.id)
         .bytes(identity)

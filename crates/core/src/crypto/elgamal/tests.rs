@@ -283,6 +283,26 @@ fn keys_that_repeat_cancel_or_prove_nothing_are_refused() {
     assert_eq!((error.code(), error.silo()), ("proof", Some(1)));
 }
 
+/// Were the key not in the challenge, a key could be made to fit a proof, and its secret be
+/// unknown: such a key could be chosen to cancel those of others.
+#[test]
+fn a_key_that_is_fitted_to_a_proof_is_refused() {
+    let (z, r) = (
+        Scalar::from(77u64),
+        RistrettoPoint::from_uniform_bytes(&[5; 64]),
+    );
+    let commitment = r.compress().to_bytes();
+    let c = proofs::possession_challenge(&run(), b"a", &[0; 32], &commitment);
+    let fitted = ((RISTRETTO_BASEPOINT_TABLE * &z - r) * c.invert()).compress();
+    let member = Member {
+        identity: b"a",
+        key: fitted.as_bytes(),
+        proof: &[commitment, z.to_bytes()].concat(),
+    };
+    let error = JointKey::agree(&run(), &[member]).unwrap_err();
+    assert_eq!((error.code(), error.silo()), ("proof", Some(0)));
+}
+
 /// Five groups of cells, their packed points, and the right shares of silo 1.
 struct Batch {
     key: JointKey,
