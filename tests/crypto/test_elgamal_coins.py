@@ -78,16 +78,26 @@ def test_coins_of_different_chunks_hops_and_silos_are_not_the_same() -> None:
     """One seed for everything would still give fresh coins for every chunk and hop."""
     key, half, one = party(1).key, Fraction(1, 2), b"s" * 32
 
-    def noise(chunk: int) -> tuple[bytes, bytes]:
+    def noise(chunk: int) -> tuple[bytes, bytes, bytes]:
         first = key.first_hop(bytes(16), 128, "replace", half, chunk, one)
         start = key.encrypt(bytes(16), 128, chunk, one)
         flipped = key.flip_hop(start, half, Place(chunk, 1), one)
+        twice = key.flip_hop(flipped, half, Place(chunk, 2), one)
         return (
             party(1).open(first, Place(chunk, 1)),
             party(1).open(flipped, Place(chunk, 2)),
+            party(1).open(twice, Place(chunk, 3)),
         )
 
-    assert len({bits for chunk in range(4) for bits in noise(chunk)}) == 8
+    drawn = {bits for chunk in range(4) for bits in noise(chunk)}
+    assert len(drawn | {bytes(16)}) == 13  # the same coins twice would cancel
+
+
+def test_coins_do_not_repeat_within_a_chunk() -> None:
+    """Coins are drawn 64 at a time; no two words of a chunk are the same."""
+    key, half = party(1).key, Fraction(1, 2)
+    noise = party(1).open(key.first_hop(bytes(64), 512, "replace", half, 0, b"s" * 32), Place(0, 1))
+    assert len({noise[i : i + 8] for i in range(0, 64, 8)}) == 8
 
 
 def test_a_step_that_is_done_again_on_other_cells_tosses_the_same_coins() -> None:

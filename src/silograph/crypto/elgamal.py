@@ -134,7 +134,7 @@ class SecretKey:
 class Decoder:
     """The table of all sums of 16 bits, for cells that have made ``hops`` hops.
 
-    Takes about 30 ms and 3 MB; made once a run and used for all chunks.
+    Takes tens of milliseconds and about 3 MB; made once a run and used for all chunks.
     """
 
     __slots__ = ("_inner",)

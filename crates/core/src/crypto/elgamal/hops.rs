@@ -127,3 +127,44 @@ pub fn flip_hop(
     let flips = coins("flip", key, b, count, place, seed);
     flip(key, cells, &flips, place, seed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::party;
+    use super::*;
+
+    /// Many more coins than can be decrypted in a test, enough to see a bias of 0.2 %.
+    #[test]
+    fn coins_have_their_probability_in_every_lane() {
+        let (key, _) = party(1);
+        let (words, place) = (1 << 17, Place { chunk: 0, hops: 1 });
+        for (num, den) in [(3, 10), (1, 21)] {
+            let p = Probability::new(num, den).unwrap();
+            let drawn = coins("hop", &key, &p, 64 * words, place, &[1; 32]);
+            let mut lanes = [0u64; 64];
+            for word in drawn.as_chunks::<8>().0 {
+                let word = u64::from_le_bytes(*word);
+                for (lane, ones) in lanes.iter_mut().enumerate() {
+                    *ones += word >> lane & 1;
+                }
+            }
+            // Seven standard deviations: a false alarm in 10^10 runs for all lanes together.
+            let (p, n) = (num as f64 / den as f64, words as f64);
+            let far =
+                |ones: u64, n: f64| (ones as f64 - n * p).abs() > 7.0 * (n * p * (1.0 - p)).sqrt();
+            assert!(!lanes.iter().any(|&ones| far(ones, n)), "{lanes:?}");
+            assert!(!far(lanes.iter().sum(), 64.0 * n), "{lanes:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_coins_of_any_count_are_drawn() {
+        let (key, _) = party(1);
+        let (one, place) = (Probability::new(1, 1).unwrap(), Place { chunk: 0, hops: 1 });
+        for count in 1..200 {
+            let drawn = coins("hop", &key, &one, count, place, &[1; 32]);
+            assert_eq!(drawn.len(), count.div_ceil(8));
+            assert!(drawn.iter().all(|&byte| byte == u8::MAX));
+        }
+    }
+}

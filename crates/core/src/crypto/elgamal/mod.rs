@@ -21,6 +21,9 @@
 //! *Randomness.* Coins come from the seed, the run, the chunk and the hop. Randomisers come from
 //! these **and** all inputs of the step, so that a seed which is used twice by mistake never
 //! encrypts two different things under one randomiser, nor draws a coin again.
+//!
+//! *Memory.* Keys, seeds of streams, coins, randomisers and the points made from them are wiped
+//! after use. What the curve crate holds meanwhile, and copies that the compiler makes, are not.
 
 mod cells;
 mod decrypt;

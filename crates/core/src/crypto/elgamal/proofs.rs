@@ -46,7 +46,12 @@ fn halves(
     Ok((parts[0], parts[1]))
 }
 
-fn possession_challenge(run: &Run, identity: &[u8], key: &[u8], commitment: &[u8]) -> Scalar {
+pub(super) fn possession_challenge(
+    run: &Run,
+    identity: &[u8],
+    key: &[u8],
+    commitment: &[u8],
+) -> Scalar {
     Transcript::new(POSSESSION)
         .bytes(&run.id)
         .bytes(identity)
@@ -103,7 +108,7 @@ pub(super) fn verify_possession(
 ///
 /// Had one share another discrete logarithm than the rest, the two sums below would keep the same
 /// one for at most one choice of its coefficient in 2^128.
-fn coefficients(statement: &[u8; 64], count: usize) -> Vec<Scalar> {
+pub(super) fn coefficients(statement: &[u8; 64], count: usize) -> Vec<Scalar> {
     let streams: Streams = Transcript::new("share coefficients")
         .bytes(statement)
         .streams();
@@ -161,5 +166,36 @@ pub(super) fn verify_shares(
     match shares_challenge(statement, [&combined, &share, &on_base, &on_combined]) == c {
         true => Ok(()),
         false => Err(Error::Proof { what: SHARES, silo }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two proofs under one nonce would show the secret key.
+    #[test]
+    fn a_nonce_depends_on_seed_key_purpose_and_statement() {
+        let (one, other) = (
+            SecretKey::from_seed(&[1; 32]),
+            SecretKey::from_seed(&[2; 32]),
+        );
+        let drawn = [
+            nonce("a", &one, &[1; 32], b"statement"),
+            nonce("b", &one, &[1; 32], b"statement"),
+            nonce("a", &other, &[1; 32], b"statement"),
+            nonce("a", &one, &[2; 32], b"statement"),
+            nonce("a", &one, &[1; 32], b"another"),
+        ];
+        for (i, k) in drawn.iter().enumerate() {
+            assert!(drawn[..i].iter().all(|earlier| earlier != k));
+        }
+        assert_eq!(drawn[0], nonce("a", &one, &[1; 32], b"statement"));
+        let run = |id: &[u8]| Run {
+            id: id.to_vec(),
+            roster: vec![],
+        };
+        let proofs = [b"1", b"2"].map(|id| prove_possession(&one, &run(id), b"s", &[1; 32]));
+        assert_ne!(proofs[0][..POINT_BYTES], proofs[1][..POINT_BYTES]);
     }
 }

@@ -48,7 +48,7 @@ fn seed(purpose: u8, silo: usize) -> Seed {
 }
 
 /// m silos that have agreed on a key.
-fn party(m: usize) -> (JointKey, Vec<SecretKey>) {
+pub(super) fn party(m: usize) -> (JointKey, Vec<SecretKey>) {
     let secrets: Vec<SecretKey> = (0..m).map(|i| SecretKey::from_seed(&seed(1, i))).collect();
     (agree(&run(), &secrets).unwrap(), secrets)
 }
@@ -283,44 +283,123 @@ fn keys_that_repeat_cancel_or_prove_nothing_are_refused() {
     assert_eq!((error.code(), error.silo()), ("proof", Some(1)));
 }
 
-/// Shares that are wrong in ways that cancel in their plain sum, and in any one place.
+/// Were the key not in the challenge, a key could be made to fit a proof, and its secret be
+/// unknown: such a key could be chosen to cancel those of others.
+#[test]
+fn a_key_that_is_fitted_to_a_proof_is_refused() {
+    let (z, r) = (
+        Scalar::from(77u64),
+        RistrettoPoint::from_uniform_bytes(&[5; 64]),
+    );
+    let commitment = r.compress().to_bytes();
+    let c = proofs::possession_challenge(&run(), b"a", &[0; 32], &commitment);
+    let fitted = ((RISTRETTO_BASEPOINT_TABLE * &z - r) * c.invert()).compress();
+    let member = Member {
+        identity: b"a",
+        key: fitted.as_bytes(),
+        proof: &[commitment, z.to_bytes()].concat(),
+    };
+    let error = JointKey::agree(&run(), &[member]).unwrap_err();
+    assert_eq!((error.code(), error.silo()), ("proof", Some(0)));
+}
+
+/// Five groups of cells, their packed points, and the right shares of silo 1.
+struct Batch {
+    key: JointKey,
+    secrets: Vec<SecretKey>,
+    cells: Vec<u8>,
+    packed: Vec<RistrettoPoint>,
+    right: Vec<RistrettoPoint>,
+}
+
+const AT: Place = Place { chunk: 0, hops: 1 };
+
+impl Batch {
+    fn new() -> Self {
+        let (key, secrets) = party(2);
+        let cells = encrypt(&key, &[0; 10], 5 * PACKED, 0, &[1; 32]).unwrap();
+        let packed: Vec<RistrettoPoint> = cells
+            .chunks(PACKED * CELL_BYTES)
+            .map(|group| decrypt::pack_vartime(group, 0).unwrap())
+            .collect();
+        let right = packed.iter().map(|p| p * secrets[1].scalar()).collect();
+        Self {
+            key,
+            secrets,
+            cells,
+            packed,
+            right,
+        }
+    }
+
+    fn statement(&self, points: &[RistrettoPoint]) -> [u8; 64] {
+        let digest = decrypt::digest_cells(&self.cells);
+        decrypt::statement(&self.key, 1, &digest, &encode(points), AT)
+    }
+
+    /// What becomes of a chunk in which silo 1 sends these shares with this proof.
+    fn open(&self, points: &[RistrettoPoint], proof: [u8; PROOF_BYTES]) -> Result<Vec<u8>, Error> {
+        let mut sent = shares(&self.key, &self.secrets, &self.cells, AT);
+        sent[1] = encode(points);
+        sent[1].extend(proof);
+        open(&self.key, &self.cells, &sent, AT)
+    }
+
+    /// A proof that a malicious silo makes as if its shares were right.
+    fn prove(&self, points: &[RistrettoPoint]) -> [u8; PROOF_BYTES] {
+        let statement = self.statement(points);
+        proofs::prove_shares(&self.secrets[1], &statement, &self.packed, &[1; 32])
+    }
+}
+
+fn encode(points: &[RistrettoPoint]) -> Vec<u8> {
+    points
+        .iter()
+        .flat_map(|point| point.compress().to_bytes())
+        .collect()
+}
+
+const WRONG: Error = Error::Proof {
+    what: "decryption shares",
+    silo: 1,
+};
+
 #[test]
 fn one_wrong_share_in_a_batch_is_found_wherever_it_is() {
-    let (key, secrets) = party(2);
-    let count = 5 * PACKED;
-    let cells = encrypt(&key, &[0; 10], count, 0, &[1; 32]).unwrap();
-    let place = Place { chunk: 0, hops: 1 };
-    let packed: Vec<RistrettoPoint> = (0..5)
-        .map(|g| {
-            let group = &cells[g * PACKED * CELL_BYTES..(g + 1) * PACKED * CELL_BYTES];
-            decrypt::pack_vartime(group, 0).unwrap()
-        })
-        .collect();
-    for wrong in 0..5 {
-        // A malicious silo computes a proof as if its shares were right.
-        let mut points: Vec<_> = packed.iter().map(|p| p * secrets[1].scalar()).collect();
-        points[wrong] += RISTRETTO_BASEPOINT_POINT;
-        points[(wrong + 1) % 5] -= RISTRETTO_BASEPOINT_POINT;
-        let mut forged: Vec<u8> = points
-            .iter()
-            .flat_map(|p| p.compress().to_bytes())
-            .collect();
-        let statement = decrypt::statement(&key, 1, &decrypt::digest_cells(&cells), &forged, place);
-        forged.extend(proofs::prove_shares(
-            &secrets[1],
-            &statement,
-            &packed,
-            &[1; 32],
-        ));
-        let mut sent = shares(&key, &secrets, &cells, place);
-        sent[1] = forged;
-        let error = open(&key, &cells, &sent, place).unwrap_err();
-        assert_eq!(
-            (error.code(), error.silo()),
-            ("proof", Some(1)),
-            "share {wrong}"
-        );
+    let batch = Batch::new();
+    let right = &batch.right;
+    assert_eq!(batch.open(right, batch.prove(right)), Ok(vec![0; 10]));
+    for place in 0..5 {
+        let mut points = right.clone();
+        points[place] += RISTRETTO_BASEPOINT_POINT;
+        assert_eq!(batch.open(&points, batch.prove(&points)), Err(WRONG));
+        // Errors that cancel in a plain sum.
+        points[(place + 1) % 5] -= RISTRETTO_BASEPOINT_POINT;
+        assert_eq!(batch.open(&points, batch.prove(&points)), Err(WRONG));
     }
+}
+
+/// A silo that knew the coefficients before it chose its shares could make errors cancel.
+#[test]
+fn errors_that_fit_the_coefficients_of_other_shares_are_found() {
+    let batch = Batch::new();
+    let weights = proofs::coefficients(&batch.statement(&batch.right), 5);
+    let mut points = batch.right.clone();
+    points[1] += RISTRETTO_BASEPOINT_POINT * weights[3];
+    points[3] -= RISTRETTO_BASEPOINT_POINT * weights[1];
+    assert_eq!(batch.open(&points, batch.prove(&batch.right)), Err(WRONG));
+    assert_eq!(batch.open(&points, batch.prove(&points)), Err(WRONG));
+}
+
+/// Right shares for another key: every share has one discrete logarithm, but not that of the key.
+#[test]
+fn shares_of_another_key_are_found() {
+    let batch = Batch::new();
+    let stranger = SecretKey::from_seed(&seed(9, 9));
+    let points: Vec<_> = batch.packed.iter().map(|p| p * stranger.scalar()).collect();
+    let statement = batch.statement(&points);
+    let proof = proofs::prove_shares(&stranger, &statement, &batch.packed, &[1; 32]);
+    assert_eq!(batch.open(&points, proof), Err(WRONG));
 }
 
 #[test]
