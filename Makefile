@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor clean
+.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor bench-ledger clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -63,6 +63,9 @@ bench-load: $(BUILT) ## reading a million edges against networkx and polars
 
 bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against the formulas
 	$(BIN)/python benchmarks/floor.py
+
+bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
+	$(BIN)/python benchmarks/ledger.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so
