@@ -87,8 +87,7 @@ def main() -> int:
             table.add_row(
                 f"{earlier:,}", f"{1e3 * bare:.3f}", f"{1e3 * spend:.3f}", f"{spend / bare:.2f}"
             )
-            # Ten thousand earlier spends are shown for the growth: each is read and added again.
-            if earlier <= 1_000 and spend > ALLOWED * bare:
+            if spend > ALLOWED * bare:
                 missed.append(earlier)
     console = Console()
     console.print(table)
