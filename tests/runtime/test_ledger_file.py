@@ -281,7 +281,7 @@ class TestDisappearance:
                 pay(ledger, "r2", {1: 1.0})
 
     def test_lost_entries(self, path: Path) -> None:
-        """The log of an open ledger is lost, and with it a spend that this process has seen."""
+        """Entries that this very process has seen are gone."""
         with Ledger(path) as ledger:
             pay(ledger, "new", {1: 1.0})
             assert ledger.spent("claims").epsilon == 41.0

@@ -94,8 +94,8 @@ class Totals:
         (last,) = connection.execute("SELECT ifnull(max(number), 0) FROM spends").fetchone()
         if last < seen:
             raise LedgerError(
-                f"{self._path}: the ledger has lost entries: it had {seen}, and has {last}. Restore "
-                "it from a backup; nothing was spent"
+                f"{self._path}: the ledger has lost entries: it had {seen}, and has {last}. "
+                "Restore it from a backup; nothing was spent"
             )
         for delta, epsilon in connection.execute(
             # The plus keeps to the order of numbers, rather than to all spends of the lineage.
