@@ -1,7 +1,8 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor bench-elgamal clean
+.PHONY: help build demo test check lint types rust pytest audit clean \
+	bench-kernels bench-load bench-floor bench-elgamal bench-ledger
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -66,6 +67,12 @@ bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against 
 
 bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 	$(BIN)/python benchmarks/elgamal_core.py
+
+bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
+	$(BIN)/python benchmarks/ledger.py
+
+audit: $(BUILT) ## every certified epsilon against enumeration and real runs
+	@$(BIN)/silograph audit
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so

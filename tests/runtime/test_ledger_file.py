@@ -280,6 +280,18 @@ class TestDisappearance:
             with pytest.raises(LedgerError, match="another file was put in the ledger's place"):
                 pay(ledger, "r2", {1: 1.0})
 
+    def test_lost_entries(self, path: Path) -> None:
+        """Entries that this very process has seen are gone."""
+        with Ledger(path) as ledger:
+            pay(ledger, "new", {1: 1.0})
+            assert ledger.spent("claims").epsilon == 41.0
+            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                connection.execute("DROP TRIGGER spends_no_delete")
+                connection.execute("DELETE FROM spends WHERE number > 39")
+            for _ in range(2):
+                with pytest.raises(LedgerError, match=f"{path}.*had 41, and has 39"):
+                    pay(ledger, "newer", {1: 1.0})
+
 
 def as_nobody(task: Callable[[], None]) -> str:
     """Run ``task`` without root's rights; what it raised, as text."""

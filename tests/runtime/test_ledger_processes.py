@@ -8,6 +8,7 @@ import random
 import threading
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,10 @@ def test_threads(tmp_path: Path, shared: bool) -> None:
         assert {row.run for row in common.rows()} == set(told)
 
 
+def run_of(ledger: Ledger, run: str) -> str:
+    return pay(ledger, run, {1: 0.5}).run
+
+
 def in_a_fork(task: Callable[[], object]) -> tuple[Connection, Callable[[], int]]:
     """Run ``task`` in a plain fork; its answer comes through the pipe."""
     receive, send = multiprocessing.Pipe(duplex=False)
@@ -205,7 +210,7 @@ class TestForks:
             children = []
             for i in range(10):
                 name = f"c{i}"
-                children.append(in_a_fork(lambda name=name: pay(ledger, name, {1: 0.5}).run))
+                children.append(in_a_fork(partial(run_of, ledger, name)))
             answers = [pipe.recv() for pipe, _ in children]
             assert [wait() for _, wait in children] == [0] * 10
             stop.set()

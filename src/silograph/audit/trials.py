@@ -112,10 +112,8 @@ def elgamal_ones(
     joint = JointKey.agree(run, members)
     width = -(-pairs // 8)
     coin = Fraction(0) if variant == "blinded" else noise.coin
-    bits = [
-        (b"\xff" if holds and i < m - colluding else b"\0") * width
-        for i, holds in enumerate(holders)
-    ]
+    honest = [holds and i < m - colluding for i, holds in enumerate(holders)]
+    bits = [(b"\xff" if holds else b"\0") * width for holds in honest]
     cells = joint.first_hop(bits[0], pairs, variant, coin, 0, entropy.bytes(32))
     hops = 1
     for own in bits[1:]:

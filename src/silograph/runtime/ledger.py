@@ -77,6 +77,7 @@ class Ledger:
         except (ValueError, OSError, RuntimeError) as error:
             raise LedgerError(f"{os.fspath(path)!r} cannot be a ledger's path: {error}") from None
         self._clock = clock
+        self._totals = reading.Totals(self.path)  # used in transactions: by one thread at a time
         self._session = Session(self.path, timestamp(clock()) if create else None)
         with self._session.reading() as connection:
             row = connection.execute("SELECT identity, created FROM ledger").fetchone()
@@ -108,7 +109,7 @@ class Ledger:
                     " VALUES (:lineage, :epsilon, :delta, :collusion, :time)",
                     limit.to_dict(),
                 )
-            total = reading.total(connection, lineage, collusion)
+            total = self._totals.at(connection, lineage, collusion)
         if total.passes(limit):
             warnings.warn(
                 f"lineage {lineage!r}: the limit {limit.amount()} is below what is already spent, "
@@ -156,7 +157,8 @@ class Ledger:
                 return replace(known, repeated=True)
             limit = reading.limit_in_force(connection, lineage)
             if limit is not None:
-                reading.check_budget(connection, asked, limit)
+                spent = self._totals.at(connection, lineage, limit.collusion)
+                reading.check_budget(asked, spent, limit)
             added = connection.execute(
                 "INSERT INTO spends (lineage, run, phase, delta, view, method, time)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -186,13 +188,17 @@ class Ledger:
         """
         level = None if collusion is None else check_collusion(collusion)
         with self._session.reading() as connection:
-            return reading.total(connection, lineage, level).amount()
+            if level is None:
+                level = reading.level_in_force(reading.limit_in_force(connection, lineage))
+            return self._totals.at(connection, lineage, level).amount()
 
     def remaining(self, lineage: str) -> Amount | None:
         """What is left, rounded down, at the limit's level; None if there is no limit."""
         with self._session.reading() as connection:
             limit = reading.limit_in_force(connection, lineage)
-            return None if limit is None else reading.total(connection, lineage, None).left(limit)
+            if limit is None:
+                return None
+            return self._totals.at(connection, lineage, limit.collusion).left(limit)
 
     def rows(self, lineage: str | None = None) -> list[Spend]:
         """Every spend (of one lineage), oldest first."""
@@ -221,7 +227,7 @@ class Ledger:
                 limit = reading.limit_in_force(connection, lineage)
                 own = [row for row in rows if row.lineage == lineage]
                 levels = sorted({t for row in own for t in row.losses})
-                total = reading.total(connection, lineage, None)
+                total = self._totals.at(connection, lineage, reading.level_in_force(limit))
                 lineages.append(
                     {
                         "lineage": lineage,
@@ -229,7 +235,8 @@ class Ledger:
                         "limit": None if limit is None else limit.to_dict(),
                         "spent": total.amount().to_dict(),
                         "spent_by_collusion": [
-                            reading.total(connection, lineage, t).amount().to_dict() for t in levels
+                            self._totals.at(connection, lineage, t).amount().to_dict()
+                            for t in levels
                         ],
                         "remaining": None if limit is None else total.left(limit).to_dict(),
                     }

@@ -8,7 +8,7 @@ is left, so that whatever is shown as left can be spent.
 import math
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -26,30 +26,33 @@ __all__ = [
     "check_loss",
     "check_losses",
     "check_name",
-    "exact_sum",
+    "from_units",
     "loss_at",
     "request",
     "round_down",
     "round_up",
     "timestamp",
+    "to_units",
 ]
 
 _LONGEST_NAME = 200
-# Every finite float is a whole multiple of 2^-1074.
+# Every finite float is a whole number of units of 2^-1074.
 _SCALE = 1074
 
 
-def exact_sum(values: Iterable[float]) -> Fraction:
-    """The sum without rounding.
+def to_units(value: float) -> int:
+    """A finite float as a whole number of units, in which sums are exact and fast.
 
-    >>> exact_sum([0.1] * 10) > 1 > sum([0.1] * 10)
+    >>> 10 * to_units(0.1) > to_units(1.0) > to_units(sum([0.1] * 10))
     True
     """
-    total = 0
-    for value in values:
-        numerator, denominator = value.as_integer_ratio()
-        total += numerator << (_SCALE + 1 - denominator.bit_length())
-    return Fraction(total, 1 << _SCALE)
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (_SCALE + 1 - denominator.bit_length())
+
+
+def from_units(units: int) -> Fraction:
+    """The number that so many units are."""
+    return Fraction(units, 1 << _SCALE)
 
 
 def round_up(value: Fraction) -> float:

@@ -3,103 +3,127 @@
 import math
 import sqlite3
 from dataclasses import dataclass
-from fractions import Fraction
+from pathlib import Path
 
-from silograph.errors import BudgetError
+from silograph.errors import BudgetError, LedgerError
 from silograph.runtime.ledger_entries import (
     Amount,
     Limit,
     Spend,
-    exact_sum,
+    from_units,
     loss_at,
     round_down,
     round_up,
+    to_units,
 )
 
 __all__ = [
     "DEFAULT_COLLUSION",
     "Total",
+    "Totals",
     "check_budget",
     "find_spend",
+    "level_in_force",
     "limit_history",
     "limit_in_force",
     "lineages",
     "spends",
-    "total",
 ]
 
 #: The level at which a lineage without a limit is shown.
 DEFAULT_COLLUSION = 1
-_ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Total:
-    """What was spent, exactly. ``epsilon`` is None where some loss has no bound."""
+    """What was spent, exactly, in units. ``epsilon`` is None where some loss has no bound."""
 
-    epsilon: Fraction | None
-    delta: Fraction
+    epsilon: int | None
+    delta: int
     collusion: int
 
     def amount(self) -> Amount:
         """As floats that are not too small."""
-        epsilon = math.inf if self.epsilon is None else round_up(self.epsilon)
-        return Amount(epsilon, round_up(self.delta), self.collusion)
+        epsilon = math.inf if self.epsilon is None else round_up(from_units(self.epsilon))
+        return Amount(epsilon, round_up(from_units(self.delta)), self.collusion)
 
     def left(self, limit: Limit) -> Amount:
         """What a limit leaves, as floats that are not too large."""
-        spent = self.epsilon
-        epsilon = 0.0 if spent is None else round_down(max(Fraction(limit.epsilon) - spent, _ZERO))
-        delta = round_down(max(Fraction(limit.delta) - self.delta, _ZERO))
-        return Amount(epsilon, delta, limit.collusion)
+        epsilon = 0 if self.epsilon is None else max(to_units(limit.epsilon) - self.epsilon, 0)
+        delta = max(to_units(limit.delta) - self.delta, 0)
+        return Amount(
+            round_down(from_units(epsilon)), round_down(from_units(delta)), limit.collusion
+        )
 
     def passes(self, limit: Limit) -> bool:
-        """Whether this is more than the limit. (A fraction and a float compare exactly.)"""
-        return self.epsilon is None or self.epsilon > limit.epsilon or self.delta > limit.delta
+        """Whether this is more than the limit."""
+        return (
+            self.epsilon is None
+            or self.epsilon > to_units(limit.epsilon)
+            or self.delta > to_units(limit.delta)
+        )
 
-    def plus(self, epsilon: float, delta: float) -> "Total":
-        """This and one more loss."""
-        bounded = self.epsilon is not None and math.isfinite(epsilon)
-        added = (self.epsilon or _ZERO) + Fraction(epsilon) if bounded else None
-        return Total(added, self.delta + Fraction(delta), self.collusion)
+    def plus(self, epsilon: float | None, delta: float) -> "Total":
+        """This and one more loss; None, or infinity, is one without a bound."""
+        if self.epsilon is None or epsilon is None or math.isinf(epsilon):
+            added = None
+        else:
+            added = self.epsilon + to_units(epsilon)
+        return Total(added, self.delta + to_units(delta), self.collusion)
 
 
-def total(connection: sqlite3.Connection, lineage: str, collusion: int | None = None) -> Total:
-    """All that was spent on a lineage, at a level (by default the one that its limit counts).
+class Totals:
+    """Totals by lineage and level, which read only what was added since they last looked.
 
-    Each spend counts at the smallest level that it recorded at or above the wanted one, like
-    :func:`~silograph.runtime.ledger_entries.loss_at`; without any it counts as unbounded.
+    That is sound because a ledger is only added to, in the order of its numbers. A ledger that
+    has lost entries in the meantime is refused.
     """
-    if collusion is None:
-        limit = limit_in_force(connection, lineage)
-        collusion = DEFAULT_COLLUSION if limit is None else limit.collusion
-    found = connection.execute(
-        "SELECT delta, (SELECT epsilon FROM losses WHERE spend = number AND collusion >= ?"
-        " ORDER BY collusion LIMIT 1) FROM spends WHERE lineage = ?",
-        (collusion, lineage),
-    ).fetchall()
-    epsilons = [epsilon for _, epsilon in found if epsilon is not None]
-    return Total(
-        exact_sum(epsilons) if len(epsilons) == len(found) else None,
-        exact_sum(delta for delta, _ in found),
-        collusion,
-    )
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[tuple[str, int], tuple[int, Total]] = {}
+
+    def at(self, connection: sqlite3.Connection, lineage: str, collusion: int) -> Total:
+        """All that was spent on a lineage, at one level.
+
+        Each spend counts at the smallest level that it recorded at or above the wanted one, like
+        :func:`~silograph.runtime.ledger_entries.loss_at`; without any it counts as unbounded.
+        """
+        start = (0, Total(0, 0, collusion))
+        seen, spent = self._known.get((lineage, collusion), start)
+        (last,) = connection.execute("SELECT ifnull(max(number), 0) FROM spends").fetchone()
+        if last < seen:
+            raise LedgerError(
+                f"{self._path}: the ledger has lost entries: it had {seen}, and has {last}. "
+                "Restore it from a backup; nothing was spent"
+            )
+        for delta, epsilon in connection.execute(
+            # The plus keeps to the order of numbers, rather than to all spends of the lineage.
+            "SELECT delta, (SELECT epsilon FROM losses WHERE spend = number AND collusion >= ?"
+            " ORDER BY collusion LIMIT 1) FROM spends WHERE number > ? AND +lineage = ?",
+            (collusion, seen, lineage),
+        ):
+            spent = spent.plus(epsilon, delta)
+        self._known[lineage, collusion] = (last, spent)
+        return spent
 
 
-def check_budget(connection: sqlite3.Connection, asked: Spend, limit: Limit) -> None:
-    """Refuse a spend that would pass the limit."""
+def level_in_force(limit: Limit | None) -> int:
+    """The level that a limit counts, or else the one at which a lineage is shown."""
+    return DEFAULT_COLLUSION if limit is None else limit.collusion
+
+
+def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
+    """Refuse a spend that, with what was spent at the limit's level, would pass the limit."""
     level, epsilon = loss_at(asked.losses, limit.collusion)
-    spent = total(connection, asked.lineage, limit.collusion)
     if not spent.plus(epsilon, asked.delta).passes(limit):
         return
     left = spent.left(limit)
     wanted = Amount(epsilon, asked.delta, limit.collusion)
-    if math.isfinite(epsilon):
-        note = "" if level == limit.collusion else f" (counted from t = {level})"
-    elif limit.collusion > max(asked.losses):
+    if math.isinf(epsilon) and limit.collusion > max(asked.losses):
         note = " (no loss was given for that level or a higher one)"
     else:
-        note = ""
+        note = "" if level == limit.collusion else f" (counted from t = {level})"
     raise BudgetError(
         f"lineage {asked.lineage!r}: run {asked.run!r}, {asked.phase}, asks for {wanted} at "
         f"collusion t = {limit.collusion}{note}, and {left} is left of {limit.amount()}; "

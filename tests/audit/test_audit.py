@@ -1,0 +1,122 @@
+"""The audit passes what is right, and fails on mechanisms that are a little wrong."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from scipy import stats
+
+from silograph.audit import laws, report, trials
+from silograph.methods import union
+from silograph.privacy.elgamal import ElgamalNoise
+from silograph.privacy.masked import MaskedNoise
+from silograph.runtime.entropy import OsEntropy
+
+from ..seeded import SeededEntropy
+
+MASKED = [case for case in report.DEFAULT_CASES if case[0] == "masked"]
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[report.AuditLine]:
+    return list(report.audit(OsEntropy(), effort=0.05))
+
+
+def test_everything_holds_and_is_tight(lines: list[report.AuditLine]) -> None:
+    assert len(lines) == 24
+    for line in lines:
+        assert line.holds, line
+        assert line.exact == line.view.epsilon
+        if line.protocol == "masked":
+            assert line.seen > 0.85 * line.exact
+
+
+def test_known_losses(lines: list[report.AuditLine]) -> None:
+    by_view = {(x.protocol, x.epsilon, x.silos, x.collusion, x.view.name): x for x in lines}
+    assert by_view["elgamal/printed", 1.0, 4, 0, "coordinator"].exact == pytest.approx(4.0)
+    assert by_view["elgamal/replace", 1.0, 4, 0, "1 silo + release"].exact == math.inf
+    assert by_view["masked", 1.0, 4, 0, "1 silo + release"].exact == pytest.approx(1.23, abs=0.01)
+
+
+def test_json(lines: list[report.AuditLine]) -> None:
+    plain = json.loads(json.dumps([line.to_dict() for line in lines], allow_nan=False))
+    assert any(line["certified"] is None for line in plain)
+
+
+@pytest.mark.parametrize("silos", [2, 3, 4])
+def test_holder_sets_with_the_same_union_look_alike(silos: int) -> None:
+    noise = MaskedNoise.choose(1.0, silos, 0)
+    held = [laws.masked(noise.q, noise.b, h) for h in laws.holder_sets(silos) if any(h)]
+    assert all(law == held[0] for law in held)
+    assert all(sum(law.values()) == 1 for law in held)
+    shown = [laws.printed(Fraction(1, 4), h) for h in laws.holder_sets(silos) if any(h)]
+    assert any(law != shown[0] for law in shown)
+
+
+class TestTesters:
+    def test_the_bound_is_below_the_truth_and_near_it(self) -> None:
+        """Exact binomial counts at their means: the bound must not pass the true loss."""
+        trials_each, p, q = 1 << 20, 0.6, 0.2
+        bound = trials.lower_bound((round(p * trials_each), round(q * trials_each)), trials_each)
+        truth = math.log(p / q)
+        assert 0.97 * truth < bound < truth
+
+    def test_chernoff_is_no_tighter_than_clopper_pearson(self) -> None:
+        for hits in (1, 10, 500, 999, 1000):
+            exact = stats.beta.ppf(2.5e-10, hits, 1000 - hits + 1)
+            assert trials._beta_lower(hits, 1000, 2.5e-10) <= exact * (1 + 1e-9)
+
+    def test_nothing_seen_is_nothing_claimed(self) -> None:
+        assert trials.lower_bound((0, 0), 1000) == 0
+        assert trials.lower_bound((500, 500), 1000) == 0
+
+
+class TestPlantedBugs:
+    """Each of these would be a privacy bug; the audit must not let it pass."""
+
+    def audited(self, monkeypatch: pytest.MonkeyPatch, case: tuple[str, float, int, int]) -> bool:
+        del monkeypatch
+        return all(line.holds for line in report.audit(SeededEntropy(1), (case,), effort=0.25))
+
+    @pytest.mark.parametrize("case", MASKED, ids=str)
+    def test_b_two_percent_too_small(
+        self, monkeypatch: pytest.MonkeyPatch, case: tuple[str, float, int, int]
+    ) -> None:
+        choose = MaskedNoise.choose
+
+        def wrong(*arguments: object) -> MaskedNoise:
+            noise = choose(*arguments)  # type: ignore[arg-type]
+            return replace(noise, b=noise.b * Fraction(98, 100))
+
+        monkeypatch.setattr(union.MaskedNoise, "choose", wrong)
+        assert not self.audited(monkeypatch, case)
+
+    def test_one_silos_noise_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The certificate assumes all honest silos' coins; runs without one of them give it away."""
+        zeros = trials.masked_zeros
+
+        def quiet(noise: MaskedNoise, holders: object, colluding: int, *rest: object) -> int:
+            return zeros(noise, holders, colluding + 1, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(trials, "masked_zeros", quiet)
+        assert not self.audited(monkeypatch, ("masked", 1.0, 4, 0))
+
+    def test_a_certificate_for_too_many_honest_silos(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        epsilon = MaskedNoise.epsilon
+        monkeypatch.setattr(MaskedNoise, "epsilon", lambda self, honest: epsilon(self, honest + 1))
+        assert not self.audited(monkeypatch, ("masked", 1.0, 4, 1))
+
+    def test_flips_for_m_instead_of_h_silos(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose = ElgamalNoise.choose
+
+        def wrong(variant: str, epsilon: float, silos: int, _: int) -> ElgamalNoise:
+            return replace(choose(variant, epsilon, silos, 0), collusion=1)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(union.ElgamalNoise, "choose", wrong)
+        assert not self.audited(monkeypatch, ("elgamal/blinded", 1.0, 4, 1))
+
+    def test_printed_sold_as_epsilon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ElgamalNoise, "epsilon", lambda *_: 1.0)
+        assert not self.audited(monkeypatch, ("elgamal/printed", 1.0, 4, 0))
