@@ -94,7 +94,7 @@ class TestPlantedBugs:
         assert not self.audited(monkeypatch, case)
 
     def test_one_silos_noise_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The certificate assumes all honest silos' coins; runs without one of them give it away."""
+        """The certificate counts on every honest silo's coins; runs without one show it."""
         zeros = trials.masked_zeros
 
         def quiet(noise: MaskedNoise, holders: object, colluding: int, *rest: object) -> int:
