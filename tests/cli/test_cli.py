@@ -40,7 +40,8 @@ def test_demo_fits_the_screen_and_is_quick() -> None:
     assert max(map(len, lines)) <= 80
     for query in ("edges", "2-stars", "3-stars", "triangles", "4-cycles", "clustering"):
         assert any(query in line for line in lines)
-    assert done.stdout == run("demo").stdout
+    assert "coordinator + 1 silo: ε = 3" in done.stdout
+    assert "spent ε = 3" in done.stdout
 
 
 def test_version() -> None:
@@ -84,6 +85,16 @@ def test_errors_are_one_line(release: Path, arguments: tuple[str, ...], message:
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_audit() -> None:
+    done = run("audit", "--effort", "0.01")
+    assert done.returncode == 0, done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "elgamal/printed" in done.stdout
+    found = json.loads(run("audit", "--effort", "0.01", "--json").stdout)
+    assert len(found) == 24
+    assert all(line["holds"] for line in found)
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -70,10 +70,14 @@ def demo(
     check_epsilon(epsilon)
     silos = demonstration.demo_silos()
     console.print(tables.demo_silos(silos))
-    console.print(tables.demo(demonstration.demo_rows(silos, epsilon), epsilon))
+    release, spent = demonstration.demo_release(silos, epsilon)
+    console.print(tables.demo(demonstration.demo_rows(silos, release), release))
+    for view in release.views:
+        console.print(f"  {view}")
+    console.print(f"{spent}\n")
     console.print(
-        "The release was drawn from the channel directly (protocol clear): it shows the "
-        "error of the method, and protects nobody. One release answers all queries.",
+        "Real protocol, simulated parties: the coordinator learnt one noisy graph and no "
+        "silo's edges. That graph answers every query above, and any other, for one ε.",
         style="dim",
     )
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from silograph.audit.report import AuditLine
 from silograph.experiments.demo import DemoRow
 from silograph.graph.silo import Silo, union
+from silograph.queries.release import Release
 
 __all__ = ["audit", "demo", "demo_silos"]
 
@@ -22,9 +23,11 @@ def demo_silos(silos: Sequence[Silo]) -> str:
     )
 
 
-def demo(rows: Iterable[DemoRow], epsilon: float) -> Table:
+def demo(rows: Iterable[DemoRow], release: Release) -> Table:
     """Truth, answer, interval and error of each query."""
-    table = Table(title=f"feat, ε = {epsilon:g}", title_justify="left")
+    made = release.provenance
+    title = f"{made.method} on a {made.protocol} union, ε = {release.epsilon:.4g}"
+    table = Table(title=title, title_justify="left")
     for name in ("query", "truth", "answer", "95 % interval", "error"):
         table.add_column(name, justify="left" if name == "query" else "right", no_wrap=True)
     for row in rows:
@@ -48,16 +51,18 @@ def audit(lines: Iterable[AuditLine]) -> Table:
         "alarm 1e-9. * not claimed by the protocol.",
         caption_justify="left",
     )
-    for name in ("protocol", "asked", "m", "t", "view", "certified", "exact", "seen", ""):
-        left = name in ("protocol", "view", "")
-        table.add_column(name, justify="left" if left else "right", no_wrap=name != "view")
+    for name in ("protocol and view", "certified", "exact", "seen", ""):
+        table.add_column(
+            name, justify="right" if name in ("certified", "exact", "seen") else "left"
+        )
     before = None
     for line in lines:
-        case = (line.protocol, line.epsilon, line.silos, line.collusion)
-        shown = (line.protocol, f"{line.epsilon:g}", str(line.silos), str(line.collusion))
+        case = f"{line.protocol}, ε = {line.epsilon:g}, {line.silos} silos, t = {line.collusion}"
+        if case != before:
+            table.add_section()
+            table.add_row(f"[bold]{case}[/]")
         table.add_row(
-            *(("", "", "", "") if case == before else shown),
-            line.view.name + ("" if line.view.claimed else " *"),
+            f"  {line.view.name}" + ("" if line.view.claimed else " *"),
             _loss(line.view.epsilon),
             _loss(line.exact),
             _loss(line.seen),

@@ -1,18 +1,21 @@
 """The demonstration: a seeded graph, four overlapping silos, every query, beside the truth."""
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from silograph.experiments.redraw import QUERIES
 from silograph.graph.bitrows import BitRows
 from silograph.graph.generate import clustered_power_law
 from silograph.graph.silo import Silo, union
 from silograph.graph.split import split
-from silograph.privacy.channel import Channel
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Release
+from silograph.runtime.federation import Federation
+from silograph.runtime.ledger import Ledger
 
-__all__ = ["DemoRow", "demo_rows", "demo_silos"]
+__all__ = ["DemoRow", "demo_release", "demo_rows", "demo_silos"]
 
 NODES, SILOS, SEED = 1000, 4, 1
 
@@ -37,11 +40,18 @@ def demo_silos() -> tuple[Silo, ...]:
     return split(graph, SILOS, rate=0.3, overlap=0.2, seed=SEED)
 
 
-def demo_rows(silos: tuple[Silo, ...], epsilon: float) -> Iterator[DemoRow]:
-    """Draw one release of the union from randomized response, and ask it everything."""
-    whole = union(silos)
-    release = Release.draw(whole, Channel.symmetric(epsilon), seed=SEED)
-    graph = BitRows.from_pairs(NODES, whole.pairs)
+def demo_release(silos: tuple[Silo, ...], epsilon: float) -> tuple[Release, str]:
+    """A release by the real masked protocol, and what the silos' ledger says of it."""
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
+        ledger.set_limit("demo", epsilon)
+        release = Federation.simulate(silos, ledger, lineage="demo").collect(epsilon)
+        spent, left = ledger.spent("demo"), ledger.remaining("demo")
+        return release, f"ledger: spent {spent}; left {left}"
+
+
+def demo_rows(silos: tuple[Silo, ...], release: Release) -> Iterator[DemoRow]:
+    """Ask the one release everything."""
+    graph = BitRows.from_pairs(NODES, union(silos).pairs)
     for query, target in QUERIES.items():
         yield DemoRow(query, target.truth(graph), target.ask(release))
     yield DemoRow("clustering", 3 * graph.triangles / graph.wedges, release.clustering())

@@ -66,7 +66,7 @@ def round_up(value: Fraction) -> float:
 
 def round_down(value: Fraction) -> float:
     """The greatest float that is at most ``value``."""
-    return -round_up(-value)
+    return -round_up(-value) + 0.0  # never −0
 
 
 def loss_at(losses: Mapping[int, float], collusion: int) -> tuple[int, float]:
