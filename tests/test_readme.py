@@ -10,7 +10,9 @@ import silograph as sg
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_the_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     graph = sg.clustered_power_law(60, edges_per_node=4, seed=1)
     graph.universe.save("nodes.txt")
