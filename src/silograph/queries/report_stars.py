@@ -43,8 +43,9 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
         mean = sum(b * e[k + i] * den ** (k - i) for i, b in enumerate(square))
         own += many * (e[k] ** 2 - mean)
         without[row] = polynomials.without_one(e, k - 1)
-    # Divided by their size, so that large k cannot overflow a float.
-    scale = max((abs(p) for found in without.values() for p in found), default=0) or 1
+    # Divided by a power of two of their size, so that large k cannot overflow a float.
+    largest = max((abs(p) for found in without.values() for p in found), default=0)
+    scale = 1 << largest.bit_length()
     small = {row: [p / scale for p in found] for row, found in without.items()}
     f = np.array([small[row] for row in rows]).reshape(counts.n, -1)
     shared = sum(float(s) * counts.class_product(j, f[:, j]) for j, s in enumerate(weights.spreads))
