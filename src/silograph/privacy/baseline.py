@@ -22,7 +22,6 @@ Preconditions
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from silograph.errors import ArgumentError, ChannelError
@@ -65,12 +64,12 @@ class BaselineNoise:
         """
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
-        # 1/(1+e^(ε/m)) in 28 digits is within one step of 2^-64; the check below makes it sure.
-        share = Decimal(epsilon) / silos
-        odds = (-share).exp() if share < 100 else Decimal(0)
-        flips = max(1, int(odds / (1 + odds) * _STEP))
-        while not ratio_within(Fraction(_STEP - flips, flips) ** silos, epsilon):
-            flips += 1
+        # The loss falls as flips rise, from infinite at none to nothing at half: bisect.
+        low, flips = 0, _STEP // 2
+        while flips - low > 1:
+            middle = (low + flips) // 2
+            fits = ratio_within(Fraction(_STEP - middle, middle) ** silos, epsilon)
+            low, flips = (low, middle) if fits else (middle, flips)
         if 2 * flips >= _STEP:
             raise ChannelError(f"epsilon {epsilon:g} is too small: the answer would be all noise")
         channel = Channel(Fraction(_STEP - flips, _STEP), Fraction(flips, _STEP))
