@@ -28,6 +28,7 @@ from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Provenance, Release
+from silograph.queries.reports import Reports
 from silograph.runtime.federation import Federation
 from silograph.runtime.ledger import Ledger
 
@@ -42,6 +43,7 @@ __all__ = [
     "NodeUniverse",
     "Provenance",
     "Release",
+    "Reports",
     "Silo",
     "UniverseComparison",
     "View",

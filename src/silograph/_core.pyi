@@ -86,6 +86,13 @@ def draw_rows(
     p01: tuple[bytes, bytes],
     seed: bytes,
 ) -> npt.NDArray[np.uint64]: ...
+def perturb(
+    bits: bytes,
+    pairs: int,
+    p11: tuple[bytes, bytes],
+    p01: tuple[bytes, bytes],
+    seed: bytes,
+) -> bytes: ...
 
 # --- crypto/identity ---
 

@@ -106,6 +106,38 @@ class TestCount:
         assert fed.count("degrees", epsilon=3.0).value.shape == (80,)
         assert fed.count("kstars", k=3, epsilon=3.0).parameters == {"k": 3}
 
+    @pytest.mark.parametrize("query", ["edges", "triangles", "four_cycles", "clustering"])
+    def test_baseline(self, fed: sg.Federation, ledger: sg.Ledger, query: str) -> None:
+        answer = fed.count(query, "baseline", epsilon=8.0, collusion=0)
+        assert answer.method == "baseline"
+        assert answer.epsilon <= 8.0
+        assert math.isfinite(answer.stderr)
+        raw = fed.count(query, "baseline", epsilon=8.0, collusion=0, raw=True)
+        assert "biased" in raw.note
+        assert len(ledger.rows()) == 2
+
+    def test_baseline_reports_follow_their_channel(self, fed: sg.Federation) -> None:
+        runs, ones, pairs = 20, 0, 80 * 79 // 2
+        for _ in range(runs):
+            reports = fed.reports(epsilon=2.0)
+            ones += int(reports.counts.totals @ np.arange(5))
+        held = sum(len(silo) for silo in SILOS)
+        p11, p01 = (float(p) for p in (reports.noise.channel.p11, reports.noise.channel.p01))
+        mean = runs * (held * p11 + (4 * pairs - held) * p01)
+        spread = math.sqrt(runs * 4 * pairs * p11 * p01)
+        assert abs(ones - mean) < 6.2 * spread  # a false alarm once in a billion
+
+    @pytest.mark.parametrize("protocol", ["elgamal", "elgamal/replace", "elgamal/printed"])
+    def test_elgamal(self, fed: sg.Federation, protocol: str) -> None:
+        with pytest.warns(PrivacyWarning):
+            release = fed.collect(epsilon=3.0, protocol=protocol, collusion=0)
+        variant = "printed" if protocol.endswith("printed") else "replace"
+        assert release.provenance.protocol == f"elgamal/{variant}"
+        assert release.epsilon == pytest.approx(12.0 if variant == "printed" else 3.0)
+
+    def test_elgamal_with_colluders_is_blinded(self, fed: sg.Federation) -> None:
+        assert fed.collect(3.0, "elgamal").provenance.protocol == "elgamal/blinded"
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -122,6 +154,9 @@ class TestCount:
             ({"query": "kstars", "k": 0}, "at least 1"),
             ({"query": "kstars", "k": 80}, "more than 80 nodes"),
             ({"k": 2}, "nothing else takes it"),
+            ({"raw": True}, "for method 'baseline' only"),
+            ({"method": "baseline", "query": "degree_histogram"}, "does not answer"),
+            ({"protocol": "elgamal/replace"}, "needs collusion=0"),
         ],
     )
     def test_wrong_arguments_cost_nothing(

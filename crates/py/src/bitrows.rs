@@ -29,12 +29,12 @@ fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
     }
 }
 
-/// The words of a little-endian byte string, which holds exactly the pairs of n nodes.
-pub fn words_of_triangle(n: usize, triangle: &[u8]) -> PyResult<Vec<u64>> {
-    if triangle.len() != pair_count(n).div_ceil(64) * 8 {
-        return Err(PyValueError::new_err("this is not a triangle of n nodes"));
+/// The words of a little-endian byte string with one bit a pair.
+pub fn words_of_bits(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
+    if bits.len() != pairs.div_ceil(64) * 8 {
+        return Err(PyValueError::new_err("there is not one bit a pair"));
     }
-    let (words, _) = triangle.as_chunks::<8>();
+    let (words, _) = bits.as_chunks::<8>();
     Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
 }
 
@@ -85,7 +85,7 @@ fn rows_from_triangle<'py>(
     n: usize,
     triangle: &[u8],
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-    let words = words_of_triangle(n, triangle)?;
+    let words = words_of_bits(triangle, pair_count(n))?;
     let rows = py.detach(|| bitrows::from_triangle(n, &words));
     to_array(py, n, rows)
 }

@@ -7,18 +7,11 @@ use silograph_core::crypto::agreement::{RunSecret, SharedSecret};
 use silograph_core::crypto::masked::{self, MaskedError, Ring, SharedSeed};
 use silograph_core::dp::bernoulli::Probability;
 
+use crate::bitrows::words_of_bits;
 use crate::channel::probability;
 
 fn refuse(error: MaskedError) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-fn words(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
-    if bits.len() != pairs.div_ceil(64) * 8 {
-        return Err(PyValueError::new_err("there is not one bit a pair"));
-    }
-    let (words, _) = bits.as_chunks::<8>();
-    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
 }
 
 /// A silo's secrets in one run of the masked union. It shows nothing of them.
@@ -71,7 +64,7 @@ impl Masker {
         bits: &[u8],
         pairs: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bits = words(bits, pairs)?;
+        let bits = words_of_bits(bits, pairs)?;
         let own = self
             .secret
             .derive(b"silograph/contribution/v1", &chunk.to_le_bytes());

@@ -30,6 +30,7 @@ __all__ = [
     "kstars_value",
     "kstars_variance",
     "kstars_variance_estimate",
+    "square_root",
     "symmetric_polynomials",
 ]
 
@@ -106,7 +107,7 @@ def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """From the estimated variance, but not less than that of a graph without edges."""
     n, w = noisy.n, channel.weights
     empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
-    return _sqrt(max(kstars_variance_estimate(noisy, channel, k), empty))
+    return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
 
 
 def _distinct(graph: BitRows) -> Counter[int]:
@@ -140,7 +141,7 @@ def _newton(values: list[Fraction]) -> list[Fraction]:
     return differences
 
 
-def _sqrt(x: Fraction) -> float:
+def square_root(x: Fraction) -> float:
     """The square root, also of fractions far beyond a float's range."""
     shift = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) // 2 - 100)
     return math.ldexp(math.sqrt(x / 4**shift), shift)

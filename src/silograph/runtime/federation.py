@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from silograph import _core
 from silograph.crypto.limbs import limbs
@@ -11,31 +11,35 @@ from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.union import UnionPlan, plan_union
+from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon
-from silograph.privacy.masked import MaskedNoise
+from silograph.privacy.masked import MaskedNoise, check_parties
 from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.reports import ReportParameters
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Provenance, Release
+from silograph.queries.report_counts import ReportCounts
+from silograph.queries.reports import Reports
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
-from silograph.runtime.simulation import Run, run_elgamal, run_masked
+from silograph.runtime.simulation import Run, run_elgamal, run_masked, run_reports
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat",)
-_QUERIES: dict[str, Callable[..., Estimate[Any]]] = {
-    "edges": Release.edges,
-    "degrees": Release.degrees,
-    "degree_histogram": Release.degree_histogram,
-    "kstars": Release.kstars,
-    "triangles": Release.triangles,
-    "node_triangles": Release.node_triangles,
-    "four_cycles": Release.four_cycles,
-    "clustering": Release.clustering,
-}
+_METHODS = ("feat", "baseline")
+_QUERIES = (
+    "edges",
+    "degrees",
+    "degree_histogram",
+    "kstars",
+    "triangles",
+    "node_triangles",
+    "four_cycles",
+    "clustering",
+)
 
 
 class Federation:
@@ -105,6 +109,27 @@ class Federation:
         plan = plan_union(protocol, epsilon, len(self.silos), collusion, channel)
         return self._collect(plan, "feat", progress)
 
+    def reports(
+        self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
+    ) -> Reports:
+        """The baseline (the paper's Algorithm 1): every silo's own noisy bits, at epsilon/m each.
+
+        It needs no cryptography, shows which silos hold an edge as far as epsilon allows, and is
+        far less accurate than :meth:`collect`.
+        """
+        noise = BaselineNoise.choose(epsilon, len(self.silos), collusion)
+        run = self._entropy.bytes(16)
+        m, n = len(self.silos), len(self.universe)
+        losses = {t: noise.epsilon(m - t) for t in range(m)}
+        simulated = self._run(run, losses, "baseline", progress)
+        channel, subject = noise.channel, bytes.fromhex(self.universe.digest)
+        parameters = ReportParameters(channel.p11, channel.p01, m, n * (n - 1) // 2, subject)
+        rows = [BitRows.from_triangle(n, report) for report in run_reports(simulated, parameters)]
+        provenance = Provenance("baseline", "reports", m, collusion, run.hex())
+        return Reports(
+            ReportCounts.of(rows), noise, self.universe.digest, provenance, self.universe
+        )
+
     def count(
         self,
         query: str,
@@ -114,9 +139,14 @@ class Federation:
         k: int | None = None,
         protocol: str = "masked",
         collusion: int = 1,
+        raw: bool = False,
         progress: bool | None = None,
     ) -> Estimate[Any]:
-        """Ask one question. For several, :meth:`collect` once and ask the release."""
+        """Ask one question. For several, :meth:`collect` once and ask the release.
+
+        ``method`` is ``feat`` (a release of the union) or ``baseline`` (every silo's own report at
+        epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
+        """
         if query not in _QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
         if method not in _METHODS:
@@ -126,33 +156,30 @@ class Federation:
         if k is not None:
             Release.check_k(k, len(self.universe))
         check_epsilon(epsilon)
+        check_parties(len(self.silos), collusion)
+        options = {} if k is None else {"k": k}
+        if method == "baseline":
+            if not hasattr(Reports, query):
+                raise ArgumentError(f"baseline does not answer {query}")
+            reports = self.reports(epsilon, collusion, progress=progress)
+            return cast("Estimate[Any]", getattr(reports, query)(raw=raw, **options))
+        if raw:
+            raise ArgumentError("raw counts are for method 'baseline' only")
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
-        return _QUERIES[query](release) if k is None else _QUERIES[query](release, k)
+        return cast("Estimate[Any]", getattr(release, query)(**options))
 
     def _collect(self, plan: UnionPlan, method: str, progress: bool | None) -> Release:
         if plan.advice:
             warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
         run = self._entropy.bytes(16)
-
-        def spend() -> None:
-            self._ledger.spend(
-                self.lineage,
-                run.hex(),
-                "release",
-                plan.losses,
-                view="coordinator + t silos",
-                method=f"{method} {plan.protocol}",
-                unbounded=any(map(math.isinf, plan.losses.values())),
-            )
-
+        simulated = self._run(run, plan.losses, f"{method} {plan.protocol}", progress)
         n = len(self.universe)
         if plan.noise is None:
-            spend()
+            simulated.spend()
             graph = self._draw(plan.channel)
         else:
             pairs, subject = n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
-            simulated = Run(self.silos, run, self._entropy, spend, shown=progress)
             if isinstance(plan.noise, MaskedNoise):
                 q, b = plan.noise.q, plan.noise.b
                 masked = MaskedParameters(q, b, plan.silos, pairs, subject)
@@ -166,6 +193,23 @@ class Federation:
         return Release(
             graph, plan.channel, self.universe.digest, provenance, plan.views, self.universe
         )
+
+    def _run(self, run: bytes, losses: dict[int, float], what: str, progress: bool | None) -> Run:
+        """A run whose cost, at every level of collusion, is in the ledger before any release."""
+        unbounded = any(map(math.isinf, losses.values()))
+
+        def spend() -> None:
+            self._ledger.spend(
+                self.lineage,
+                run.hex(),
+                "release",
+                losses,
+                view="coordinator + t silos",
+                method=what,
+                unbounded=unbounded,
+            )
+
+        return Run(self.silos, run, self._entropy, spend, shown=progress)
 
     def _draw(self, channel: Channel) -> BitRows:
         rows = _core.draw_rows(

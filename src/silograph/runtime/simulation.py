@@ -15,10 +15,11 @@ from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE
 from silograph.protocol.handshake import Outgoing
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
-__all__ = ["Record", "Run", "run_elgamal", "run_masked", "simulated_roster"]
+__all__ = ["Record", "Run", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
 Record = Callable[[int, int, bytes], None]
@@ -70,6 +71,28 @@ def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
         machine.authorise()
     holdings = [PairBits(silo) for silo in run.silos]
     with progress("masked union", parameters.pairs, shown=run.shown) as advance:
+        for number in range(parameters.chunks):
+            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
+            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
+                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
+            advance(size)
+    return coordinator.result()
+
+
+def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
+    """The baseline: every silo's noisy bits, one bit a pair."""
+    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    coordinator = ReportCoordinator(parameters, roster, run.id, key)
+    machines = [
+        ReportSilo(parameters, roster, run.id, place, identity, run.entropy)
+        for place, identity in enumerate(identities)
+    ]
+    post = _Post(coordinator, (), run.record)
+    run.spend()
+    for machine in machines:
+        machine.authorise()
+    holdings = [PairBits(silo) for silo in run.silos]
+    with progress("reports", parameters.pairs, shown=run.shown) as advance:
         for number in range(parameters.chunks):
             start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
             for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
