@@ -25,7 +25,7 @@ def lines() -> list[report.AuditLine]:
 
 
 def test_everything_holds_and_is_tight(lines: list[report.AuditLine]) -> None:
-    assert len(lines) == 24
+    assert len(lines) == 27
     for line in lines:
         assert line.holds, line
         assert line.exact == line.view.epsilon

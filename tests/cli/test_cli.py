@@ -93,7 +93,7 @@ def test_audit() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "elgamal/printed" in done.stdout
     found = json.loads(run("audit", "--effort", "0.01", "--json").stdout)
-    assert len(found) == 24
+    assert len(found) == 27
     assert all(line["holds"] for line in found)
 
 

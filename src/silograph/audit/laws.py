@@ -12,7 +12,17 @@ from typing import Any
 
 from silograph.privacy.loss import log_upper
 
-__all__ = ["Law", "blinded", "holder_sets", "loss", "masked", "printed", "replaced", "worst_loss"]
+__all__ = [
+    "Law",
+    "blinded",
+    "holder_sets",
+    "loss",
+    "masked",
+    "printed",
+    "replaced",
+    "reports",
+    "worst_loss",
+]
 
 #: Outcomes of a view with their probabilities.
 Law = Mapping[Any, Fraction]
@@ -91,6 +101,15 @@ def replaced(p: Fraction, holders: Holders, *, silo_one: bool = False) -> Law:
     law: dict[int, Fraction] = {0: Fraction(0), 1: Fraction(0)}
     for (_, y), r in joint.items():
         law[y] += r
+    return law
+
+
+def reports(p: Fraction, holders: Holders) -> Law:
+    """The baseline: the reports of these (honest) silos, all of them shown."""
+    law: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    for holds in holders:
+        answers = _response(holds, p)
+        law = {(*seen, y): r * s for seen, r in law.items() for y, s in answers.items()}
     return law
 
 

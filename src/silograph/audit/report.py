@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from silograph.audit import laws, trials
-from silograph.methods.union import UnionPlan, plan_union
+from silograph.errors import ArgumentError
+from silograph.methods.union import plan_union
+from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.elgamal import ElgamalNoise
 from silograph.privacy.masked import MaskedNoise
 from silograph.privacy.views import View
 from silograph.protocol.entropy import Entropy
 
 __all__ = ["DEFAULT_CASES", "AuditLine", "audit"]
+
+Noise = MaskedNoise | ElgamalNoise | BaselineNoise
 
 #: (protocol, epsilon, silos, collusion)
 DEFAULT_CASES = (
@@ -25,6 +29,7 @@ DEFAULT_CASES = (
     ("elgamal/blinded", 3.0, 3, 2),
     ("elgamal/replace", 1.0, 4, 0),
     ("elgamal/printed", 1.0, 4, 0),
+    ("baseline", 2.0, 4, 1),
 )
 _MASKED_PAIRS = 1 << 20
 _ELGAMAL_PAIRS = 1 << 12
@@ -75,49 +80,63 @@ def audit(
 ) -> Iterator[AuditLine]:
     """Audit each case, view by view; ``effort`` scales the number of trials."""
     for protocol, epsilon, silos, collusion in cases:
-        plan = plan_union(protocol, epsilon, silos, collusion)
+        noise = _noise(protocol, epsilon, silos, collusion)
         found: dict[int, tuple[float, float]] = {}
-        for view in plan.views:
+        for view in noise.views:
             # A coalition learns the same with the coordinator and from the published release.
-            against = 0 if view.name == "coordinator" else max(plan.collusion, 1)
+            against = 0 if view.name == "coordinator" else max(collusion, 1)
             if against not in found:
-                found[against] = _examine(plan, against, entropy, effort)
+                found[against] = _examine(noise, against, entropy, effort)
             exact, seen = found[against]
-            yield AuditLine(plan.protocol, epsilon, silos, collusion, view, exact, seen)
+            yield AuditLine(protocol, epsilon, silos, collusion, view, exact, seen)
 
 
-def _examine(plan: UnionPlan, against: int, entropy: Entropy, effort: float) -> tuple[float, float]:
+def _noise(protocol: str, epsilon: float, silos: int, collusion: int) -> Noise:
+    """The noise that the product itself would choose."""
+    if protocol == "baseline":
+        return BaselineNoise.choose(epsilon, silos, collusion)
+    noise = plan_union(protocol, epsilon, silos, collusion).noise
+    if noise is None:
+        raise ArgumentError(f"protocol {protocol!r} makes no claim to audit")
+    return noise
+
+
+def _examine(noise: Noise, against: int, entropy: Entropy, effort: float) -> tuple[float, float]:
     """The enumerated loss, and the one seen, against so many colluding silos."""
-    honest = plan.silos - against
-    noise = plan.noise
+    silos, honest = noise.silos, noise.silos - against
     if isinstance(noise, MaskedNoise):
         exact = laws.worst_loss(lambda holders: laws.masked(noise.q, noise.b, holders), honest)
         pairs = max(64, int(_MASKED_PAIRS * effort))
-
-        def zeros(holders: tuple[bool, ...]) -> int:
-            return trials.masked_zeros(noise, holders, against, pairs, entropy)
-
-        return exact, _seen(zeros, plan.silos, honest, pairs)
-    if not isinstance(noise, ElgamalNoise):
-        return math.nan, math.nan
+        zeros = _counter(trials.masked_zeros, noise, against, pairs, entropy)
+        return exact, _seen(zeros, silos, honest, pairs)
+    if isinstance(noise, BaselineNoise):
+        p = noise.channel.p01
+        exact = laws.worst_loss(lambda holders: laws.reports(p, holders), honest)
+        pairs = max(64, int(_MASKED_PAIRS * effort))
+        agreed = _counter(trials.reports_agreed, noise, against, pairs, entropy)
+        return exact, _seen(agreed, silos, honest, pairs)
     pairs = max(64, int(_ELGAMAL_PAIRS * effort))
     if noise.variant == "blinded":
         exact = laws.worst_loss(lambda holders: laws.blinded(noise.coin, holders), honest)
     elif against:
         # Silo 1 remembers what it drew; that is enough to have no bound.
         exact = laws.loss(
-            laws.replaced(noise.coin, (False,) * plan.silos, silo_one=True),
-            laws.replaced(noise.coin, (False,) * (plan.silos - 1) + (True,), silo_one=True),
+            laws.replaced(noise.coin, (False,) * silos, silo_one=True),
+            laws.replaced(noise.coin, (False,) * (silos - 1) + (True,), silo_one=True),
         )
         return exact, 0.0
     else:
         law = laws.printed if noise.variant == "printed" else laws.replaced
-        exact = laws.worst_loss(lambda holders: law(noise.coin, holders), plan.silos)
+        exact = laws.worst_loss(lambda holders: law(noise.coin, holders), silos)
+    ones = _counter(trials.elgamal_ones, noise, against, pairs, entropy)
+    return exact, _seen(ones, silos, honest, pairs)
 
-    def ones(holders: tuple[bool, ...]) -> int:
-        return trials.elgamal_ones(noise, holders, against, pairs, entropy)
 
-    return exact, _seen(ones, plan.silos, honest, pairs)
+def _counter(
+    trial: Callable[..., int], noise: Noise, against: int, pairs: int, entropy: Entropy
+) -> Callable[[tuple[bool, ...]], int]:
+    """How often an event happens in real runs, by who holds the pairs."""
+    return lambda holders: trial(noise, holders, against, pairs, entropy)
 
 
 def _seen(count: Callable[[tuple[bool, ...]], int], silos: int, honest: int, pairs: int) -> float:

@@ -15,11 +15,12 @@ from silograph import _core
 from silograph.crypto.elgamal import Decoder, JointKey, Member, Place, SecretKey
 from silograph.crypto.elgamal import Run as ElgamalRun
 from silograph.crypto.limbs import limbs
+from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.elgamal import ElgamalNoise
 from silograph.privacy.masked import MaskedNoise
 from silograph.protocol.entropy import Entropy
 
-__all__ = ["elgamal_ones", "lower_bound", "masked_zeros"]
+__all__ = ["elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
 
 
 def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> float:
@@ -96,6 +97,20 @@ def masked_zeros(
         total.add(masker.contribute(masker.agree(others), 0, bits, pairs))
     opened = np.frombuffer(total.open(), dtype=np.uint8)
     return pairs - int(np.bitwise_count(opened[:words]).sum())
+
+
+def reports_agreed(
+    noise: BaselineNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
+) -> int:
+    """How many pairs all honest silos report as ones."""
+    p11, p01 = limbs(noise.channel.p11), limbs(noise.channel.p01)
+    words = -(-pairs // 64) * 8
+    agreed = np.full(words, 0xFF, dtype=np.uint8)
+    for holds in holders[: noise.silos - colluding]:
+        bits = (b"\xff" if holds else b"\0") * words
+        noisy = _core.perturb(bits, pairs, p11, p01, entropy.bytes(32))
+        agreed &= np.frombuffer(noisy, dtype=np.uint8)
+    return int(np.bitwise_count(agreed).sum())
 
 
 def elgamal_ones(
