@@ -26,13 +26,11 @@ from fractions import Fraction
 
 from silograph.errors import ArgumentError, ChannelError
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
+from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
 from silograph.privacy.masked import check_parties
 from silograph.privacy.views import View
 
 __all__ = ["BaselineNoise"]
-
-_STEP = 2**64
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,11 @@ class BaselineNoise:
         """
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
-        # The loss falls as flips rise, from infinite at none to nothing at half: bisect.
-        low, flips = 0, _STEP // 2
-        while flips - low > 1:
-            middle = (low + flips) // 2
-            fits = ratio_within(Fraction(_STEP - middle, middle) ** silos, epsilon)
-            low, flips = (low, middle) if fits else (middle, flips)
-        if 2 * flips >= _STEP:
+        fits = lambda p: ratio_within(((1 - p) / p) ** silos, epsilon)  # noqa: E731
+        p = least_share(fits, Fraction(1, 2))
+        if p is None:
             raise ChannelError(f"epsilon {epsilon:g} is too small: the answer would be all noise")
-        channel = Channel(Fraction(_STEP - flips, _STEP), Fraction(flips, _STEP))
+        channel = Channel(1 - p, p)
         return cls(channel, silos, collusion)
 
     def epsilon(self, honest: int) -> float:

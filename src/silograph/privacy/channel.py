@@ -18,13 +18,12 @@ from fractions import Fraction
 from functools import cached_property
 
 from silograph.errors import ChannelError
-from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
+from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
 
 __all__ = ["Channel", "Weights"]
 
 # What the samplers take (crates/core/src/dp/bernoulli.rs).
 _LARGEST_DENOMINATOR = 2**16000
-_STEP = 2**64
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,10 @@ class Channel:
         Channel(p11=0.952574, p01=0.0474259, epsilon=3)
         """
         epsilon = check_epsilon(epsilon)
-        # 1/(1+e^ε) in sixty digits is within one step of 2^-64; the check below makes it sure.
-        odds = (-Decimal(epsilon)).exp() if epsilon < 100 else Decimal(0)
-        flips = max(1, int(odds / (1 + odds) * _STEP))
-        while not ratio_within(Fraction(_STEP - flips, flips), epsilon):
-            flips += 1
-        if 2 * flips >= _STEP:
+        p = least_share(lambda p: ratio_within((1 - p) / p, epsilon), Fraction(1, 2))
+        if p is None:
             raise ChannelError(f"epsilon {epsilon:g} is too small: the answer would be all noise")
-        return cls(Fraction(_STEP - flips, _STEP), Fraction(flips, _STEP))
+        return cls(1 - p, p)
 
     @property
     def g(self) -> Fraction:

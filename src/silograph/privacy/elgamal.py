@@ -23,14 +23,13 @@ from typing import Literal
 
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
+from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
 from silograph.privacy.masked import check_parties, union_views
 from silograph.privacy.views import View
 
 __all__ = ["ElgamalNoise", "Variant"]
 
 Variant = Literal["printed", "replace", "blinded"]
-_STEP = 2**64
 
 
 @dataclass(frozen=True)
@@ -89,14 +88,11 @@ class ElgamalNoise:
 def _least_flip(epsilon: float, honest: int) -> Fraction:
     """The least b = k/2^64 with (1−p)/p ≤ e^ε for 1−2p = (1−2b)^h."""
 
-    def fits(k: int) -> bool:
-        p = (1 - (1 - 2 * Fraction(k, _STEP)) ** honest) / 2
-        return p > 0 and ratio_within((1 - p) / p, epsilon)
+    def fits(b: Fraction) -> bool:
+        p = (1 - (1 - 2 * b) ** honest) / 2
+        return ratio_within((1 - p) / p, epsilon)
 
-    low, high = 0, _STEP // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    if high == _STEP // 2:
+    flip = least_share(fits, Fraction(1, 2))
+    if flip is None:
         raise ArgumentError(f"epsilon {epsilon:g} is too small: the answer would be all noise")
-    return Fraction(high, _STEP)
+    return flip

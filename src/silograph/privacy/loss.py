@@ -5,12 +5,16 @@ ratio of probabilities, rounded **up**.
 """
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from silograph.errors import ArgumentError
 
-__all__ = ["check_epsilon", "log_upper", "ratio_within"]
+__all__ = ["STEP", "check_epsilon", "least_share", "log_upper", "ratio_within"]
+
+#: Probabilities of noise are multiples of 1/STEP.
+STEP = 2**64
 
 # Sixty digits: some forty more than a float shows, so rounding up twice costs nothing visible.
 _CONTEXT = Context(prec=60, rounding=ROUND_CEILING)
@@ -39,6 +43,23 @@ def log_upper(ratio: Fraction) -> float:
     bound = _CONTEXT.next_plus(_CONTEXT.ln(quotient))
     value = float(bound)
     return value if Decimal(value) >= bound else math.nextafter(value, math.inf)
+
+
+def least_share(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction | None:
+    """The least k/2^64 below ``most`` that fits, where everything larger fits as well.
+
+    Noise is rounded **up** this way: what is drawn never costs more than what was asked for.
+    None where nothing fits.
+
+    >>> third = least_share(lambda p: 3 * p >= 1, Fraction(1))
+    >>> 0 < third - Fraction(1, 3) < Fraction(1, STEP)
+    True
+    """
+    low, high = 0, int(most * STEP)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(Fraction(middle, STEP)) else (middle, high)
+    return Fraction(high, STEP) if high < most * STEP else None
 
 
 def ratio_within(ratio: Fraction, epsilon: float) -> bool:

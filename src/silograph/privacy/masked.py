@@ -23,12 +23,11 @@ from fractions import Fraction
 
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_epsilon, log_upper, ratio_within
+from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
 from silograph.privacy.views import View
 
 __all__ = ["MaskedNoise", "check_parties", "union_views"]
 
-_STEP = 2**64
 _LARGEST_Q = 1 << 16
 
 
@@ -73,7 +72,11 @@ class MaskedNoise:
             *range(max(2, around - 4), min(last, around + 64) + 1),
         }
         best = min(candidates, key=lambda q: _variance(q, _least_coin(q, growth, honest), silos))
-        return cls(best, _certain_coin(best, epsilon, honest), silos, collusion)
+        fits = lambda b: ratio_within(_worst_ratio(best, b, honest), epsilon)  # noqa: E731
+        b = least_share(fits, Fraction(1))
+        if b is None:
+            raise ArgumentError(f"epsilon {epsilon:g} is too small: the answer would be all noise")
+        return cls(best, b, silos, collusion)
 
     @property
     def channel(self) -> Channel:
@@ -117,22 +120,6 @@ def _least_coin(q: int, growth: float, honest: int) -> float:
     """The least b, as a float: 1−(1−b)^h ≥ e^−ε, and ≥ (1−e^ε/q)/(1−1/q)."""
     chosen = max(1 / growth, (1 - growth / q) / (1 - 1 / q))
     return -math.expm1(math.log1p(-chosen) / honest) if chosen < 1 else 1.0
-
-
-def _certain_coin(q: int, epsilon: float, honest: int) -> Fraction:
-    """The least b = k/2^64 near the float's that is certain to cost at most epsilon."""
-    guess = _least_coin(q, math.exp(min(epsilon, 700.0)), honest)
-    k = max(1, int(guess * _STEP))
-    # A float is right to some 2^11 steps; bracket, then bisect.
-    step = 1
-    while not ratio_within(_worst_ratio(q, Fraction(min(k + step, _STEP), _STEP), honest), epsilon):
-        step *= 2
-    low, high = max(0, k - (1 << 14)), min(k + step, _STEP)
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = ratio_within(_worst_ratio(q, Fraction(middle, _STEP), honest), epsilon)
-        low, high = (low, middle) if fits else (middle, high)
-    return Fraction(high, _STEP)
 
 
 def _variance(q: int, b: float, silos: int) -> float:
