@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor bench-elgamal clean
+.PHONY: help build demo test check lint types rust pytest bench-kernels bench-load bench-floor bench-elgamal bench-union clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -66,6 +66,9 @@ bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against 
 
 bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 	$(BIN)/python benchmarks/elgamal_core.py
+
+bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
+	$(BIN)/python benchmarks/union.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so
