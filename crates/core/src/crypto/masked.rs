@@ -24,6 +24,9 @@ const DRAWN: usize = 1024;
 /// The streams of contributions: elements, and coins.
 const ELEMENTS: u64 = 0;
 const COINS: u64 = 1 << 63;
+/// Eight bytes of a word: the lowest bit of each, and all but the highest.
+const ONES: u64 = u64::MAX / 255;
+const LOW: u64 = ONES * 127;
 
 /// What a vector of elements can be refused for.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -278,11 +281,10 @@ fn open_by<E: Element>(bits: &mut [u64], total: &[u8]) {
 
 /// Bit i says whether byte i is not zero.
 fn nonzero(bytes: &[u8; 64]) -> u64 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let (eights, _) = bytes.as_chunks::<8>();
     let gathered = eights.iter().map(|&eight| {
         let x = u64::from_le_bytes(eight);
-        let ones = (((x & LOW) + LOW) | x) >> 7 & !0 / 255;
+        let ones = ((((x & LOW) + LOW) | x) >> 7) & ONES;
         // Each product puts one byte's bit at its place in the top byte; no two of them meet.
         (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
     });
@@ -326,22 +328,23 @@ fn uniform_by<E: Element>(
     let last = E::low(range / q * q - 1);
     let mut drawn = [0u8; 2 * DRAWN];
     let drawn = &mut drawn[..DRAWN * E::BYTES];
-    let (mut words, mut remainders) = ([E::default(); DRAWN], [E::default(); DRAWN]);
+    let mut words = [E::default(); DRAWN];
+    let (mut remainders, mut kept) = (words, words);
     let mut left = count;
     while left > 0 {
         draw(drawn);
-        let kept = level.run(
+        let found = level.run(
             #[inline(always)]
             || {
                 for (word, bytes) in words.iter_mut().zip(drawn.chunks_exact(E::BYTES)) {
                     *word = E::read(bytes);
                 }
                 reduce(q, &words, &mut remainders);
-                keep(last, &words, &mut remainders)
+                keep(last, &words, &remainders, &mut kept)
             },
         );
-        let step = kept.min(left);
-        take(&remainders[..step]);
+        let step = found.min(left);
+        take(&kept[..step]);
         left -= step;
     }
 }
@@ -369,26 +372,30 @@ fn reduce<E: Element>(q: u32, words: &[E; DRAWN], remainders: &mut [E; DRAWN]) {
     }
 }
 
-/// Moves the remainders of words up to `last` to the front, in order; how many there are.
+/// Copies the remainders of words up to `last` to `kept`, in order; how many there are.
 #[inline(always)]
-fn keep<E: Element>(last: E, words: &[E; DRAWN], remainders: &mut [E; DRAWN]) -> usize {
+fn keep<E: Element>(
+    last: E,
+    words: &[E; DRAWN],
+    remainders: &[E; DRAWN],
+    kept: &mut [E; DRAWN],
+) -> usize {
     const GROUP: usize = 8;
+    let mut refused = [0u8; DRAWN];
+    for (refused, &word) in refused.iter_mut().zip(words) {
+        *refused = u8::from(word > last);
+    }
     let mut count = 0;
-    let (groups, _) = words.as_chunks::<GROUP>();
-    for (i, words) in groups.iter().enumerate() {
-        let mut group = [E::default(); GROUP];
-        group.copy_from_slice(&remainders[i * GROUP..(i + 1) * GROUP]);
-        let largest = words
-            .iter()
-            .fold(E::default(), |most, &x| if x > most { x } else { most });
-        if largest <= last {
-            remainders[count..count + GROUP].copy_from_slice(&group);
+    let groups = refused.as_chunks::<GROUP>().0.iter();
+    for (refused, group) in groups.zip(remainders.as_chunks::<GROUP>().0) {
+        if u64::from_le_bytes(*refused) == 0 {
+            kept[count..count + GROUP].copy_from_slice(group);
             count += GROUP;
         } else {
             // A refused remainder is overwritten by the next one.
-            for (word, remainder) in words.iter().zip(group) {
-                remainders[count] = remainder;
-                count += usize::from(*word <= last);
+            for (refused, remainder) in refused.iter().zip(group) {
+                kept[count] = *remainder;
+                count += 1 - usize::from(*refused);
             }
         }
     }
@@ -425,8 +432,8 @@ fn choose<E: Element>(elements: &mut [E; 64], chosen: u64) {
     let (eights, _) = elements.as_chunks_mut::<8>();
     for (eight, chosen) in eights.iter_mut().zip(chosen.to_le_bytes()) {
         // Byte i of the product has bit i alone, which is then spread over the byte.
-        let alone = u64::from(chosen).wrapping_mul(!0 / 255) & 0x8040_2010_0804_0201;
-        let ones = (alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & !0 / 255;
+        let alone = (u64::from(chosen) * ONES) & 0x8040_2010_0804_0201;
+        let ones = ((alone + LOW) >> 7) & ONES;
         for (element, mask) in eight.iter_mut().zip((ones * 255).to_le_bytes()) {
             *element = E::low(element.wide() & i32::from(mask as i8) as u32);
         }
