@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger
+	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -73,6 +73,9 @@ bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 
 audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 	@$(BIN)/silograph audit
+
+bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
+	$(BIN)/python benchmarks/union.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so

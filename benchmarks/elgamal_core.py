@@ -10,41 +10,20 @@ threads, best of several rounds taken in turns; exits with an error where the ra
 import os
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeVar
 
-import rbcl
 from rich.console import Console
 from rich.table import Table
 
+from peers import SILOS, Clock, sodium, total
 from silograph.crypto.elgamal import Decoder, JointKey, Member, Place, Run, SecretKey
 
-SILOS = 4
 CELLS = 8192
 SODIUM_CELLS = 256
 ROUNDS = 7
 RATIO = 3.0
 P = Fraction(1, 21)
 RUN = Run(b"benchmark", b"roster")
-
-T = TypeVar("T")
-Times = dict[str, tuple[float, float]]
-
-
-class Clock:
-    """The least work and wall time of each named step, in µs a cell."""
-
-    def __init__(self) -> None:
-        self.times: Times = {}
-
-    def __call__(self, name: str, cells: int, step: Callable[[], T]) -> T:
-        wall, work = time.perf_counter(), time.process_time()
-        made = step()
-        took = (time.process_time() - work, time.perf_counter() - wall)
-        before = self.times.get(name, (float("inf"), float("inf")))
-        self.times[name] = tuple(min(b, 1e6 * t / cells) for b, t in zip(before, took, strict=True))  # type: ignore[assignment]
-        return made
 
 
 def agreed() -> tuple[JointKey, list[SecretKey]]:
@@ -79,63 +58,6 @@ def silograph(clock: Clock, key: JointKey, secrets: list[SecretKey], decoder: De
     clock("combine", CELLS, lambda: key.combine(decoder, cells, shares, 0))
 
 
-def sodium(clock: Clock) -> None:
-    """One round of the same pipeline on libsodium, cell by cell."""
-    base = rbcl.crypto_scalarmult_ristretto255_base
-    multiply = rbcl.crypto_scalarmult_ristretto255
-    add, subtract = rbcl.crypto_core_ristretto255_add, rbcl.crypto_core_ristretto255_sub
-    draw = rbcl.crypto_core_ristretto255_scalar_random
-    one = base((1).to_bytes(32, "little"))
-    secrets = [draw() for _ in range(SILOS)]
-    joint = base(secrets[0])
-    for secret in secrets[1:]:
-        joint = add(joint, base(secret))
-
-    def fresh(bit: int) -> tuple[bytes, bytes]:
-        r = draw()
-        hidden = multiply(r, joint)
-        return base(r), add(hidden, one) if bit else hidden
-
-    def renew(cell: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-        r = draw()
-        return add(cell[0], base(r)), add(cell[1], multiply(r, joint))
-
-    bits = [[b & 1 for b in os.urandom(SODIUM_CELLS)] for _ in range(SILOS)]
-    cells = clock("first hop", SODIUM_CELLS, lambda: [fresh(b) for b in bits[0]])
-    for held in bits[1:]:
-        before = cells
-        cells = clock(
-            "hop",
-            SODIUM_CELLS,
-            lambda held=held, before=before: [
-                fresh(1) if b else renew(c) for b, c in zip(held, before, strict=True)
-            ],
-        )
-    shares = [
-        clock("share", SODIUM_CELLS, lambda s=s: [multiply(s, c[0]) for c in cells])
-        for s in secrets
-    ]
-
-    def combine() -> list[bool]:
-        opened = []
-        for (_, plain), parts in zip(cells, zip(*shares, strict=True), strict=True):
-            rest = plain
-            for part in parts:
-                rest = subtract(rest, part)
-            opened.append(rest == one)
-        return opened
-
-    found = clock("combine", SODIUM_CELLS, combine)
-    if found != [any(held) for held in zip(*bits, strict=True)]:
-        raise SystemExit("the libsodium pipeline does not open the union")
-
-
-def total(times: Times, which: int = 0) -> float:
-    """µs a cell over all silos: one first hop, m − 1 hops, m shares, one combination."""
-    counts = {"first hop": 1, "hop": SILOS - 1, "share": SILOS, "combine": 1}
-    return sum(count * times[name][which] for name, count in counts.items())
-
-
 def main() -> int:
     """Prints the tables; 1 where the ratio is missed."""
     ours, theirs = Clock(), Clock()
@@ -145,7 +67,7 @@ def main() -> int:
     table_ms = 1e3 * (time.perf_counter() - start)
     for _ in range(ROUNDS):
         silograph(ours, key, secrets, decoder)
-        sodium(theirs)
+        sodium(theirs, SODIUM_CELLS)
     table = Table(title=f"µs a cell, m = {SILOS}, {CELLS:,} cells, best of {ROUNDS}")
     for name in ("step", "times", "work", "wall", "libsodium work"):
         table.add_column(name, justify="right")

@@ -73,9 +73,10 @@ impl Masker {
             add: *add,
         };
         let shared: Vec<SharedSeed> = shared.0.iter().map(seeds).collect();
-        let wire =
-            py.detach(|| masked::contribute(self.ring, &self.coin, &bits, pairs, own, &shared));
-        Ok(PyBytes::new(py, &wire))
+        PyBytes::new_with(py, pairs * self.ring.width(), |wire| {
+            py.detach(|| masked::contribute(self.ring, &self.coin, &bits, wire, own, &shared));
+            Ok(())
+        })
     }
 
     fn __repr__(&self) -> &'static str {
@@ -121,8 +122,13 @@ impl MaskedSum {
         let words = py
             .detach(|| masked::open(self.ring, self.pairs, &self.total))
             .map_err(refuse)?;
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        Ok(PyBytes::new(py, &bytes))
+        PyBytes::new_with(py, 8 * words.len(), |bytes| {
+            let (eights, _) = bytes.as_chunks_mut::<8>();
+            for (eight, word) in eights.iter_mut().zip(&words) {
+                *eight = word.to_le_bytes();
+            }
+            Ok(())
+        })
     }
 
     /// The sums themselves, which the coordinator learns.

@@ -44,18 +44,20 @@ class Envelope:
     payload: bytes
 
 
-def _signed(binding: Binding, envelope: Envelope) -> bytes:
+def _signed(binding: Binding, envelope: Envelope, digest: bytes | None = None) -> bytes:
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
     # The payload is hashed once here; signing hashes what it signs twice.
-    digest = hashlib.sha256(envelope.payload).digest()
+    digest = digest or hashlib.sha256(envelope.payload).digest()
     head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)
     return pack(*head, envelope.round.encode(), places, digest)
 
 
-def seal(binding: Binding, identity: Identity, envelope: Envelope) -> bytes:
-    """Sign a message and write it down."""
+def seal(
+    binding: Binding, identity: Identity, envelope: Envelope, digest: bytes | None = None
+) -> bytes:
+    """Sign a message and write it down. A caller that has hashed the payload gives the digest."""
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
-    signature = identity.sign(_signed(binding, envelope))
+    signature = identity.sign(_signed(binding, envelope, digest))
     return pack(
         _MAGIC, binding.run, binding.parameters, envelope.round.encode(), places, signature,
         envelope.payload,

@@ -193,7 +193,8 @@ class MaskedSilo:
         seen = hashlib.sha256(vector).digest()
         if self._sent.setdefault(number, seen) != seen:
             raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
-        raw = self._seal("chunk", COORDINATOR, vector, sequence=number)
+        envelope = Envelope("chunk", self._place, COORDINATOR, number, vector)
+        raw = seal(self._binding, self._identity, envelope, digest=seen)
         self.state = state
         return Outgoing(COORDINATOR, raw)
 
@@ -236,8 +237,8 @@ class MaskedSilo:
         except KeyError:
             raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
 
-    def _seal(self, name: str, receiver: int, payload: bytes, sequence: int = 0) -> bytes:
-        envelope = Envelope(name, self._place, receiver, sequence, payload)
+    def _seal(self, name: str, receiver: int, payload: bytes) -> bytes:
+        envelope = Envelope(name, self._place, receiver, 0, payload)
         return seal(self._binding, self._identity, envelope)
 
     def _refuse(self, kind: type[ProtocolError], what: str, envelope: Envelope) -> ProtocolError:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,9 @@ from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
 __all__ = ["Record", "Run", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
+
+#: Messages that are made while another one is delivered.
+_AHEAD = 2
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
 Record = Callable[[int, int, bytes], None]
@@ -70,12 +74,25 @@ def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
     for machine in machines:
         machine.authorise()
     holdings = [PairBits(silo) for silo in run.silos]
-    with progress("masked union", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
-            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
-                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
-            advance(size)
+
+    def made(number: int, place: int) -> Outgoing:
+        start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
+        return machines[place].chunk(number, holdings[place].chunk(start, size))
+
+    # Messages are made ahead and delivered in order. The two that are under way are of different
+    # silos, which share no state, so the transcript is that of one after the other.
+    turns = [(n, place) for n in range(parameters.chunks) for place in range(len(machines))]
+    with (
+        progress("masked union", parameters.pairs, shown=run.shown) as advance,
+        ThreadPoolExecutor(_AHEAD) as pool,
+    ):
+        ahead = deque(pool.submit(made, *turn) for turn in turns[:_AHEAD])
+        for at, (number, place) in enumerate(turns):
+            message = ahead.popleft().result()
+            ahead.extend(pool.submit(made, *turn) for turn in turns[at + _AHEAD : at + _AHEAD + 1])
+            post.deliver([(place, [message])])
+            if place == len(machines) - 1:
+                advance(parameters.chunk_size(number))
     return coordinator.result()
 
 

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::dp::bernoulli::{Probability, lanes};
+use crate::graph::simd::Level;
 
 /// Pairs in a block, a multiple of 64.
 const BLOCK: usize = 1 << 16;
@@ -23,6 +24,9 @@ const DRAWN: usize = 1024;
 /// The streams of contributions: elements, and coins.
 const ELEMENTS: u64 = 0;
 const COINS: u64 = 1 << 63;
+/// Eight bytes of a word: the lowest bit of each, and all but the highest.
+const ONES: u64 = u64::MAX / 255;
+const LOW: u64 = ONES * 127;
 
 /// What a vector of elements can be refused for.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -72,19 +76,73 @@ impl Ring {
         if expected != found {
             return Err(MaskedError::Length { expected, found });
         }
-        let q = self.q;
-        let bad = match self.width() {
-            1 => bytes.iter().position(|&x| u32::from(x) >= q),
-            _ => pairs_of(bytes).position(|x| u32::from(x) >= q),
-        };
-        bad.map_or(Ok(()), |index| Err(MaskedError::Element { index }))
+        match self.width() {
+            1 => self.below::<u8>(bytes),
+            _ => self.below::<u16>(bytes),
+        }
+    }
+
+    fn below<E: Element>(self, bytes: &[u8]) -> Result<(), MaskedError> {
+        let last = E::low(self.q - 1);
+        let elements = || bytes.chunks_exact(E::BYTES).map(E::read);
+        // The largest first, which is one pass in vectors; then, if need be, where it is.
+        let largest = elements().fold(E::default(), |most, x| if x > most { x } else { most });
+        if largest <= last {
+            return Ok(());
+        }
+        let index = elements().position(|x| x > last).unwrap_or_default();
+        Err(MaskedError::Element { index })
     }
 }
 
-fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = u16> {
-    let (pairs, _) = bytes.as_chunks::<2>();
-    pairs.iter().map(|x| u16::from_le_bytes(*x))
+/// An element as it travels: one byte, or two. q itself wraps to 0 where it is 2^8 or 2^16, and
+/// every operation here is right for that too.
+trait Element: Copy + Default + PartialOrd + Send + Sync {
+    /// Bytes of an element.
+    const BYTES: usize;
+    /// The low bits.
+    fn low(wide: u32) -> Self;
+    fn wide(self) -> u32;
+    fn minus(self, other: Self) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn read(bytes: &[u8]) -> Self;
+    fn write(self, bytes: &mut [u8]);
 }
+
+macro_rules! element {
+    ($type:ty) => {
+        impl Element for $type {
+            const BYTES: usize = size_of::<$type>();
+            #[inline(always)]
+            fn low(wide: u32) -> Self {
+                wide as $type
+            }
+            #[inline(always)]
+            fn wide(self) -> u32 {
+                u32::from(self)
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> Self {
+                let (own, _) = bytes.as_chunks();
+                <$type>::from_le_bytes(own[0])
+            }
+            #[inline(always)]
+            fn write(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
+            }
+        }
+    };
+}
+element!(u8);
+element!(u16);
 
 /// A seed that this silo shares with another, and whether its masks are added or subtracted.
 pub struct SharedSeed {
@@ -94,81 +152,147 @@ pub struct SharedSeed {
     pub add: bool,
 }
 
-/// The masked contributions of one silo for one chunk, as they travel.
+/// The masked contributions of one silo for one chunk, as they travel, written to `wire`.
 ///
 /// `bits` has a bit a pair; `own` is the silo's secret seed for this chunk.
 pub fn contribute(
     ring: Ring,
     b: &Probability,
     bits: &[u64],
-    pairs: usize,
+    wire: &mut [u8],
     own: [u8; 32],
     shared: &[SharedSeed],
-) -> Vec<u8> {
-    let mut wire = vec![0u8; pairs * ring.width()];
+) {
     wire.par_chunks_mut(BLOCK * ring.width())
         .zip(bits.par_chunks(BLOCK / 64))
         .enumerate()
-        .for_each(|(block, (wire, bits))| {
-            let len = wire.len() / ring.width();
-            let mut sums = vec![0u16; len];
-            let mut masks = vec![0u16; len];
-            let block = block as u64;
-            uniform(ring, &own, ELEMENTS + block, &mut sums);
-            keep_where_chosen(&mut sums, bits, b, stream(&own, COINS + block));
-            for peer in shared {
-                uniform(ring, &peer.seed, block, &mut masks);
-                add(ring, &mut sums, &masks, peer.add);
-            }
-            encode(ring, &sums, wire);
+        .for_each(|(block, (wire, bits))| match ring.width() {
+            1 => contribute_block::<u8>(ring, b, bits, wire, (&own, block as u64), shared),
+            _ => contribute_block::<u16>(ring, b, bits, wire, (&own, block as u64), shared),
         });
-    wire
 }
 
-/// Adds a silo's vector to the running sum of a chunk.
+fn contribute_block<E: Element>(
+    ring: Ring,
+    b: &Probability,
+    bits: &[u64],
+    wire: &mut [u8],
+    (own, block): (&[u8; 32], u64),
+    shared: &[SharedSeed],
+) {
+    let level = Level::best();
+    let mut sums = Vec::with_capacity(wire.len() / E::BYTES);
+    sums.resize(wire.len() / E::BYTES, E::default());
+    let mut position = 0;
+    uniform(
+        level,
+        ring,
+        own,
+        ELEMENTS + block,
+        sums.len(),
+        |drawn: &[E]| {
+            sums[position..position + drawn.len()].copy_from_slice(drawn);
+            position += drawn.len();
+        },
+    );
+    keep_where_chosen(level, &mut sums, bits, b, stream(own, COINS + block));
+    for peer in shared {
+        let mut position = 0;
+        uniform(level, ring, &peer.seed, block, sums.len(), |masks| {
+            let sums = &mut sums[position..position + masks.len()];
+            level.run(
+                #[inline(always)]
+                || add(ring, sums, masks, peer.add),
+            );
+            position += masks.len();
+        });
+    }
+    for (bytes, sum) in wire.chunks_exact_mut(E::BYTES).zip(&sums) {
+        sum.write(bytes);
+    }
+}
+
+/// Adds a silo's vector to the running sum of a chunk, which is one of elements.
 pub fn accumulate(
     ring: Ring,
     pairs: usize,
     total: &mut [u8],
     vector: &[u8],
 ) -> Result<(), MaskedError> {
-    ring.check(pairs, vector)?;
-    ring.check(pairs, total)?;
-    let q = ring.q;
+    let level = Level::best();
+    level.run(
+        #[inline(always)]
+        || ring.check(pairs, vector),
+    )?;
+    let (expected, found) = (pairs * ring.width(), total.len());
+    if expected != found {
+        return Err(MaskedError::Length { expected, found });
+    }
     match ring.width() {
-        1 => {
-            for (t, v) in total.iter_mut().zip(vector) {
-                let sum = u16::from(*t) + u16::from(*v);
-                *t = (if u32::from(sum) >= q {
-                    sum - q as u16
-                } else {
-                    sum
-                }) as u8;
-            }
-        }
-        _ => {
-            let (total, _) = total.as_chunks_mut::<2>();
-            for (t, v) in total.iter_mut().zip(pairs_of(vector)) {
-                let sum = u32::from(u16::from_le_bytes(*t)) + u32::from(v);
-                let sum = if sum >= q { sum - q } else { sum };
-                *t = (sum as u16).to_le_bytes();
-            }
-        }
+        1 => level.run(
+            #[inline(always)]
+            || accumulate_by::<u8>(ring, total, vector),
+        ),
+        _ => level.run(
+            #[inline(always)]
+            || accumulate_by::<u16>(ring, total, vector),
+        ),
     }
     Ok(())
 }
 
+#[inline(always)]
+fn accumulate_by<E: Element>(ring: Ring, total: &mut [u8], vector: &[u8]) {
+    let q = E::low(ring.q);
+    let vectors = vector.chunks_exact(E::BYTES);
+    for (t, v) in total.chunks_exact_mut(E::BYTES).zip(vectors) {
+        less(q, E::read(t), q.minus(E::read(v))).write(t);
+    }
+}
+
 /// y = 1 where the sum over all silos is not zero, a bit a pair.
 pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, MaskedError> {
-    ring.check(pairs, total)?;
+    let (width, found) = (ring.width(), total.len());
+    let expected = pairs * width;
+    if expected != found {
+        return Err(MaskedError::Length { expected, found });
+    }
     let mut bits = vec![0u64; pairs.div_ceil(64)];
-    let width = ring.width();
-    for (word, elements) in bits.iter_mut().zip(total.chunks(64 * width)) {
-        for (lane, element) in elements.chunks(width).enumerate() {
-            *word |= u64::from(element.iter().any(|&byte| byte != 0)) << lane;
-        }
+    match width {
+        1 => open_by::<u8>(&mut bits, total),
+        _ => open_by::<u16>(&mut bits, total),
     }
     Ok(bits)
+}
+
+fn open_by<E: Element>(bits: &mut [u64], total: &[u8]) {
+    for (word, elements) in bits.iter_mut().zip(total.chunks(64 * E::BYTES)) {
+        let mut bytes = [0u8; 64];
+        if E::BYTES == 1 {
+            bytes[..elements.len()].copy_from_slice(elements);
+        } else {
+            for (byte, element) in bytes.iter_mut().zip(elements.chunks_exact(E::BYTES)) {
+                *byte = u8::from(E::read(element).wide() != 0);
+            }
+        }
+        *word = nonzero(&bytes);
+    }
+}
+
+/// Bit i says whether byte i is not zero.
+fn nonzero(bytes: &[u8; 64]) -> u64 {
+    let (eights, _) = bytes.as_chunks::<8>();
+    let gathered = eights.iter().map(|&eight| {
+        let x = u64::from_le_bytes(eight);
+        let ones = ((((x & LOW) + LOW) | x) >> 7) & ONES;
+        // Each product puts one byte's bit at its place in the top byte; no two of them meet.
+        (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+    });
+    let mut word = [0u8; 8];
+    for (byte, found) in word.iter_mut().zip(gathered) {
+        *byte = found;
+    }
+    u64::from_le_bytes(word)
 }
 
 fn stream(seed: &[u8; 32], number: u64) -> ChaCha20Rng {
@@ -177,79 +301,162 @@ fn stream(seed: &[u8; 32], number: u64) -> ChaCha20Rng {
     rng
 }
 
-/// Uniform elements: a stream word is refused where it would make the remainder uneven.
-fn uniform(ring: Ring, seed: &[u8; 32], number: u64, out: &mut [u16]) {
+/// Hands out `count` uniform elements, some at a time.
+fn uniform<E: Element>(
+    level: Level,
+    ring: Ring,
+    seed: &[u8; 32],
+    number: u64,
+    count: usize,
+    take: impl FnMut(&[E]),
+) {
     let mut rng = stream(seed, number);
-    if ring.width() == 1 {
-        let mut drawn = [0u8; DRAWN];
-        uniform_by(ring.q, 1 << 8, out, |words| {
-            rng.fill_bytes(&mut drawn);
-            for (word, byte) in words.iter_mut().zip(&drawn) {
-                *word = u16::from(*byte);
-            }
-        });
-    } else {
-        let mut drawn = [0u8; 2 * DRAWN];
-        uniform_by(ring.q, 1 << 16, out, |words| {
-            rng.fill_bytes(&mut drawn);
-            for (word, two) in words.iter_mut().zip(pairs_of(&drawn)) {
-                *word = two;
-            }
-        });
+    uniform_by(level, ring.q, count, |bytes| rng.fill_bytes(bytes), take);
+}
+
+/// A stream word is refused where it would make the remainder uneven. What is refused decides what
+/// is read next, and says nothing about the words that are kept: those are uniform whatever it is.
+fn uniform_by<E: Element>(
+    level: Level,
+    q: u32,
+    count: usize,
+    mut draw: impl FnMut(&mut [u8]),
+    mut take: impl FnMut(&[E]),
+) {
+    let range = 1u32 << (8 * E::BYTES);
+    // The largest word that is kept.
+    let last = E::low(range / q * q - 1);
+    let mut drawn = [0u8; 2 * DRAWN];
+    let drawn = &mut drawn[..DRAWN * E::BYTES];
+    let mut words = [E::default(); DRAWN];
+    let (mut remainders, mut kept) = (words, words);
+    let mut left = count;
+    while left > 0 {
+        draw(drawn);
+        let found = level.run(
+            #[inline(always)]
+            || {
+                for (word, bytes) in words.iter_mut().zip(drawn.chunks_exact(E::BYTES)) {
+                    *word = E::read(bytes);
+                }
+                reduce(q, &words, &mut remainders);
+                keep(last, &words, &remainders, &mut kept)
+            },
+        );
+        let step = found.min(left);
+        take(&kept[..step]);
+        left -= step;
     }
 }
 
+/// The remainders of words divided by q.
 #[inline(always)]
-fn uniform_by(q: u32, range: u32, out: &mut [u16], mut draw: impl FnMut(&mut [u16; DRAWN])) {
-    // The largest word that is kept, and a multiplier that divides exactly: word·m >> 32 is
-    // word/q for every word below 2^16.
-    let last = (range / q * q - 1) as u16;
-    let multiplier = (1u64 << 32).div_ceil(u64::from(q));
-    let (mut words, mut kept) = ([0u16; DRAWN], [0u16; DRAWN]);
-    let mut filled = 0;
-    while filled < out.len() {
-        draw(&mut words);
-        // Without branches: a refused remainder is overwritten by the next one.
-        let mut count = 0;
-        for &word in &words {
-            let quotient = (u64::from(word) * multiplier) >> 32;
-            kept[count] = (u64::from(word) - quotient * u64::from(q)) as u16;
-            count += usize::from(word <= last);
+fn reduce<E: Element>(q: u32, words: &[E; DRAWN], remainders: &mut [E; DRAWN]) {
+    // word·multiplier >> shift is word/q for every word: the multiplier is at most q/2^shift too
+    // large, and word·q < 2^shift.
+    if E::BYTES == 1 {
+        let multiplier = (1u32 << 16).div_ceil(q);
+        for (remainder, word) in remainders.iter_mut().zip(words) {
+            let word = word.wide() as u16;
+            let quotient = ((u32::from(word) * multiplier) >> 16) as u16;
+            *remainder = E::low(u32::from(
+                word.wrapping_sub(quotient.wrapping_mul(q as u16)),
+            ));
         }
-        let step = count.min(out.len() - filled);
-        out[filled..filled + step].copy_from_slice(&kept[..step]);
-        filled += step;
+    } else {
+        let multiplier = (1u64 << 32).div_ceil(u64::from(q));
+        for (remainder, word) in remainders.iter_mut().zip(words) {
+            let quotient = ((u64::from(word.wide()) * multiplier) >> 32) as u32;
+            *remainder = E::low(word.wide() - quotient * q);
+        }
     }
+}
+
+/// Copies the remainders of words up to `last` to `kept`, in order; how many there are.
+#[inline(always)]
+fn keep<E: Element>(
+    last: E,
+    words: &[E; DRAWN],
+    remainders: &[E; DRAWN],
+    kept: &mut [E; DRAWN],
+) -> usize {
+    const GROUP: usize = 8;
+    let mut refused = [0u8; DRAWN];
+    for (refused, &word) in refused.iter_mut().zip(words) {
+        *refused = u8::from(word > last);
+    }
+    let mut count = 0;
+    let groups = refused.as_chunks::<GROUP>().0.iter();
+    for (refused, group) in groups.zip(remainders.as_chunks::<GROUP>().0) {
+        if u64::from_le_bytes(*refused) == 0 {
+            kept[count..count + GROUP].copy_from_slice(group);
+            count += GROUP;
+        } else {
+            // A refused remainder is overwritten by the next one.
+            for (refused, remainder) in refused.iter().zip(group) {
+                kept[count] = *remainder;
+                count += 1 - usize::from(*refused);
+            }
+        }
+    }
+    count
 }
 
 /// Sets to zero what is neither held nor chosen by a coin.
-fn keep_where_chosen(elements: &mut [u16], bits: &[u64], b: &Probability, mut coins: ChaCha20Rng) {
-    for (elements, held) in elements.chunks_mut(64).zip(bits) {
+fn keep_where_chosen<E: Element>(
+    level: Level,
+    elements: &mut [E],
+    bits: &[u64],
+    b: &Probability,
+    mut coins: ChaCha20Rng,
+) {
+    let (words, rest) = elements.as_chunks_mut::<64>();
+    for (elements, held) in words.iter_mut().zip(bits) {
         let chosen = held | lanes(&mut coins, b);
-        for (lane, element) in elements.iter_mut().enumerate() {
-            *element &= 0u16.wrapping_sub((chosen >> lane & 1) as u16);
+        level.run(
+            #[inline(always)]
+            || choose(elements, chosen),
+        );
+    }
+    if let Some(held) = bits.get(words.len()) {
+        let mut padded = [E::default(); 64];
+        padded[..rest.len()].copy_from_slice(rest);
+        choose(&mut padded, held | lanes(&mut coins, b));
+        rest.copy_from_slice(&padded[..rest.len()]);
+    }
+}
+
+/// Sets to zero each element whose bit is.
+#[inline(always)]
+fn choose<E: Element>(elements: &mut [E; 64], chosen: u64) {
+    let (eights, _) = elements.as_chunks_mut::<8>();
+    for (eight, chosen) in eights.iter_mut().zip(chosen.to_le_bytes()) {
+        // Byte i of the product has bit i alone, which is then spread over the byte.
+        let alone = (u64::from(chosen) * ONES) & 0x8040_2010_0804_0201;
+        let ones = ((alone + LOW) >> 7) & ONES;
+        for (element, mask) in eight.iter_mut().zip((ones * 255).to_le_bytes()) {
+            *element = E::low(element.wide() & i32::from(mask as i8) as u32);
         }
     }
 }
 
-fn add(ring: Ring, sums: &mut [u16], masks: &[u16], plus: bool) {
-    let q = ring.q;
-    for (sum, &mask) in sums.iter_mut().zip(masks) {
-        let mask = u32::from(mask);
-        let shifted = u32::from(*sum) + if plus { mask } else { q - mask };
-        *sum = (if shifted >= q { shifted - q } else { shifted }) as u16;
-    }
+/// a − b, plus q where that is below 0; a < q and b ≤ q.
+#[inline(always)]
+fn less<E: Element>(q: E, a: E, b: E) -> E {
+    let (below, back) = (a.minus(b), if a < b { q } else { E::default() });
+    below.plus(back)
 }
 
-fn encode(ring: Ring, sums: &[u16], wire: &mut [u8]) {
-    if ring.width() == 1 {
-        for (byte, sum) in wire.iter_mut().zip(sums) {
-            *byte = *sum as u8;
+#[inline(always)]
+fn add<E: Element>(ring: Ring, sums: &mut [E], masks: &[E], plus: bool) {
+    let q = E::low(ring.q);
+    if plus {
+        for (sum, &mask) in sums.iter_mut().zip(masks) {
+            *sum = less(q, *sum, q.minus(mask));
         }
     } else {
-        let (wire, _) = wire.as_chunks_mut::<2>();
-        for (two, sum) in wire.iter_mut().zip(sums) {
-            *two = sum.to_le_bytes();
+        for (sum, &mask) in sums.iter_mut().zip(masks) {
+            *sum = less(q, *sum, mask);
         }
     }
 }
@@ -261,42 +468,81 @@ mod tests {
     fn decode(ring: Ring, wire: &[u8]) -> Vec<u32> {
         match ring.width() {
             1 => wire.iter().map(|&x| u32::from(x)).collect(),
-            _ => pairs_of(wire).map(u32::from).collect(),
+            _ => wire.chunks(2).map(|x| u16::read(x).into()).collect(),
         }
     }
 
-    /// Every word of the stream's range, once: each element comes out equally often.
+    /// Every word of the stream's range, in order, some at a time: each element equally often.
+    fn all_words<E: Element>(level: Level, q: u32) -> Vec<u32> {
+        let range = 1u32 << (8 * E::BYTES);
+        let (mut next, mut found) = (0u32, vec![]);
+        let draw = |bytes: &mut [u8]| {
+            for two in bytes.chunks_mut(E::BYTES) {
+                E::low(next).write(two);
+                next += 1;
+            }
+        };
+        let take = |drawn: &[E]| found.extend(drawn.iter().map(|x| x.wide()));
+        uniform_by(level, q, (range / q * q) as usize, draw, take);
+        found
+    }
+
     #[test]
-    fn remainders_are_even() {
-        for q in [2, 3, 5, 21, 128, 129, 255, 256] {
-            let mut next = 0u16;
-            let mut out = vec![0u16; (256 / q * q) as usize];
-            uniform_by(q, 256, &mut out, |words| {
-                for word in words {
-                    *word = next % 256;
-                    next += 1;
-                }
-            });
-            let mut counts = vec![0; q as usize];
-            for x in out {
-                counts[usize::from(x)] += 1;
+    fn remainders_are_even_and_in_order() {
+        for level in Level::available() {
+            for q in 2..=256 {
+                let expected: Vec<u32> = (0..256 / q * q).map(|word| word % q).collect();
+                assert_eq!(all_words::<u8>(level, q), expected, "{q}");
             }
-            assert!(counts.iter().all(|&c| c == 256 / q), "{q}: {counts:?}");
+            for q in [257u32, 1000, 22_026, 65_535, 65_536] {
+                let expected: Vec<u32> = (0..(1 << 16) / q * q).map(|word| word % q).collect();
+                assert_eq!(all_words::<u16>(level, q), expected, "{q}");
+            }
         }
-        for q in [257u32, 1000, 22_026, 65_535, 65_536] {
-            let mut next = 0u32;
-            let mut out = vec![0u16; ((1 << 16) / q * q) as usize];
-            uniform_by(q, 1 << 16, &mut out, |words| {
-                for word in words {
-                    *word = next as u16;
-                    next += 1;
+    }
+
+    #[test]
+    fn sums_and_differences_of_all_elements() {
+        for q in 2..=256u32 {
+            let ring = Ring::new(q).unwrap();
+            for a in 0..q {
+                for b in 0..q {
+                    let mut sums = [a as u8; 2];
+                    add(ring, &mut sums[..1], &[b as u8], true);
+                    add(ring, &mut sums[1..], &[b as u8], false);
+                    assert_eq!(sums.map(u32::from), [(a + b) % q, (a + q - b) % q]);
                 }
-            });
-            let mut counts = vec![0; q as usize];
-            for x in out {
-                counts[usize::from(x)] += 1;
             }
-            assert!(counts.iter().all(|&c| c == (1 << 16) / q), "{q}");
+        }
+        for q in [257u32, 65_535, 65_536] {
+            let ring = Ring::new(q).unwrap();
+            for (a, b) in [
+                (0, 0),
+                (0, q - 1),
+                (q - 1, 0),
+                (q - 1, q - 1),
+                (1, q - 1),
+                (q / 2, 5),
+            ] {
+                let mut sums = [a as u16; 2];
+                add(ring, &mut sums[..1], &[b as u16], true);
+                add(ring, &mut sums[1..], &[b as u16], false);
+                assert_eq!(sums.map(u32::from), [(a + b) % q, (a + q - b) % q]);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_spread_and_gather() {
+        for word in [0, 1, u64::MAX, 0x8000_0000_0000_0001, 0x0123_4567_89ab_cdef] {
+            for value in [1u8, 127, 128, 255] {
+                let mut elements = [value; 64];
+                choose(&mut elements, word);
+                for (i, element) in elements.iter().enumerate() {
+                    assert_eq!(*element, value * (word >> i & 1) as u8);
+                }
+                assert_eq!(nonzero(&elements), word);
+            }
         }
     }
 
@@ -319,7 +565,9 @@ mod tests {
                 add: i < j,
             })
             .collect();
-        contribute(ring, b, bits, pairs, [200 + i as u8; 32], &shared)
+        let mut wire = vec![0u8; pairs * ring.width()];
+        contribute(ring, b, bits, &mut wire, [200 + i as u8; 32], &shared);
+        wire
     }
 
     #[test]

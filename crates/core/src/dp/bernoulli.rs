@@ -73,6 +73,11 @@ impl Probability {
         if i < TABLE {
             return 0u64.wrapping_sub(self.digits[i / 64] >> (i % 64) & 1);
         }
+        self.divided(i)
+    }
+
+    #[cold]
+    fn divided(&self, i: usize) -> u64 {
         let mut tail = self.clone();
         let last = (TABLE..=i).map(|_| tail.next()).last();
         0u64.wrapping_sub(u64::from(last == Some(true)))
