@@ -139,7 +139,7 @@ mod tests {
         let (key, _) = party(1);
         let (words, place) = (1 << 17, Place { chunk: 0, hops: 1 });
         for (num, den) in [(3, 10), (1, 21)] {
-            let p = Probability::new(num, den).unwrap();
+            let p = Probability::ratio(num, den).unwrap();
             let drawn = coins("hop", &key, &p, 64 * words, place, &[1; 32]);
             let mut lanes = [0u64; 64];
             for word in drawn.as_chunks::<8>().0 {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_last_coins_of_any_count_are_drawn() {
         let (key, _) = party(1);
-        let (one, place) = (Probability::new(1, 1).unwrap(), Place { chunk: 0, hops: 1 });
+        let (one, place) = (Probability::ratio(1, 1).unwrap(), Place { chunk: 0, hops: 1 });
         for count in 1..200 {
             let drawn = coins("hop", &key, &one, count, place, &[1; 32]);
             assert_eq!(drawn.len(), count.div_ceil(8));
