@@ -112,6 +112,15 @@ def test_without_noise_the_union_comes_out(variant: str, silos: int) -> None:
     assert run.coordinator.state is State.DONE
 
 
+@pytest.mark.parametrize("silos", [2, 3])
+def test_every_silo_flips_once(silos: int) -> None:
+    """At b = 1 all flips are sure: an odd number of them turns the union, an even one does not."""
+    holdings = [set(range(i, PAIRS, 11 + i)) for i in range(silos)]
+    union = set().union(*holdings)
+    run = ElgamalRun(parameters(coin=Fraction(1), silos=silos)).agree(holdings)
+    assert run.finish() == (union if silos == 2 else set(range(PAIRS)) - union)
+
+
 @pytest.mark.parametrize("variant", ["replace", "blinded"])
 @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
 def test_every_pair_follows_the_channel(variant: str, holders: tuple[int, ...]) -> None:
