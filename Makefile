@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest audit clean \
+.PHONY: help build demo test check lint types rust pytest audit planted clean \
 	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -76,6 +76,9 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python benchmarks/union.py
+
+planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
+	@$(BIN)/python tests/planted.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so

@@ -11,7 +11,10 @@ def chi_square(degrees: int) -> tuple[float, float]:
     return float(law.ppf(FALSE_ALARM / 2)), float(law.isf(FALSE_ALARM / 2))
 
 
-def binomial(trials: int, probability: float) -> tuple[int, int]:
-    """Between these, both included, a binomial variable falls, but for one time in a billion."""
-    law = stats.binom(trials, probability)
-    return int(law.ppf(FALSE_ALARM / 2)), int(law.isf(FALSE_ALARM / 2))
+def binomial(trials: int, probability: float, variables: int = 1) -> tuple[int, int]:
+    """Between these, both included, a binomial variable falls, but for one time in a billion.
+
+    So do all of so many variables together.
+    """
+    law, each = stats.binom(trials, probability), FALSE_ALARM / variables
+    return int(law.ppf(each / 2)), int(law.isf(each / 2))

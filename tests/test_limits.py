@@ -12,6 +12,9 @@ def test_binomial_limits_are_exact() -> None:
     assert law.cdf(low - 1) <= limits.FALSE_ALARM / 2 < law.cdf(low)
     assert law.sf(high) <= limits.FALSE_ALARM / 2
     assert not low <= 150 <= high
+    wider = limits.binomial(200, 0.95, variables=50)
+    assert wider[0] < low
+    assert law.cdf(wider[0] - 1) + law.sf(wider[1]) <= limits.FALSE_ALARM / 50
 
 
 def test_chi_square_limits_reject_a_wrong_variance() -> None:

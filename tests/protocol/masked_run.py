@@ -28,13 +28,17 @@ class MaskedRun:
     """Three silos and a coordinator with fixed identities."""
 
     def __init__(
-        self, given: MaskedParameters | None = None, run: bytes = RUN, seed: int = 1
+        self,
+        given: MaskedParameters | None = None,
+        run: bytes = RUN,
+        seed: int = 1,
+        coordinator: str = "coordinator",
     ) -> None:
         self.parameters = given or parameters()
         m = self.parameters.silos
         self.keys = [Identity(bytes([i + 1] * 32)) for i in range(m + 1)]
         members = [Member(f"silo {i + 1}", self.keys[i].public) for i in range(m)]
-        self.roster = Roster(Member("coordinator", self.keys[m].public), tuple(members))
+        self.roster = Roster(Member(coordinator, self.keys[m].public), tuple(members))
         self.coordinator = MaskedCoordinator(self.parameters, self.roster, run, self.keys[m])
         self.silos = [
             MaskedSilo(

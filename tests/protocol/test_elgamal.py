@@ -1,6 +1,7 @@
 """The ElGamal union's machines: what they compute, what changes at every hop, what they refuse."""
 
 import hashlib
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ from silograph.errors import (
     SignatureError,
     ViewsDifferError,
 )
-from silograph.protocol.elgamal import ElgamalParameters, State
+from silograph.protocol.elgamal import RECEIPT, ElgamalParameters, State
 from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
 from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, peek, seal
@@ -109,6 +110,15 @@ def test_without_noise_the_union_comes_out(variant: str, silos: int) -> None:
     run = ElgamalRun(parameters(variant, silos=silos)).agree(holdings)
     assert run.finish() == set().union(*holdings)
     assert run.coordinator.state is State.DONE
+
+
+@pytest.mark.parametrize("silos", [2, 3])
+def test_every_silo_flips_once(silos: int) -> None:
+    """At b = 1 all flips are sure: an odd number of them turns the union, an even one does not."""
+    holdings = [set(range(i, PAIRS, 11 + i)) for i in range(silos)]
+    union = set().union(*holdings)
+    run = ElgamalRun(parameters(coin=Fraction(1), silos=silos)).agree(holdings)
+    assert run.finish() == (union if silos == 2 else set(range(PAIRS)) - union)
 
 
 @pytest.mark.parametrize("variant", ["replace", "blinded"])
@@ -233,6 +243,22 @@ class TestRefusals:
             run.silos[0].receive(run.sign(COORDINATOR, "confirms", pack(*confirms)))
         assert run.silos[0].state is State.CONFIRMS
 
+    def test_a_confirmation_covers_run_parameters_and_keys(self) -> None:
+        """Equal secrets give equal keys, so each change below is the only one."""
+        views = []
+        for run in (
+            ElgamalRun(parameters()),
+            ElgamalRun(parameters(), run=b"y" * 16),
+            ElgamalRun(parameters(coin=Fraction(1, 9))),
+            ElgamalRun(parameters("replace")),
+            ElgamalRun(parameters(), seed=2),
+        ):
+            messages = [silo.start()[0].raw for silo in run.silos]
+            bundle = run.sign(COORDINATOR, "keys", pack(*messages))
+            views.append({peek(silo.receive(bundle)[0].raw).payload for silo in run.silos})
+        assert all(len(view) == 1 for view in views)
+        assert len(set().union(*views)) == len(views)
+
     def test_other_runs_and_parameters(self) -> None:
         for other in (
             ElgamalRun(parameters(), run=b"y" * 16),
@@ -317,6 +343,39 @@ class TestRefusals:
         shuffled = [receipts[1], receipts[0], *receipts[2:]]
         with pytest.raises(OrderError, match="hop 0"):
             run.silos[0].receive(run.sign(COORDINATOR, "open", pack(head, cells, *shuffled)))
+
+    def receipts(self, run: ElgamalRun, digests: list[tuple[bytes, bytes]]) -> list[bytes]:
+        """What the silos would sign who got and gave cells with these digests."""
+        return [
+            run.sign(hop % 3, "receipt", RECEIPT.pack(0, hop, came, went), EVERYONE, hop)
+            for hop, (came, went) in enumerate(digests)
+        ]
+
+    def test_receipts_that_are_not_of_one_chain(self) -> None:
+        """Each is signed by the right silo, but hop 4 was not done on what hop 3 put out."""
+        run = self.agreed()
+        head, cells, *_ = unpack(peek(self.hop_until_open(run)).payload, 2 + 6)
+        outs = [hashlib.sha256(bytes([hop])).digest() for hop in range(5)]
+        outs = [hashlib.sha256(b"").digest(), *outs, hashlib.sha256(cells).digest()]
+        digests = list(itertools.pairwise(outs))
+        digests[4] = (hashlib.sha256(b"other cells").digest(), digests[4][1])
+        asked = pack(head, cells, *self.receipts(run, digests))
+        with pytest.raises(OrderError, match="hop 4 was done on something else"):
+            run.silos[0].receive(run.sign(COORDINATOR, "open", asked))
+
+    def test_a_chunk_is_opened_once(self) -> None:
+        """Even where all silos have signed for other cells of the same pairs."""
+        run = self.agreed()
+        opening = self.hop_until_open(run)
+        run.silos[0].receive(opening)
+        head, cells, *_ = unpack(peek(opening).payload, 2 + 6)
+        swapped = cells[CELL_BYTES:] + cells[:CELL_BYTES]
+        outs = [hashlib.sha256(bytes([hop])).digest() for hop in range(5)]
+        outs = [hashlib.sha256(b"").digest(), *outs, hashlib.sha256(swapped).digest()]
+        asked = pack(head, swapped, *self.receipts(run, list(itertools.pairwise(outs))))
+        with pytest.raises(OrderError, match="done on other cells"):
+            run.silos[0].receive(run.sign(COORDINATOR, "open", asked))
+        assert run.silos[1].receive(run.sign(COORDINATOR, "open", asked))
 
     def test_receipts_of_another_chunk(self) -> None:
         run = ElgamalRun(parameters(pairs=128, chunk_cells=64)).agree()

@@ -1,6 +1,7 @@
 """The masked union's machines: what they compute, what they refuse, what they give away."""
 
 import hashlib
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 
 from silograph import _core
 from silograph.crypto.identity import Identity
+from silograph.crypto.limbs import limbs
 from silograph.errors import (
     ArgumentError,
     BindingError,
@@ -112,6 +114,85 @@ class TestWhatLeaks:
             for b in vectors[:i]:
                 same = sum(x == y for x, y in zip(a, b, strict=True))
                 assert same <= limits.binomial(128, 1 / 21)[1]
+
+    @pytest.mark.parametrize("q", [2, 21, 171, 40_000])
+    @pytest.mark.parametrize("holders", [(), (0,), (1, 2)])
+    def test_the_sum_follows_its_law(self, q: int, holders: tuple[int, ...]) -> None:
+        """Chi-square of what the coordinator learns, every element or groups of elements."""
+        pairs, b = 1 << 18, Fraction(1, 8)
+        run = MaskedRun(parameters(q=q, b=b, pairs=pairs, chunk_pairs=pairs)).agree()
+        total = _core.MaskedSum(q, pairs)
+        for place, silo in enumerate(run.silos):
+            bits = (b"\xff" if place in holders else b"\0") * (pairs // 8)
+            total.add(peek(silo.chunk(0, bits).raw).payload)
+        sums = np.frombuffer(total.sums(), dtype=np.uint8 if q <= 256 else "<u2")
+        # Zero by itself, the others in groups that are large enough for chi-square.
+        group = 1 + np.arange(q) * min(q, 200) // q
+        group[0] = 0
+        chosen = 1.0 if holders else float(1 - (1 - b) ** 3)
+        expected = pairs * chosen / q * np.bincount(group)
+        expected[0] += pairs * (1 - chosen)
+        counts, law = np.bincount(group[sums], minlength=len(expected)), expected > 0
+        low, high = limits.chi_square(int(law.sum()) - 1)
+        assert low <= stats.chisquare(counts[law], expected[law]).statistic <= high
+
+    def test_coins_elements_and_masks_never_come_again(self) -> None:
+        """Every word of coins, and every eight elements, over blocks, chunks, silos and runs."""
+        pairs = (1 << 16) + 6400
+        half, never = limbs(Fraction(1, 2)), limbs(Fraction(0))
+        nothing, everything = bytes(pairs // 8), b"\xff" * (pairs // 8)
+        coins, elements, masks = [], [], []
+        for secret in (bytes([1] * 32), bytes([2] * 32)):
+            other = _core.Masker(bytes([3] * 32), 65_536, never)
+            noisy, quiet = (_core.Masker(secret, 65_536, b) for b in (half, never))
+            alone, shared = noisy.agree([]), quiet.agree([(other.public(), b"pair", True)])
+            for chunk in (0, 1, 2**40):
+                drawn = np.frombuffer(noisy.contribute(alone, chunk, nothing, pairs), "<u2")
+                coins.append(np.packbits(drawn != 0).view("V8"))
+                elements.append(noisy.contribute(alone, chunk, everything, pairs))
+                masks.append(quiet.contribute(shared, chunk, nothing, pairs))
+        assert len(np.unique(np.concatenate(coins))) == 6 * pairs // 64
+        windows = np.frombuffer(b"".join(elements + masks), dtype="V16")
+        assert len(np.unique(windows)) == 12 * pairs // 8
+
+    def test_coins_say_nothing_of_elements(self) -> None:
+        """Each bit of each element is even where a coin has chosen it: exact binomial limits."""
+        chunks, pairs = 4000, 64
+        masker = _core.Masker(bytes([1] * 32), 256, limbs(Fraction(1, 2)))
+        alone = masker.agree([])
+        wire = [masker.contribute(alone, n, bytes(8), pairs) for n in range(chunks)]
+        drawn = np.frombuffer(b"".join(wire), dtype=np.uint8).reshape(chunks, pairs)
+        ones = np.unpackbits(drawn[..., None], axis=2).sum(axis=0, dtype=np.int64)
+        assert ones.shape == (pairs, 8)
+        # A bit is one where the element is chosen and the bit of 256 equal elements is.
+        low, high = limits.binomial(chunks, 1 / 4, variables=ones.size)
+        assert low <= ones.min()
+        assert ones.max() <= high
+
+    @pytest.mark.parametrize("silos", [2, 3, 4])
+    def test_every_two_silos_share_a_mask_of_their_own(self, silos: int) -> None:
+        """Exactly: all others together can take off their own masks, never that of two honest ones.
+
+        The context of every mask is written out here: run, parameters, roster, both ends.
+        """
+        run = MaskedRun(parameters(b=Fraction(0), silos=silos)).agree()
+        secrets = [SeededEntropy(100 + i).bytes(32) for i in range(silos)]
+        maskers = [_core.Masker(secret, 21, limbs(Fraction(0))) for secret in secrets]
+        ends = [[m.public(), s.public] for m, s in zip(maskers, run.roster.silos, strict=True)]
+        masks = {}
+        for i, j in itertools.permutations(range(silos), 2):
+            first, second = sorted((i, j))
+            bound = (RUN, run.parameters.digest, run.roster.digest)
+            context = pack(*bound, *ends[first], *ends[second])
+            shared = maskers[i].agree([(maskers[j].public(), context, i < j)])
+            wire = maskers[i].contribute(shared, 0, bytes(16), 128)
+            masks[i, j] = np.frombuffer(wire, dtype=np.uint8).astype(int)
+        assert len({m.tobytes() for m in masks.values()}) == silos * (silos - 1)
+        for i in range(silos):
+            vector = np.frombuffer(peek(run.chunk(i, 0)).payload, dtype=np.uint8)
+            assert (vector == sum(masks[i, j] for j in range(silos) if j != i) % 21).all()
+            for j in range(i):
+                assert not ((masks[i, j] + masks[j, i]) % 21).any()
 
     def test_message_sizes_depend_on_the_parameters_alone(self) -> None:
         sizes = set()
@@ -244,6 +325,21 @@ class TestHostile:
         with pytest.raises(ViewsDifferError, match="silo 1"):
             run.silos[2].receive(self.bundle(run, "confirms", confirms))
         assert run.silos[0].state is State.CONFIRMS
+
+    def test_a_confirmation_covers_run_parameters_roster_and_keys(self) -> None:
+        """Equal secrets give equal run keys, so each change below is the only one."""
+        views = []
+        for run in (
+            MaskedRun(),
+            MaskedRun(run=b"x" * 16),
+            MaskedRun(parameters(b=Fraction(1, 51))),
+            MaskedRun(coordinator="another"),
+            MaskedRun(seed=2),
+        ):
+            bundle = run.relay(run.key_messages())
+            views.append({peek(silo.receive(bundle)[0].raw).payload for silo in run.silos})
+        assert all(len(view) == 1 for view in views)
+        assert len(set().union(*views)) == len(views)
 
     def test_our_own_key_comes_back_changed(self) -> None:
         run = MaskedRun()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import silograph as sg
+from silograph import _core
 from silograph.errors import (
     ArgumentError,
     BudgetError,
@@ -209,8 +210,13 @@ class TestLedger:
             fed.collect(epsilon=2.0)
         assert len(ledger.rows()) == 1
 
+    @pytest.mark.parametrize("protocol", ["masked", "elgamal/blinded", "clear"])
     def test_spent_before_released(
-        self, fed: sg.Federation, ledger: sg.Ledger, monkeypatch: pytest.MonkeyPatch
+        self,
+        fed: sg.Federation,
+        ledger: sg.Ledger,
+        monkeypatch: pytest.MonkeyPatch,
+        protocol: str,
     ) -> None:
         """A crash in the first chunk finds the whole cost already in the ledger."""
 
@@ -219,8 +225,9 @@ class TestLedger:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(simulation.PairBits, "chunk", crash)
+        monkeypatch.setattr(_core, "draw_rows", crash)
         with pytest.raises(KeyboardInterrupt):
-            fed.collect(epsilon=2.0)
+            fed.collect(epsilon=2.0, protocol=protocol)
         assert len(ledger.rows()) == 1
 
     def test_without_a_ledger_it_is_said_once(self) -> None:

@@ -1,0 +1,889 @@
+"""The bugs that ``planted.py`` plants: what each would break, where, and which tests must see it.
+
+``tests`` is ``cargo FILTER`` for the core's own tests, or ``pytest PATH … [-k EXPRESSION]``.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["BUGS", "Bug"]
+
+
+class Bug(NamedTuple):
+    """One exact replacement in one file."""
+
+    name: str
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+_CORE = "crates/core/src/"
+_BERNOULLI = _CORE + "dp/bernoulli.rs"
+_MASKED = _CORE + "crypto/masked.rs"
+_AGREEMENT = _CORE + "crypto/agreement.rs"
+_IDENTITY = _CORE + "crypto/identity.rs"
+_ELGAMAL = _CORE + "crypto/elgamal/"
+_BINDING = "crates/py/src/masked.rs"
+_PRIVACY = "src/silograph/privacy/"
+_PROTOCOL = "src/silograph/protocol/"
+_RUNTIME = "src/silograph/runtime/"
+
+_NOISE = "pytest tests/privacy/test_masked.py"
+_SILENT = "pytest tests/protocol/test_masked.py -k follows_the_channel and holders0"
+_HELD = "pytest tests/protocol/test_masked.py -k follows_the_channel and holders1"
+_RESULT = "pytest tests/protocol/test_masked.py -k only_held_pairs"
+_LEAKS = "pytest tests/protocol/test_masked.py -k TestWhatLeaks"
+_ORDER = "pytest tests/protocol/test_masked.py -k TestOrder"
+_HOSTILE = (
+    "pytest tests/protocol/test_envelope.py tests/protocol/test_masked.py"
+    " -k TestHostile or digest or test_envelope"
+)
+_CELLS = "pytest tests/crypto/test_elgamal.py"
+_COINS = "pytest tests/crypto/test_elgamal_coins.py"
+_HOPS = "pytest tests/protocol/test_elgamal.py -k flips_once"
+_REFUSALS = "pytest tests/protocol/test_elgamal.py -k TestRefusals"
+_LEDGER = "pytest tests/runtime/test_federation.py -k TestLedger"
+
+_CERTIFICATES = [
+    Bug(
+        "b 2 % too small",
+        "every silo adds a little less noise than the certificate counts on",
+        _PRIVACY + "masked.py",
+        "return cls(best, b, silos, collusion)",
+        "return cls(best, b * 98 / 100, silos, collusion)",
+        _NOISE,
+    ),
+    Bug(
+        "b rounded down",
+        "the largest b that is too small, one step of 2^-64 below the right one",
+        _PRIVACY + "loss.py",
+        "return Fraction(high, STEP) if",
+        "return Fraction(low, STEP) if",
+        _NOISE,
+    ),
+    Bug(
+        "b for m instead of h",
+        "noise chosen as if colluding silos kept theirs secret",
+        _PRIVACY + "masked.py",
+        "honest, growth = silos - collusion,",
+        "honest, growth = silos,",
+        _NOISE,
+    ),
+    Bug(
+        "certificate for m instead of h",
+        "the certified loss counts on the coins of silos that collude",
+        _PRIVACY + "masked.py",
+        "log_upper(_worst_ratio(self.q, self.b, honest))",
+        "log_upper(_worst_ratio(self.q, self.b, self.silos))",
+        _NOISE,
+    ),
+    Bug(
+        "certificate of ones alone",
+        "the other outcome, a zero, is forgotten where it is the worse one",
+        _PRIVACY + "masked.py",
+        "return max(1 / chosen, (1 - shown) * q)",
+        "return 1 / chosen",
+        _NOISE,
+    ),
+    Bug(
+        "certificate rounded down",
+        "the float below the logarithm is printed, not the one above",
+        _PRIVACY + "loss.py",
+        "math.nextafter(value, math.inf)",
+        "math.nextafter(value, 0.0)",
+        "pytest tests/privacy/test_channel.py",
+    ),
+    Bug(
+        "certificate rounded to nearest",
+        "half of all printed losses are a little below the true ones",
+        _PRIVACY + "loss.py",
+        "return value if Decimal(value) >= bound else math.nextafter(value, math.inf)",
+        "return value",
+        "pytest tests/privacy/test_channel.py",
+    ),
+    Bug(
+        "p of randomized response rounded down",
+        "one step of 2^-64 less noise than ε asks for",
+        _PRIVACY + "channel.py",
+        "return cls(1 - p, p)",
+        "p -= Fraction(1, 2**64)\n        return cls(1 - p, p)",
+        "pytest tests/privacy/test_channel.py",
+    ),
+    Bug(
+        "flip b rounded down",
+        "every silo's flip one step of 2^-64 below the right one",
+        _PRIVACY + "elgamal.py",
+        "    return flip\n",
+        "    return flip - Fraction(1, 2**64)\n",
+        "pytest tests/privacy/test_elgamal.py",
+    ),
+    Bug(
+        "flips counted for m silos",
+        "blinded is certified with the flips of silos that collude",
+        _PRIVACY + "elgamal.py",
+        "p = self.flipped(honest)\n",
+        "p = self.flipped(self.silos)\n",
+        "pytest tests/privacy/test_elgamal.py",
+    ),
+    Bug(
+        "printed sold as ε",
+        "Algorithm 3 as printed is certified for one response, not for m",
+        _PRIVACY + "elgamal.py",
+        'log_upper(ratio**self.silos if self.variant == "printed" else ratio)',
+        "log_upper(ratio)",
+        "pytest tests/privacy/test_elgamal.py",
+    ),
+    Bug(
+        "replace sold against silos",
+        "no bound is known against silo 1, and one is claimed",
+        _PRIVACY + "elgamal.py",
+        "if honest < self.silos:\n",
+        "if honest < 0:\n",
+        "pytest tests/privacy/test_elgamal.py",
+    ),
+]
+
+_AUDIT = [
+    Bug(
+        "an audit that passes everything",
+        "what was found is not compared with what is certified",
+        "src/silograph/audit/report.py",
+        "within = self.exact <= certified and self.seen <= certified",
+        "within = not math.isnan(certified)",
+        "pytest tests/audit/test_audit.py -k TestPlantedBugs",
+    ),
+    Bug(
+        "an audit of m silos",
+        "silos that collude are tried as if they were honest",
+        "src/silograph/audit/report.py",
+        "silos, honest = noise.silos, noise.silos - against\n",
+        "silos, honest = noise.silos, noise.silos\n",
+        "pytest tests/audit/test_audit.py -k tight",
+    ),
+]
+
+_SAMPLER = [
+    Bug(
+        "coins <= instead of <",
+        "a digit that is equal already decides for one",
+        _BERNOULLI,
+        "below |= open & digit & !word;",
+        "below |= open & (digit | !word);",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "coins of 8 digits",
+        "probabilities are cut to multiples of 1/256",
+        _BERNOULLI,
+        "while open != 0 {",
+        "while open != 0 && i < 8 {",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "coins of 8 digits, decided upwards",
+        "ties after 8 digits count as ones",
+        _BERNOULLI,
+        "while open != 0 {\n        let (word, digit) = (rng.next_u64(), p.digit(i));",
+        "while open != 0 {\n        let (word, digit) = (rng.next_u64(), p.digit(i));\n"
+        "        if i == 8 {\n            return below | open;\n        }",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "coupled coins of 8 digits",
+        "the same in the coins of ElGamal and of clear releases",
+        _BERNOULLI,
+        "while open_p | open_r != 0 {",
+        "while open_p | open_r != 0 && i < 8 {",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "digits end with the table",
+        "digits past the 256th are zeros",
+        _BERNOULLI,
+        "u64::from(last == Some(true))",
+        "u64::from(last.is_none())",
+        "cargo bernoulli",
+    ),
+]
+
+_CHOSEN = "let chosen = held | lanes(&mut coins, b);"
+_LOOP = "for (elements, held) in elements.chunks_mut(64).zip(bits) {\n        " + _CHOSEN
+_DRAWN = "uniform(ring, &own, ELEMENTS + block, &mut sums);"
+_MASK = "uniform(ring, &peer.seed, block, &mut masks);"
+
+_CONTRIBUTIONS = [
+    Bug(
+        "no noise in the last silo",
+        "the silo that comes last in the roster never tosses a coin",
+        _PROTOCOL + "masked.py",
+        "parameters.q, limbs(parameters.b))",
+        "parameters.q, limbs(parameters.b * (place < parameters.silos - 1)))",
+        _SILENT,
+    ),
+    Bug(
+        "no noise at all",
+        "coins are all zeros",
+        _MASKED,
+        _CHOSEN,
+        "let chosen = held | (lanes(&mut coins, b) & 0);",
+        _SILENT,
+    ),
+    Bug(
+        "coins of a known seed",
+        "every silo tosses the same coins, which anyone can toss again",
+        _MASKED,
+        "stream(own, COINS + block)",
+        "stream(&[0; 32], COINS + block)",
+        _SILENT,
+    ),
+    Bug(
+        "last pair of a chunk without noise",
+        "off by one at the end",
+        _MASKED,
+        "    for peer in shared {\n        let mut position = 0;",
+        "    let end = sums.len() - 1;\n    if bits[end / 64] >> (end % 64) & 1 == 0 {\n        sums[end] = E::default();\n    }\n    for peer in shared {\n        let mut position = 0;",
+        _SILENT,
+    ),
+    Bug(
+        "last partial word without noise",
+        "coins are tossed for whole words of 64 pairs only",
+        _MASKED,
+        _CHOSEN,
+        "let chosen = held | if elements.len() < 64 { 0 } else { lanes(&mut coins, b) };",
+        _SILENT,
+    ),
+    Bug(
+        "coins reused for every word",
+        "64 coins for a whole block of pairs",
+        _MASKED,
+        "    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | lanes(&mut coins, b);",
+        "    let word = lanes(&mut coins, b);\n    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | word;",
+        _LEAKS,
+    ),
+    Bug(
+        "coins reused for every block",
+        "the coins of 65,536 pairs come again in the next ones",
+        _MASKED,
+        "stream(own, COINS + block)",
+        "stream(own, COINS + block * 0)",
+        _LEAKS,
+    ),
+    Bug(
+        "coins reused for every chunk",
+        "a silo's own seed does not depend on the chunk",
+        _BINDING,
+        '.derive(b"silograph/contribution/v1", &chunk.to_le_bytes());',
+        '.derive(b"silograph/contribution/v1", &[]);',
+        _LEAKS,
+    ),
+    Bug(
+        "elements reused for every block",
+        "the uniform elements of 65,536 pairs come again in the next ones",
+        _MASKED,
+        "        ELEMENTS + block,",
+        "        ELEMENTS + block * 0,",
+        _LEAKS,
+    ),
+    Bug(
+        "coins from the stream of the elements",
+        "whether a pair is chosen depends on what it would contribute",
+        _MASKED,
+        "const COINS: u64 = 1 << 63;",
+        "const COINS: u64 = 0;",
+        _LEAKS,
+    ),
+    Bug(
+        "modulo bias in contributions",
+        "a byte modulo q, with nothing refused",
+        _MASKED,
+        "    uniform(\n        level,\n        ring,\n        own,\n        ELEMENTS + block,\n        sums.len(),\n        |drawn: &[E]| {\n            sums[position..position + drawn.len()].copy_from_slice(drawn);\n            position += drawn.len();\n        },\n    );\n",
+        "    let _ = &mut position;\n    let mut rng = stream(own, ELEMENTS + block);\n    for x in &mut sums {\n        *x = E::low((rng.next_u32() & ((1u32 << (8 * E::BYTES)) - 1)) % ring.q);\n    }\n",
+        _LEAKS,
+    ),
+    Bug(
+        "element 0 never drawn",
+        "a pair that someone holds always shows",
+        _MASKED,
+        "            position += drawn.len();\n        },\n    );\n",
+        "            position += drawn.len();\n        },\n    );\n    for x in &mut sums {\n        *x = E::low(x.wide().max(1));\n    }\n",
+        _HELD,
+    ),
+    Bug(
+        "last element never drawn",
+        "contributions are uniform on one element too few",
+        _MASKED,
+        "            position += drawn.len();\n        },\n    );\n",
+        "            position += drawn.len();\n        },\n    );\n    for x in &mut sums {\n        *x = E::low(x.wide() % (ring.q - 1).max(2));\n    }\n",
+        _LEAKS,
+    ),
+    Bug(
+        "held pairs contribute 1",
+        "the sum counts holders instead of hiding them",
+        _MASKED,
+        "            || choose(elements, chosen),\n        );\n    }\n",
+        "            || choose(elements, chosen),\n        );\n        for (lane, element) in elements.iter_mut().enumerate() {\n            if held >> lane & 1 == 1 {\n                *element = E::low(1);\n            }\n        }\n    }\n",
+        _HELD,
+    ),
+    Bug(
+        "held pairs contribute one element in all",
+        "a uniform element, but the same for every pair that is held",
+        _MASKED,
+        "    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | lanes(&mut coins, b);",
+        "    let first = words.first().map_or(E::default(), |w| w[0]);\n    for (elements, held) in words.iter_mut().zip(bits) {\n        for (lane, element) in elements.iter_mut().enumerate() {\n            if held >> lane & 1 == 1 {\n                *element = first;\n            }\n        }\n        let chosen = held | lanes(&mut coins, b);",
+        _LEAKS,
+    ),
+    Bug(
+        "coins on held pairs",
+        "the coin decides where the pair is held, not where it is not",
+        _MASKED,
+        _CHOSEN,
+        "let chosen = held & !lanes(&mut coins, b);",
+        _HELD,
+    ),
+]
+
+_CONTEXT = "self._binding.run, self._binding.parameters, self._binding.roster.digest, *ends"
+
+_MASKS = [
+    Bug(
+        "mask reused between chunks",
+        "the chunk's number is not in the seed",
+        _AGREEMENT,
+        'b"silograph/mask/v1", &chunk.to_le_bytes())',
+        'b"silograph/mask/v1", &(chunk & 0).to_le_bytes())',
+        "cargo agreement",
+    ),
+    Bug(
+        "mask reused between chunks, at the binding",
+        "every chunk is masked as if it were the first",
+        _BINDING,
+        "seed: s.chunk_seed(chunk),",
+        "seed: s.chunk_seed(0),",
+        _LEAKS,
+    ),
+    Bug(
+        "mask reused between blocks",
+        "the masks of 65,536 pairs come again in the next ones",
+        _MASKED,
+        "uniform(level, ring, &peer.seed, block, sums.len(), |masks| {",
+        "uniform(level, ring, &peer.seed, block * 0, sums.len(), |masks| {",
+        _LEAKS,
+    ),
+    Bug(
+        "context of a pair ignored",
+        "masks do not depend on run, parameters, roster and the two silos",
+        _AGREEMENT,
+        'b"silograph/pair/v1", context)',
+        'b"silograph/pair/v1", &context[..0])',
+        "cargo agreement",
+    ),
+    Bug(
+        "context without the run",
+        "run keys that come again by mistake give masks that come again",
+        _PROTOCOL + "masked.py",
+        _CONTEXT,
+        _CONTEXT.replace("self._binding.run, ", ""),
+        _LEAKS,
+    ),
+    Bug(
+        "context without the parameters",
+        "as before, for another question about the same silos",
+        _PROTOCOL + "masked.py",
+        _CONTEXT,
+        _CONTEXT.replace("self._binding.parameters, ", ""),
+        _LEAKS,
+    ),
+    Bug(
+        "context without the roster",
+        "as before, among other parties",
+        _PROTOCOL + "masked.py",
+        _CONTEXT,
+        _CONTEXT.replace("self._binding.roster.digest, ", ""),
+        _LEAKS,
+    ),
+    Bug(
+        "no masks",
+        "every silo uploads its bare contributions",
+        _MASKED,
+        "for peer in shared {",
+        "for peer in shared.iter().take(0) {",
+        _LEAKS,
+    ),
+    Bug(
+        "masks not added by one party",
+        "the later silo of each pair does not subtract",
+        _MASKED,
+        "                || add(ring, sums, masks, peer.add),",
+        "                || {\n                    if peer.add {\n                        add(ring, sums, masks, true)\n                    }\n                },",
+        _RESULT,
+    ),
+    Bug(
+        "a pair of silos without a mask",
+        "silos 1 and 2 leave theirs out: it cancels anyway, but silo 3 can look",
+        _PROTOCOL + "masked.py",
+        "            if place == self._place:\n",
+        "            if place == self._place or {place, self._place} == {0, 1}:\n",
+        _LEAKS,
+    ),
+    Bug(
+        "mask sign wrong for one party",
+        "both silos of a pair add",
+        _PROTOCOL + "masked.py",
+        "others.append((key, context, self._place == first))",
+        "others.append((key, context, True))",
+        _RESULT,
+    ),
+    Bug(
+        "modulo bias in all elements",
+        "no word is refused",
+        _MASKED,
+        "*refused = u8::from(word > last);",
+        "*refused = u8::from(word > last && word <= last);",
+        "cargo masked",
+    ),
+    Bug(
+        "modulo bias in the masks",
+        "a byte modulo q, with nothing refused",
+        _MASKED,
+        "        uniform(level, ring, &peer.seed, block, sums.len(), |masks| {\n            let sums = &mut sums[position..position + masks.len()];\n            level.run(\n                #[inline(always)]\n                || add(ring, sums, masks, peer.add),\n            );\n            position += masks.len();\n        });\n",
+        "        let _ = &mut position;\n        let mut rng = stream(&peer.seed, block);\n        let masks: Vec<E> = (0..sums.len())\n            .map(|_| E::low((rng.next_u32() & ((1u32 << (8 * E::BYTES)) - 1)) % ring.q))\n            .collect();\n        add(ring, &mut sums, &masks, peer.add);\n",
+        _LEAKS,
+    ),
+    Bug(
+        "weak run key accepted",
+        "a key of small order gives a secret that everyone knows",
+        _AGREEMENT,
+        "shared\n            .was_contributory()\n            .then(",
+        "(shared.was_contributory() || true)\n            .then(",
+        "cargo agreement",
+    ),
+]
+
+_MESSAGES = [
+    Bug(
+        "signatures not checked",
+        "anyone can speak for a silo",
+        _PROTOCOL + "envelope.py",
+        "verify(public, _signed(binding, envelope), signature, who=who)",
+        "len(public) and _signed(binding, envelope)",
+        _HOSTILE,
+    ),
+    Bug(
+        "signatures of keys not checked",
+        "the coordinator can put its own run key for a silo's",
+        _PROTOCOL + "envelope.py",
+        "        verify(public, _signed(binding, envelope), signature, who=who)",
+        '        if envelope.round != "key":\n'
+        "            verify(public, _signed(binding, envelope), signature, who=who)",
+        _HOSTILE,
+    ),
+    Bug(
+        "signature without the run",
+        "a message of one run can be relabelled for another",
+        _PROTOCOL + "envelope.py",
+        "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
+        "head = (_MAGIC, binding.parameters, binding.roster.digest)",
+        _HOSTILE,
+    ),
+    Bug(
+        "signature without the parameters",
+        "a message can be relabelled for a run with less noise",
+        _PROTOCOL + "envelope.py",
+        "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
+        "head = (_MAGIC, binding.run, binding.roster.digest)",
+        _HOSTILE,
+    ),
+    Bug(
+        "signature without the roster",
+        "a message holds for other parties than its sender meant",
+        _PROTOCOL + "envelope.py",
+        "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
+        "head = (_MAGIC, binding.run, binding.parameters)",
+        _HOSTILE,
+    ),
+    Bug(
+        "signature without the payload",
+        "what a silo said can be changed on the way",
+        _PROTOCOL + "envelope.py",
+        "digest = digest or hashlib.sha256(envelope.payload).digest()",
+        "digest = hashlib.sha256().digest()",
+        _HOSTILE,
+    ),
+    Bug(
+        "roster digest without the keys",
+        "parties agree on names, not on who bears them",
+        _PROTOCOL + "roster.py",
+        "for part in (m.name.encode(), m.public)]",
+        "for part in (m.name.encode(),)]",
+        _HOSTILE,
+    ),
+    Bug(
+        "parameters digest without b",
+        "silos may add different noise and not notice",
+        _PROTOCOL + "masked.py",
+        "fields += [str(self.b).encode(), self.subject, _CIPHER]",
+        "fields += [self.subject, _CIPHER]",
+        _HOSTILE,
+    ),
+    Bug(
+        "weak identity accepted",
+        "a key of small order signs everything",
+        _IDENTITY,
+        "!key.is_weak() && key",
+        "key",
+        "cargo identity",
+    ),
+    Bug(
+        "confirmations not compared",
+        "silos that were shown different run keys go on",
+        _PROTOCOL + "masked.py",
+        "if view != self._view:",
+        "if len(view) != len(self._view):",
+        _HOSTILE,
+    ),
+    Bug(
+        "confirmations not compared (ElGamal)",
+        "silos that were shown different keys go on",
+        _PROTOCOL + "elgamal_silo.py",
+        "if view != self._view:",
+        "if len(view) != len(self._view):",
+        _REFUSALS,
+    ),
+    Bug(
+        "confirmation without the run keys",
+        "the digest is the same whatever keys were shown",
+        _PROTOCOL + "masked.py",
+        "            self._binding.roster.digest,\n            *keys,\n",
+        "            self._binding.roster.digest,\n",
+        _HOSTILE,
+    ),
+    Bug(
+        "confirmation without the parameters",
+        "the digest is the same whatever noise was agreed on",
+        _PROTOCOL + "masked.py",
+        "            self._binding.run,\n            self._binding.parameters,\n",
+        "            self._binding.run,\n",
+        _HOSTILE,
+    ),
+    Bug(
+        "confirmation without the roster",
+        "the digest is the same whoever takes part",
+        _PROTOCOL + "masked.py",
+        "            self._binding.roster.digest,\n            *keys,\n",
+        "            *keys,\n",
+        _HOSTILE,
+    ),
+    Bug(
+        "confirmation without the parameters (ElGamal)",
+        "the digest is the same whatever noise was agreed on",
+        _PROTOCOL + "elgamal_silo.py",
+        'pack(b"silograph/elgamal/view/v1", self._binding.parameters, joint.binding)',
+        'pack(b"silograph/elgamal/view/v1", joint.binding)',
+        _REFUSALS,
+    ),
+]
+
+_MASKED_LOOP = """\
+    for machine in machines:
+        machine.authorise()
+    holdings = [PairBits(silo) for silo in run.silos]
+    with progress("masked union", parameters.pairs, shown=run.shown) as advance:
+        for number in range(parameters.chunks):
+            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
+            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
+                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
+            advance(size)
+"""
+_ELGAMAL_LOOP = """\
+    for machine, silo in zip(machines, run.silos, strict=True):
+        machine.authorise(_bits(PairBits(silo), parameters))
+    with progress(f"elgamal/{parameters.variant}", parameters.pairs, shown=run.shown) as advance:
+        for number in range(parameters.chunks):
+            post.deliver([(COORDINATOR, coordinator.begin(number))])
+            advance(parameters.chunk_size(number))
+"""
+
+_STEPS = [
+    Bug(
+        "a chunk before the ledger",
+        "masked contributions leave before the run is authorised",
+        _PROTOCOL + "masked.py",
+        '(State.CONFIRMS, "confirms"): State.AGREED,',
+        '(State.CONFIRMS, "confirms"): State.AGREED,\n    (State.AGREED, "chunk"): State.AGREED,',
+        _ORDER,
+    ),
+    Bug(
+        "a hop before the ledger",
+        "cells leave before the run is authorised",
+        _PROTOCOL + "elgamal.py",
+        '(State.CONFIRMS, "confirms"): State.AGREED,',
+        '(State.CONFIRMS, "confirms"): State.AGREED,\n    (State.AGREED, "work"): State.AGREED,',
+        _REFUSALS,
+    ),
+    Bug(
+        "spent after the first chunk",
+        "a crash leaves a release that nobody paid for",
+        _RUNTIME + "simulation.py",
+        "    run.spend()\n    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n\n    def made(",
+        "    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n    machines[0].chunk(0, holdings[0].chunk(0, parameters.chunk_size(0)))\n    run.spend()\n\n    def made(",
+        _LEDGER,
+    ),
+    Bug(
+        "spent after the cells (ElGamal)",
+        "a crash leaves cells that nobody paid for",
+        _RUNTIME + "simulation.py",
+        "    run.spend()\n" + _ELGAMAL_LOOP,
+        _ELGAMAL_LOOP + "            if number == 0:\n                run.spend()\n",
+        _LEDGER,
+    ),
+    Bug(
+        "spent after a clear release",
+        "a crash leaves a release that nobody paid for",
+        _RUNTIME + "federation.py",
+        "            simulated.spend()\n            graph = self._draw(plan.channel)\n",
+        "            graph = self._draw(plan.channel)\n            simulated.spend()\n",
+        _LEDGER,
+    ),
+    Bug(
+        "one loss for all levels in the ledger",
+        "colluding silos are booked as if they did not",
+        "src/silograph/methods/union.py",
+        "losses = {t: noise.epsilon(silos - t) for t in range(silos)}",
+        "losses = {t: noise.epsilon(silos) for t in range(silos)}",
+        _LEDGER,
+    ),
+    Bug(
+        "a chunk accepted twice",
+        "a silo's vector is added again",
+        _PROTOCOL + "masked.py",
+        "if envelope.sender in seen:",
+        "if envelope.sender in ():",
+        _ORDER,
+    ),
+    Bug(
+        "a chunk made again from other bits",
+        "two vectors under one mask show where they differ",
+        _PROTOCOL + "masked.py",
+        "if self._sent.setdefault(number, seen) != seen:",
+        "if not self._sent.setdefault(number, seen):",
+        _ORDER,
+    ),
+    Bug(
+        "entropy that repeats",
+        "every secret of every run is the same",
+        _RUNTIME + "entropy.py",
+        "return os.urandom(count)",
+        "return bytes(count)",
+        "pytest tests/runtime/test_federation.py -k entropy",
+    ),
+]
+
+_ELGAMAL_BUGS = [
+    Bug(
+        "kept cells not re-randomised",
+        "a cell that a silo keeps is doubled, and nothing else",
+        _ELGAMAL + "cells.rs",
+        "let mut r = draw_scalar(&mut rng);",
+        "let fresh = cell.c1 == RistrettoPoint::identity();\n"
+        "                let mut r = draw_scalar(&mut rng)\n"
+        "                    * curve25519_dalek::scalar::Scalar::from(u8::from(fresh));",
+        _CELLS + " -k doubled",
+    ),
+    Bug(
+        "randomisers reused within a chunk",
+        "every block of 64 cells draws the same ones",
+        _ELGAMAL + "cells.rs",
+        "let mut rng = streams.block(block);",
+        "let mut rng = streams.block(block * 0);",
+        "cargo no_randomiser_is_used_twice",
+    ),
+    Bug(
+        "randomisers do not depend on the cells",
+        "a seed used twice encrypts two things under one randomiser",
+        _ELGAMAL + "cells.rs",
+        ".fold(start, |all, input| all.bytes(input))",
+        ".fold(start, |all, input| all.bytes(&input[..0]))",
+        "cargo deterministic",
+    ),
+    Bug(
+        "hop coins reused between hops",
+        "two flips with one coin cancel",
+        _ELGAMAL + "hops.rs",
+        ".number(place.hops.into())",
+        ".number(u64::from(place.hops) * 0)",
+        _COINS + " -k same",
+    ),
+    Bug(
+        "hop coins reused between chunks",
+        "the noise of one chunk is that of the next",
+        _ELGAMAL + "hops.rs",
+        ".number(place.chunk)",
+        ".number(place.chunk * 0)",
+        _COINS + " -k same",
+    ),
+    Bug(
+        "hop coins reused within a chunk",
+        "64 coins for the whole chunk",
+        _ELGAMAL + "hops.rs",
+        "    for bytes in out.chunks_mut(8) {\n        let (word, _) = coupled(&mut rng, p, p);",
+        "    let (word, _) = coupled(&mut rng, p, p);\n    for bytes in out.chunks_mut(8) {",
+        _COINS + " -k within",
+    ),
+    Bug(
+        "last cells of a chunk without coins",
+        "coins are tossed for whole words of 64 cells only",
+        _ELGAMAL + "hops.rs",
+        "out.chunks_mut(8) {",
+        "out.chunks_exact_mut(8) {",
+        _COINS + " -k channels",
+    ),
+    Bug(
+        "silo 1 encrypts its bits as they are",
+        "the first response is left out",
+        _ELGAMAL + "hops.rs",
+        "encrypt(key, &respond(bits, &flips), count, chunk, seed)",
+        "encrypt(key, &bits[..flips.len()], count, chunk, seed)",
+        _COINS + " -k channels",
+    ),
+    Bug(
+        "replace writes Enc(1)",
+        "a later holder overwrites with a one, not with a response",
+        _ELGAMAL + "hops.rs",
+        "let values = respond(&ones(count), &flips);",
+        "let values = ones(count.min(8 * flips.len()));",
+        _COINS + " -k channels",
+    ),
+    Bug(
+        "flips skipped by one silo",
+        "blinded lacks the flips of the last silo",
+        _PROTOCOL + "elgamal_silo.py",
+        "joint.flip_hop(cells, given.coin, place, seed))",
+        "joint.flip_hop(cells, given.coin * (hop < given.hops - 1), place, seed))",
+        _HOPS,
+    ),
+    Bug(
+        "receipts not checked at opening",
+        "the coordinator has the exact union opened",
+        _PROTOCOL + "elgamal_silo.py",
+        "        self._check_receipts(chunk, final, receipts)\n",
+        "",
+        _REFUSALS,
+    ),
+    Bug(
+        "receipts not chained",
+        "a hop may have been done on other cells than the one before put out",
+        _PROTOCOL + "elgamal_silo.py",
+        "if (of_chunk, of_hop) != (chunk, hop) or came != previous:",
+        "if (of_chunk, of_hop) != (chunk, hop):",
+        _REFUSALS,
+    ),
+    Bug(
+        "opened cells not those of the last hop",
+        "receipts are in order, but for other cells",
+        _PROTOCOL + "elgamal_silo.py",
+        "if previous != final:",
+        "if len(previous) != len(final):",
+        _REFUSALS,
+    ),
+    Bug(
+        "a hop done again on other cells",
+        "the same coins on two inputs show what changed",
+        _PROTOCOL + "elgamal_silo.py",
+        '        self._once("hop", chunk, hop, came)\n',
+        "",
+        _REFUSALS,
+    ),
+    Bug(
+        "a chunk opened twice",
+        "a second set of cells is opened for the same pairs",
+        _PROTOCOL + "elgamal_silo.py",
+        '        self._once("open", chunk, 0, final)\n',
+        "",
+        _REFUSALS,
+    ),
+    Bug(
+        "shares not verified",
+        "the proof of equal logarithms is not looked at",
+        _ELGAMAL + "decrypt.rs",
+        "verify_shares(key.key(silo), &statement, packed, &points, proof, silo)?;",
+        "let _ = verify_shares(key.key(silo), &statement, packed, &points, proof, silo);",
+        "cargo wrong_share",
+    ),
+    Bug(
+        "coefficients known before the shares",
+        "errors can be made to cancel in the batch",
+        _ELGAMAL + "decrypt.rs",
+        "        .bytes(cells)\n        .bytes(shares)\n",
+        "        .bytes(cells)\n        .bytes(&shares[..0])\n",
+        "cargo errors_that_fit",
+    ),
+    Bug(
+        "shares of any chunk",
+        "a proof of shares holds for other chunks of the run",
+        _ELGAMAL + "decrypt.rs",
+        "        .number(place.chunk)\n",
+        "        .number(place.chunk * 0)\n",
+        _CELLS + " -k shares_hold",
+    ),
+    Bug(
+        "possession not verified",
+        "a silo may choose a key that cancels the others'",
+        _ELGAMAL + "keys.rs",
+        "verify_possession(&key, run, member.identity, member.proof, silo)?;",
+        "let _ = verify_possession(&key, run, member.identity, member.proof, silo);",
+        "cargo prove_nothing",
+    ),
+    Bug(
+        "possession not bound to the run",
+        "a proof of one run serves in another",
+        _ELGAMAL + "proofs.rs",
+        "        .bytes(&run.id)\n        .bytes(identity)\n        .bytes(key)\n",
+        "        .bytes(identity)\n        .bytes(key)\n",
+        _CELLS + " -k proofs_hold",
+    ),
+    Bug(
+        "possession not bound to the key",
+        "a key can be fitted to a proof",
+        _ELGAMAL + "proofs.rs",
+        "        .bytes(identity)\n        .bytes(key)\n",
+        "        .bytes(identity)\n        .bytes(&key[..0])\n",
+        "cargo fitted",
+    ),
+    Bug(
+        "nonces that repeat",
+        "two proofs under one nonce show the secret key",
+        _ELGAMAL + "proofs.rs",
+        "        .bytes(statement)\n        .scalar()",
+        "        .bytes(&statement[..0])\n        .scalar()",
+        "cargo a_nonce_depends",
+    ),
+    Bug(
+        "identity accepted",
+        "the identity element passes for a cell, a share or a key",
+        _ELGAMAL + "mod.rs",
+        "if bytes == &[0; POINT_BYTES] {",
+        "if bytes == &[0xff; POINT_BYTES] {",
+        _CELLS + " -k bad_points",
+    ),
+    Bug(
+        "keys may cancel",
+        "public keys that sum to the identity encrypt nothing",
+        _ELGAMAL + "keys.rs",
+        "if joint.is_identity() {",
+        "if joint.is_identity() && keys.is_empty() {",
+        "cargo cancel",
+    ),
+]
+
+BUGS = [
+    *_CERTIFICATES,
+    *_AUDIT,
+    *_SAMPLER,
+    *_CONTRIBUTIONS,
+    *_MASKS,
+    *_MESSAGES,
+    *_STEPS,
+    *_ELGAMAL_BUGS,
+]
