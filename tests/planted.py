@@ -149,7 +149,7 @@ class Workshop:
         wish = f"({wish}) and {leave_out}" if wish else leave_out
         quick = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
         done = self._run([sys.executable, "-m", "pytest", *quick, *paths.split(), "-k", wish])
-        return _first(done, 1, r"^FAILED (\S+)", r"^[1-9]\d* passed")
+        return _first(done, 1, r"^FAILED (.+?)(?: - |$)", r"^[1-9]\d* passed")
 
     def _cargo(self, *words: str) -> None:
         done = self._run(["cargo", *QUICK, words[0], "--locked", "--quiet", *words[1:]])

@@ -160,7 +160,10 @@ mod tests {
     #[test]
     fn the_last_coins_of_any_count_are_drawn() {
         let (key, _) = party(1);
-        let (one, place) = (Probability::ratio(1, 1).unwrap(), Place { chunk: 0, hops: 1 });
+        let (one, place) = (
+            Probability::ratio(1, 1).unwrap(),
+            Place { chunk: 0, hops: 1 },
+        );
         for count in 1..200 {
             let drawn = coins("hop", &key, &one, count, place, &[1; 32]);
             assert_eq!(drawn.len(), count.div_ceil(8));
