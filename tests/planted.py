@@ -15,6 +15,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -47,8 +48,6 @@ BUILD = {
 }
 #: The core is built again for every bug, the crates that do the hard work only once.
 QUICK = ("--config", "profile.release.package.silograph-core.opt-level=1")
-
-
 CONSOLE = Console(width=None if sys.stdout.isatty() else 150)
 
 
@@ -150,7 +149,7 @@ class Workshop:
         wish = f"({wish}) and {leave_out}" if wish else leave_out
         quick = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
         done = self._run([sys.executable, "-m", "pytest", *quick, *paths.split(), "-k", wish])
-        return _first(done, 1, r"^FAILED (\S+)", r"^[1-9]\d* passed")
+        return _first(done, 1, r"^FAILED (.+?)(?: - |$)", r"^[1-9]\d* passed")
 
     def _cargo(self, *words: str) -> None:
         done = self._run(["cargo", *QUICK, words[0], "--locked", "--quiet", *words[1:]])
@@ -158,18 +157,22 @@ class Workshop:
             raise NoAnswerError(f"it does not build:\n{_tail(done)}")
 
     def _run(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
-        try:
-            return subprocess.run(
-                command,
-                cwd=self.tree,
-                env=self._environment,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise NoAnswerError(f"{command[0]} hung for {TIMEOUT} seconds") from None
+        # A group of its own, so that a test that hangs ends with the cargo that runs it.
+        with subprocess.Popen(
+            command,
+            cwd=self.tree,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        ) as process:
+            try:
+                out, errors = process.communicate(timeout=TIMEOUT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise NoAnswerError(f"{command[0]} hung for {TIMEOUT} seconds") from None
+        return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
 def _first(done: "subprocess.CompletedProcess[str]", code: int, bad: str, good: str) -> str:
@@ -250,13 +253,18 @@ def in_parallel(workshops: list[Workshop], jobs: dict[str, Job], title: str) -> 
     ):
         task = progress.add_task(title, total=len(jobs))
         waiting = {pool.submit(work, job): name for name, job in jobs.items()}
-        for done in as_completed(waiting):
-            outcomes[waiting[done]] = done.result()
-            progress.advance(task)
+        try:
+            for done in as_completed(waiting):
+                outcomes[waiting[done]] = done.result()
+                progress.advance(task)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
     return outcomes
 
 
 def show(bugs: Iterable[Bug], outcomes: dict[str, Outcome]) -> None:
+    """The table."""
     table = Table("bug", "caught by", "seconds")
     table.columns[1].overflow = "fold"
     table.columns[2].justify = "right"
@@ -285,8 +293,12 @@ def main() -> int:
     PLACE.mkdir(parents=True, exist_ok=True)
     with (PLACE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with CONSOLE.status("building two copies of the tree"):
-            workshops = prepare()
+        try:
+            with CONSOLE.status("building two copies of the tree"):
+                workshops = prepare()
+        except NoAnswerError as error:
+            CONSOLE.print(f"the unchanged tree: {error}", markup=False)
+            return 2
         commands = dict.fromkeys(bug.tests for bug in applying)
         unchanged = {command: lambda shop, c=command: shop.test(c) for command in commands}
         for command, outcome in in_parallel(workshops, unchanged, "unchanged tree").items():

@@ -421,10 +421,10 @@ _MASKS = [
     ),
     Bug(
         "a pair of silos without a mask",
-        "silos 1 and 2 leave theirs out: it cancels anyway, but silo 3 can look",
+        "silos 2 and 3 leave theirs out: it cancels anyway, but silo 1 can look",
         _PROTOCOL + "masked.py",
         "            if place == self._place:\n",
-        "            if place == self._place or {place, self._place} == {0, 1}:\n",
+        "            if place == self._place or {place, self._place} == {1, 2}:\n",
         _LEAKS,
     ),
     Bug(
