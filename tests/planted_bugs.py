@@ -250,8 +250,8 @@ _CONTRIBUTIONS = [
         "last partial word without noise",
         "coins are tossed for whole words of 64 pairs only",
         _MASKED,
-        _CHOSEN,
-        "let chosen = held | if elements.len() < 64 { 0 } else { lanes(&mut coins, b) };",
+        "choose(&mut padded, held | lanes(&mut coins, b));",
+        "choose(&mut padded, *held);",
         _SILENT,
     ),
     Bug(
