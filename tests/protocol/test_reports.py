@@ -100,3 +100,14 @@ def test_wrong_parameters() -> None:
     for change in ({"p01": Fraction(3, 4)}, {"silos": 1}, {"pairs": 0}, {"chunk_pairs": 100}):
         with pytest.raises(ArgumentError):
             ReportRun(**change)  # type: ignore[arg-type]
+
+
+def test_the_roster_must_fit_the_run() -> None:
+    """As in every union: one check serves all machines."""
+    run = ReportRun()
+    with pytest.raises(ArgumentError, match="the roster has 2 silos, the parameters 3"):
+        ReportRun(silos=3)
+    with pytest.raises(ArgumentError, match="not that of silo 1"):
+        ReportSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1))
+    with pytest.raises(ArgumentError, match="not that of coordinator"):
+        ReportCoordinator(run.parameters, run.roster, RUN, run.keys[0])

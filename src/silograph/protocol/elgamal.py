@@ -25,7 +25,6 @@ from fractions import Fraction
 from silograph.crypto.elgamal import PROOF_BYTES, JointKey, Member, Run, Variant
 from silograph.errors import ArgumentError, CryptoError, PayloadError
 from silograph.protocol.envelope import Binding
-from silograph.protocol.roster import Roster
 from silograph.protocol.wire import pack
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "WORK",
     "ElgamalParameters",
     "State",
-    "bind",
     "joint_key",
 ]
 
@@ -123,14 +121,6 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.CELLS, "share"): State.CELLS,
     (State.CELLS, "all chunks"): State.DONE,
 }
-
-
-def bind(parameters: ElgamalParameters, roster: Roster, run: bytes) -> Binding:
-    if len(roster.silos) != parameters.silos:
-        raise ArgumentError(
-            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
-        )
-    return Binding(run, parameters.digest, roster)
 
 
 def joint_key(binding: Binding, keys: list[bytes]) -> JointKey:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from silograph.crypto.elgamal import CELL_BYTES, Decoder, JointKey, share_bytes
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, BindingError, CryptoError, OrderError, PayloadError
+from silograph.errors import BindingError, CryptoError, OrderError, PayloadError
 from silograph.protocol.elgamal import (
     COORDINATOR_STEPS,
     KEY_BYTES,
@@ -13,11 +13,10 @@ from silograph.protocol.elgamal import (
     WORK,
     ElgamalParameters,
     State,
-    bind,
     joint_key,
 )
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing
+from silograph.protocol.handshake import Collection, Outgoing, bind
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
@@ -40,9 +39,7 @@ class ElgamalCoordinator:
     def __init__(
         self, parameters: ElgamalParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        if roster.coordinator.public != identity.public:
-            raise ArgumentError("the identity is not that of the roster's coordinator")
-        self._binding = bind(parameters, roster, run)
+        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
         self._parameters = parameters
         self._identity = identity
         self._collection = Collection(self._binding)

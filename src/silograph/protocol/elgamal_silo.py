@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from silograph.crypto.elgamal import CELL_BYTES, JointKey, Place, Run, SecretKey
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, CryptoError, OrderError, PayloadError, ViewsDifferError
+from silograph.errors import CryptoError, OrderError, PayloadError, ViewsDifferError
 from silograph.protocol.elgamal import (
     KEY_BYTES,
     RECEIPT,
@@ -15,12 +15,11 @@ from silograph.protocol.elgamal import (
     WORK,
     ElgamalParameters,
     State,
-    bind,
     joint_key,
 )
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, open_bundle
+from silograph.protocol.handshake import Outgoing, bind, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
@@ -39,9 +38,7 @@ class ElgamalSilo:
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        if roster.member(place).public != identity.public:
-            raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
-        self._binding = bind(parameters, roster, run)
+        self._binding = bind(parameters, roster, run, place, identity)
         self._parameters = parameters
         self._place = place
         self._identity = identity

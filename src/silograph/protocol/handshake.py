@@ -5,14 +5,37 @@ coordinator, which relays all of them, as they were signed, in one bundle.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from silograph.crypto.identity import Identity
-from silograph.errors import OrderError, PayloadError
+from silograph.errors import ArgumentError, OrderError, PayloadError
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
-from silograph.protocol.roster import COORDINATOR
+from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
-__all__ = ["Collection", "Outgoing", "open_bundle"]
+__all__ = ["Collection", "Outgoing", "bind", "open_bundle"]
+
+
+class _Parameters(Protocol):
+    """What every union's parameters have."""
+
+    @property
+    def silos(self) -> int: ...
+    @property
+    def digest(self) -> bytes: ...
+
+
+def bind(
+    parameters: _Parameters, roster: Roster, run: bytes, place: int, identity: Identity
+) -> Binding:
+    """What a party's messages are bound to, if the roster fits the run and the party is in it."""
+    if roster.member(place).public != identity.public:
+        raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
+    if len(roster.silos) != parameters.silos:
+        raise ArgumentError(
+            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
+        )
+    return Binding(run, parameters.digest, roster)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from silograph.errors import (
     ViewsDifferError,
 )
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, open_bundle
+from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
+from silograph.protocol.handshake import Collection, Outgoing, bind, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -113,14 +113,6 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-def _binding(parameters: MaskedParameters, roster: Roster, run: bytes) -> Binding:
-    if len(roster.silos) != parameters.silos:
-        raise ArgumentError(
-            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
-        )
-    return Binding(run, parameters.digest, roster)
-
-
 class MaskedSilo:
     """A silo in one run of the masked union."""
 
@@ -133,9 +125,7 @@ class MaskedSilo:
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        if roster.member(place).public != identity.public:
-            raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
-        self._binding = _binding(parameters, roster, run)
+        self._binding = bind(parameters, roster, run, place, identity)
         self._parameters = parameters
         self._place = place
         self._identity = identity
@@ -255,9 +245,7 @@ class MaskedCoordinator:
     def __init__(
         self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        if roster.coordinator.public != identity.public:
-            raise ArgumentError("the identity is not that of the roster's coordinator")
-        self._binding = _binding(parameters, roster, run)
+        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
         self._parameters = parameters
         self._identity = identity
         self._collection = Collection(self._binding)

@@ -15,8 +15,8 @@ from silograph.crypto.identity import Identity
 from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import Binding, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import Envelope, open_envelope, seal
+from silograph.protocol.handshake import Outgoing, bind
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -73,9 +73,7 @@ class ReportSilo:
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        if roster.member(place).public != identity.public:
-            raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
-        self._binding = Binding(run, parameters.digest, roster)
+        self._binding = bind(parameters, roster, run, place, identity)
         self._parameters = parameters
         self._place = place
         self._identity = identity
@@ -117,9 +115,7 @@ class ReportCoordinator:
     def __init__(
         self, parameters: ReportParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        if roster.coordinator.public != identity.public:
-            raise ArgumentError("the identity is not that of the roster's coordinator")
-        self._binding = Binding(run, parameters.digest, roster)
+        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
         self._parameters = parameters
         self._reports: list[dict[int, bytes]] = [{} for _ in range(parameters.silos)]
 
