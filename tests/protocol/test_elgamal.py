@@ -37,7 +37,7 @@ PAIRS = 150
 
 
 def parameters(variant: str = "blinded", **changes: object) -> ElgamalParameters:
-    base = {"coin": Fraction(0), "silos": 3, "pairs": PAIRS, "subject": b"n", "chunk_cells": 128}
+    base = {"coin": Fraction(0), "silos": 3, "pairs": PAIRS, "subject": b"n", "chunk_pairs": 128}
     return ElgamalParameters(variant, **(base | changes))  # type: ignore[arg-type]
 
 
@@ -78,7 +78,7 @@ class ElgamalRun:
 
     def bits(self, held: set[int]) -> Callable[[int], bytes]:
         def of(chunk: int) -> bytes:
-            start, size = chunk * self.parameters.chunk_cells, self.parameters.chunk_size(chunk)
+            start, size = chunk * self.parameters.chunk_pairs, self.parameters.chunk_size(chunk)
             value = sum(1 << (k - start) for k in held if start <= k < start + size)
             return value.to_bytes(-(-size // 64) * 8, "little")
 
@@ -129,7 +129,7 @@ def test_every_pair_follows_the_channel(variant: str, holders: tuple[int, ...]) 
     everything = set(range(PAIRS))
     ones = np.zeros(PAIRS, dtype=np.int64)
     for seed in range(runs):
-        given = parameters(variant, coin=coin, chunk_cells=PAIRS + 42)
+        given = parameters(variant, coin=coin, chunk_pairs=PAIRS + 42)
         run = ElgamalRun(given, seed=seed)
         run.agree([everything if i in holders else set() for i in range(3)])
         ones[sorted(run.finish())] += 1
@@ -145,7 +145,7 @@ def test_every_pair_follows_the_channel(variant: str, holders: tuple[int, ...]) 
 @pytest.mark.parametrize("variant", ["printed", "replace", "blinded"])
 def test_every_cell_changes_at_every_hop(variant: str) -> None:
     """Erratum 3: comparing two hops shows nothing, whether a silo held a pair or not."""
-    run = ElgamalRun(parameters(variant, pairs=64, chunk_cells=64))
+    run = ElgamalRun(parameters(variant, pairs=64, chunk_pairs=64))
     run.agree([{1, 2}, {2, 3}, set()]).finish()
     hops = [unpack(peek(raw).payload, 2)[1] for raw in run.transcript if peek(raw).round == "hop"]
     assert len(hops) == run.parameters.hops
@@ -159,7 +159,7 @@ def test_every_cell_changes_at_every_hop(variant: str) -> None:
 
 def test_golden_transcript() -> None:
     """Equal seeds give equal bytes: the wire format is frozen here."""
-    given = parameters("blinded", coin=Fraction(1, 5), pairs=70, chunk_cells=64)
+    given = parameters("blinded", coin=Fraction(1, 5), pairs=70, chunk_pairs=64)
     transcripts = []
     for _ in range(2):
         run = ElgamalRun(given).agree([{1}, {2, 69}, set()])
@@ -183,7 +183,7 @@ def test_message_sizes_depend_on_the_parameters_alone() -> None:
 
 class TestRefusals:
     def agreed(self, variant: str = "blinded") -> ElgamalRun:
-        return ElgamalRun(parameters(variant, pairs=64, chunk_cells=64)).agree()
+        return ElgamalRun(parameters(variant, pairs=64, chunk_pairs=64)).agree()
 
     def hop_until_open(self, run: ElgamalRun) -> bytes:
         """Hand the chunk round; the message that asks for shares."""
@@ -194,7 +194,7 @@ class TestRefusals:
         return message.raw
 
     def test_nothing_leaves_before_the_ledger(self) -> None:
-        run = ElgamalRun(parameters(pairs=64, chunk_cells=64))
+        run = ElgamalRun(parameters(pairs=64, chunk_pairs=64))
         run.deliver([out for silo in run.silos for out in silo.start()])
         (work,) = run.coordinator.begin(0)
         with pytest.raises(OrderError, match="not yet authorised"):
@@ -378,7 +378,7 @@ class TestRefusals:
         assert run.silos[1].receive(run.sign(COORDINATOR, "open", asked))
 
     def test_receipts_of_another_chunk(self) -> None:
-        run = ElgamalRun(parameters(pairs=128, chunk_cells=64)).agree()
+        run = ElgamalRun(parameters(pairs=128, chunk_pairs=64)).agree()
         asked = peek(self.hop_until_open(run)).payload
         _, cells, *receipts = unpack(asked, 2 + 6)
         other = pack((1).to_bytes(8, "little"), cells, *receipts)
@@ -436,10 +436,10 @@ class TestRefusals:
             {"variant": "other"},
             {"coin": Fraction(2)},
             {"silos": 1},
-            {"chunk_cells": 100},
+            {"chunk_pairs": 100},
         ):
             with pytest.raises(ArgumentError):
                 parameters(**change)  # type: ignore[arg-type]
 
 
-AGREED = ElgamalRun(parameters(pairs=64, chunk_cells=64)).agree()
+AGREED = ElgamalRun(parameters(pairs=64, chunk_pairs=64)).agree()

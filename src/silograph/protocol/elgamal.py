@@ -24,6 +24,7 @@ from fractions import Fraction
 
 from silograph.crypto.elgamal import PROOF_BYTES, JointKey, Member, Run, Variant
 from silograph.errors import ArgumentError, CryptoError, PayloadError
+from silograph.protocol.chunks import Chunked
 from silograph.protocol.envelope import Binding
 from silograph.protocol.wire import pack
 
@@ -50,7 +51,7 @@ WORK = struct.Struct("<QI")
 
 
 @dataclass(frozen=True)
-class ElgamalParameters:
+class ElgamalParameters(Chunked):
     """What all parties of a run must agree on, and sign."""
 
     variant: Variant
@@ -60,22 +61,12 @@ class ElgamalParameters:
     pairs: int
     #: What the pairs are about: the digest of the node universe.
     subject: bytes
-    chunk_cells: int = CHUNK_CELLS
+    chunk_pairs: int = CHUNK_CELLS
 
     def __post_init__(self) -> None:
         if self.variant not in ("printed", "replace", "blinded") or not 0 <= self.coin <= 1:
             raise ArgumentError("variant or coin is wrong")
-        if self.silos < 2 or self.pairs < 1 or self.chunk_cells < 64 or self.chunk_cells % 64:
-            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return -(-self.pairs // self.chunk_cells)
-
-    def chunk_size(self, chunk: int) -> int:
-        """The number of cells in a chunk."""
-        return min(self.chunk_cells, self.pairs - chunk * self.chunk_cells)
+        self.check_chunks()
 
     @property
     def hops(self) -> int:
@@ -85,7 +76,7 @@ class ElgamalParameters:
     @property
     def digest(self) -> bytes:
         """SHA-256 of every parameter."""
-        numbers = (self.silos, self.pairs, self.chunk_cells)
+        numbers = (self.silos, self.pairs, self.chunk_pairs)
         fields = [str(number).encode() for number in numbers]
         fields += [self.variant.encode(), str(self.coin).encode(), self.subject]
         return hashlib.sha256(pack(b"silograph/elgamal/v1", *fields)).digest()

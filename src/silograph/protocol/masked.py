@@ -27,6 +27,7 @@ from silograph.errors import (
     ProtocolError,
     ViewsDifferError,
 )
+from silograph.protocol.chunks import Chunked
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
 from silograph.protocol.handshake import Collection, Outgoing, bind, open_bundle
@@ -48,7 +49,7 @@ _CIPHER = b"chacha20, rejection-sampled, blocks of 65536"
 
 
 @dataclass(frozen=True)
-class MaskedParameters:
+class MaskedParameters(Chunked):
     """What all parties of a run must agree on, and sign."""
 
     q: int
@@ -62,17 +63,7 @@ class MaskedParameters:
     def __post_init__(self) -> None:
         if not 2 <= self.q <= 1 << 16 or not 0 <= self.b <= 1:
             raise ArgumentError("q must be from 2 to 65536 and b from 0 to 1")
-        if self.silos < 2 or self.pairs < 1 or self.chunk_pairs < 64 or self.chunk_pairs % 64:
-            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return -(-self.pairs // self.chunk_pairs)
-
-    def chunk_size(self, chunk: int) -> int:
-        """The number of pairs in a chunk."""
-        return min(self.chunk_pairs, self.pairs - chunk * self.chunk_pairs)
+        self.check_chunks()
 
     @property
     def digest(self) -> bytes:

@@ -14,6 +14,7 @@ from silograph import _core
 from silograph.crypto.identity import Identity
 from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
+from silograph.protocol.chunks import Chunked
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import Envelope, open_envelope, seal
 from silograph.protocol.handshake import Outgoing, bind
@@ -27,7 +28,7 @@ CHUNK_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True)
-class ReportParameters:
+class ReportParameters(Chunked):
     """What all parties of a run must agree on."""
 
     p11: Fraction
@@ -41,17 +42,7 @@ class ReportParameters:
     def __post_init__(self) -> None:
         if not 0 <= self.p01 < self.p11 <= 1:
             raise ArgumentError("p01 must be less than p11, both from 0 to 1")
-        if self.silos < 2 or self.pairs < 1 or self.chunk_pairs < 64 or self.chunk_pairs % 64:
-            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return -(-self.pairs // self.chunk_pairs)
-
-    def chunk_size(self, chunk: int) -> int:
-        """The number of pairs in a chunk."""
-        return min(self.chunk_pairs, self.pairs - chunk * self.chunk_pairs)
+        self.check_chunks()
 
     @property
     def digest(self) -> bytes:

@@ -139,7 +139,7 @@ def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
 
 
 def _bits(held: PairBits, parameters: ElgamalParameters) -> Callable[[int], bytes]:
-    size, start = parameters.chunk_size, parameters.chunk_cells
+    size, start = parameters.chunk_size, parameters.chunk_pairs
     return lambda chunk: held.chunk(chunk * start, size(chunk))
 
 
