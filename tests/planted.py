@@ -31,7 +31,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from planted_bugs import BUGS, Bug
+from bugs import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "target" / "planted"

@@ -1,23 +1,8 @@
-"""The bugs that ``planted.py`` plants: what each would break, where, and which tests must see it.
+"""Bugs in the private unions: certificates, samplers, masks, messages, ElGamal."""
 
-``tests`` is ``cargo FILTER`` for the core's own tests, or ``pytest PATH … [-k EXPRESSION]``.
-"""
+from bugs.bug import Bug
 
-from typing import NamedTuple
-
-__all__ = ["BUGS", "Bug"]
-
-
-class Bug(NamedTuple):
-    """One exact replacement in one file."""
-
-    name: str
-    what: str
-    file: str
-    old: str
-    new: str
-    tests: str
-
+__all__ = ["BUGS"]
 
 _CORE = "crates/core/src/"
 _BERNOULLI = _CORE + "dp/bernoulli.rs"
