@@ -16,6 +16,7 @@ Cost
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -26,10 +27,13 @@ from silograph.privacy.channel import Channel, Weights
 from silograph.queries.degrees import degree_values, edges_value
 from silograph.queries.estimate import FloatArray
 from silograph.queries.stars import kstars_value
-from silograph.queries.tally import RowSample, Tally
+from silograph.queries.tally import ExactSums, RowSample, Tally
 from silograph.queries.triangles import triangles_value
 
 __all__ = [
+    "CycleSums",
+    "edge_paths",
+    "four_cycles_noise",
     "four_cycles_stderr",
     "four_cycles_value",
     "four_cycles_variance",
@@ -50,30 +54,67 @@ def four_cycles_value(noisy: Tally, channel: Channel) -> Fraction:
     return (squares - pairs.linear(gamma2**2, b**2 * gamma2, b**4 * (n - 2))) / 4
 
 
-def four_cycles_variance(truth: Tally, channel: Channel) -> Fraction:
-    """The variance of :func:`four_cycles_value` over the noise, for a known graph.
+@dataclass(frozen=True)
+class CycleSums:
+    """What the variance of 4-cycles needs of a graph besides its sums over pairs."""
 
-    Dense linear algebra on n × n matrices, in blocks: for tests, planning and experiments.
-    """
-    graph, w, n = truth.graph, channel.weights, truth.graph.n
-    everyone = RowSample.by_size(graph.degrees, n)
-    perfect = Weights(Fraction(1), Fraction(0), w.v0, w.v1)
-    on_edges, elsewhere = _path_squares(graph, perfect, everyone)
-    first = w.v1 * _integer(on_edges) + w.v0 * _integer(elsewhere)
-    edges, wedges, cycles = Fraction(graph.edges), Fraction(graph.wedges), graph.four_cycles
+    #: Σ over pairs of the squared number of paths of length 3 between their ends, on the edges
+    #: and elsewhere.
+    on_edges: Fraction
+    elsewhere: Fraction
+    #: Σ c²s and Σ c³ over pairs.
+    c2s: Fraction
+    c3: Fraction
+    #: Paths of three edges, and complete subgraphs of four nodes.
+    paths: Fraction
+    cliques: Fraction
+
+    @classmethod
+    def of(cls, graph: BitRows) -> "CycleSums":
+        """Exact, by dense linear algebra on n × n matrices, in blocks."""
+        perfect = Weights(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+        everyone = RowSample.by_size(graph.degrees, graph.n)
+        on_edges, elsewhere = _path_squares(graph, perfect, everyone)
+        paths = round(graph.edge_products((graph.degrees - 1).astype(np.float64)))
+        c2s, c3 = _cubic_sums(graph)
+        return cls(
+            Fraction(_integer(on_edges)),
+            Fraction(_integer(elsewhere)),
+            Fraction(c2s),
+            Fraction(c3),
+            Fraction(paths - 3 * graph.triangles),
+            Fraction(graph.four_cliques),
+        )
+
+
+def four_cycles_variance(truth: Tally, channel: Channel) -> Fraction:
+    """The variance of :func:`four_cycles_value` over the noise, for a known graph."""
+    graph = truth.graph
+    counts = Fraction(graph.edges), Fraction(graph.wedges)
+    return four_cycles_noise(channel.weights, graph.n, *truth.exact, *counts, CycleSums.of(graph))
+
+
+def four_cycles_noise(
+    w: Weights,
+    n: int,
+    pairs: ExactSums,
+    joined: ExactSums,
+    edges: Fraction,
+    wedges: Fraction,
+    sums: CycleSums,
+) -> Fraction:
+    """The same from the sums of a graph, however they are known."""
+    first = w.v1 * sums.on_edges + w.v0 * sums.elsewhere
+    cycles, paths = (pairs.cc - pairs.c) / 4, sums.paths
     apart = edges * (edges - 1) / 2 - wedges
-    paths = Fraction(round(graph.edge_products((graph.degrees - 1).astype(np.float64))))
-    paths -= 3 * graph.triangles
-    pairs, joined = truth.exact
     # Two pairs that meet at v: squares of the common neighbours of their other ends, but for v.
-    c2s, c3 = _cubic_sums(graph)
-    second = w.v0**2 * (n - 2) * pairs.cc + w.v0 * w.delta * c2s + w.delta**2 * c3
+    second = w.v0**2 * (n - 2) * pairs.cc + w.v0 * w.delta * sums.c2s + w.delta**2 * sums.c3
     second += w.v1**2 * (pairs.c - 2 * pairs.cc)
     # Two pairs apart: they complete a cycle with two edges, or with all four of the other pairs.
     second += 2 * w.v0**2 * apart + w.v0 * w.delta * paths + 2 * w.delta**2 * cycles
     chords = (joined.cc - joined.c) / 2
-    second += 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * graph.four_cliques)
-    partial = _partial_cycles(n, edges, wedges, apart, paths, Fraction(cycles))
+    second += 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * sums.cliques)
+    partial = _partial_cycles(n, edges, wedges, apart, paths, cycles)
     return first + second + _three_pairs(w, partial) + _four_pairs(w, partial)
 
 
@@ -174,6 +215,17 @@ def _paths_from(
         three += gamma * (two[:, start : start + _BLOCK_ROWS] @ block)
     a = beta + gamma * bits
     return bits, three - a * (turns[rows, None] + turns[None, :] - a**2)
+
+
+def edge_paths(graph: BitRows, w: Weights, pairs: NDArray[np.uint32]) -> FloatArray:
+    """The (unbiased) number of paths of length 3 between the ends of each of some pairs."""
+    found = np.empty(len(pairs))
+    rows, place = np.unique(pairs[:, 0], return_inverse=True)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        _, paths = _paths_from(graph, w, rows[start : start + _BLOCK_ROWS])
+        here = np.flatnonzero((place >= start) & (place < start + _BLOCK_ROWS))
+        found[here] = paths[place[here] - start, pairs[here, 1]]
+    return found
 
 
 def _cubic_sums(graph: BitRows) -> tuple[int, int]:

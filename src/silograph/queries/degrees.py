@@ -11,12 +11,13 @@ from fractions import Fraction
 import numpy as np
 
 from silograph.graph.bitrows import BitRows
-from silograph.privacy.channel import Channel
+from silograph.privacy.channel import Channel, Weights
 from silograph.queries.estimate import FloatArray
 
 __all__ = [
     "degree_stderrs",
     "degree_values",
+    "edges_noise",
     "edges_stderr",
     "edges_value",
     "edges_variance",
@@ -31,18 +32,18 @@ def edges_value(noisy: BitRows, channel: Channel) -> Fraction:
 
 def edges_variance(truth: BitRows, channel: Channel) -> Fraction:
     """The variance of :func:`edges_value` over the noise, for a known graph."""
-    return _edges_variance(Fraction(truth.edges), truth.n, channel)
+    return edges_noise(channel.weights, truth.n, Fraction(truth.edges))
 
 
 def edges_stderr(noisy: BitRows, channel: Channel) -> float:
     """The standard error, with the estimated number of edges in the variance."""
     pairs = noisy.n * (noisy.n - 1) // 2
     edges = min(max(edges_value(noisy, channel), Fraction(0)), Fraction(pairs))
-    return math.sqrt(_edges_variance(edges, noisy.n, channel))
+    return math.sqrt(edges_noise(channel.weights, noisy.n, edges))
 
 
-def _edges_variance(edges: Fraction, n: int, channel: Channel) -> Fraction:
-    w = channel.weights
+def edges_noise(w: Weights, n: int, edges: Fraction) -> Fraction:
+    """The variance of the number of edges, from that number."""
     return w.v0 * (n * (n - 1) // 2) + w.delta * edges
 
 

@@ -26,6 +26,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.privacy.channel import Channel, Weights
 
 __all__ = [
+    "kstars_noise",
     "kstars_stderr",
     "kstars_value",
     "kstars_variance",
@@ -66,17 +67,27 @@ def kstars_value(noisy: BitRows, channel: Channel, k: int) -> Fraction:
 
 def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
     """The variance of :func:`kstars_value` over the noise, for a known graph."""
-    n, w = truth.n, channel.weights
-    rows = sum(
-        (count * _row_variance(n, d, k, w) for d, count in _distinct(truth).items()), Fraction(0)
-    )
     apart = [math.comb(int(d), k - 1) for d in truth.degrees]
     joined = [math.comb(int(d) - 1, k - 1) if d else 0 for d in truth.degrees]
     pairs = truth.pairs().tolist()
-    edges = sum(joined[u] * joined[v] for u, v in pairs)
-    others = (sum(apart) ** 2 - sum(p * p for p in apart)) // 2
-    others -= sum(apart[u] * apart[v] for u, v in pairs)
-    shared: Fraction = w.v1 * edges + w.v0 * others
+    on_edges = (
+        sum(joined[u] * joined[v] for u, v in pairs),
+        sum(apart[u] * apart[v] for u, v in pairs),
+    )
+    return kstars_noise(channel.weights, truth.n, _distinct(truth), k, *on_edges)
+
+
+def kstars_noise(
+    w: Weights, n: int, degrees: Counter[int], k: int, joined: float, apart: float
+) -> Fraction:
+    """The same from how many nodes have each degree, and Σ C(d(u)−1,k−1)·C(d(v)−1,k−1) and
+    Σ C(d(u),k−1)·C(d(v),k−1) over the edges."""
+    rows = sum((count * _row_variance(n, d, k, w) for d, count in degrees.items()), Fraction(0))
+    added = {d: math.comb(d, k - 1) for d in degrees}
+    total = sum(count * added[d] for d, count in degrees.items())
+    squares = sum(count * added[d] ** 2 for d, count in degrees.items())
+    others = Fraction(total**2 - squares, 2) - Fraction(apart)
+    shared: Fraction = w.v1 * Fraction(joined) + w.v0 * others
     return rows + 2 * shared
 
 

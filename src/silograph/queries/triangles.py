@@ -30,11 +30,13 @@ from silograph.queries.stars import kstars_value
 from silograph.queries.tally import ExactSums, Tally
 
 __all__ = [
+    "clustering_noise",
     "clustering_stderr",
     "clustering_value",
     "node_triangle_stderrs",
     "node_triangle_values",
     "node_triangle_variance_estimates",
+    "triangles_noise",
     "triangles_stderr",
     "triangles_value",
     "triangles_variance",
@@ -54,10 +56,40 @@ def triangles_value(noisy: Tally, channel: Channel) -> Fraction:
 
 def triangles_variance(truth: Tally, channel: Channel) -> Fraction:
     """The variance of :func:`triangles_value` over the noise, for a known graph."""
-    w, graph = channel.weights, truth.graph
-    first = _squares(*truth.exact, _perfect(w), Fraction(1), Fraction(0), Fraction(0))
+    graph = truth.graph
     counts = Fraction(graph.edges), Fraction(graph.wedges), Fraction(graph.triangles)
-    return first + _wedge_part(w, graph.n, *counts) + _triple_part(w, graph.n, *counts)
+    return triangles_noise(channel.weights, graph.n, *truth.exact, *counts)
+
+
+def triangles_noise(
+    w: Weights,
+    n: int,
+    pairs: ExactSums,
+    joined: ExactSums,
+    edges: Fraction,
+    wedges: Fraction,
+    triangles: Fraction,
+) -> Fraction:
+    """The same from the sums of a graph, however they are known."""
+    first = _squares(pairs, joined, _perfect(w), Fraction(1), Fraction(0), Fraction(0))
+    counts = edges, wedges, triangles
+    return first + _wedge_part(w, n, *counts) + _triple_part(w, n, *counts)
+
+
+def clustering_noise(
+    w: Weights,
+    n: int,
+    pairs: ExactSums,
+    joined: ExactSums,
+    edges: Fraction,
+    wedges: Fraction,
+    triangles: Fraction,
+) -> Fraction:
+    """The variance of the linear part of :func:`clustering_value`, for a known graph."""
+    ratio, counts = 3 * triangles / wedges, (edges, wedges, triangles)
+    first = _squares(pairs, joined, _perfect(w), Fraction(3), -ratio, Fraction(0))
+    second, third = _ratio_parts(w, n, ratio, *counts)
+    return (first + second + third) / wedges**2
 
 
 def triangles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
@@ -95,10 +127,7 @@ def clustering_stderr(noisy: Tally, channel: Channel) -> float:
         3 * w.beta * w.gamma - ratio * w.gamma,
         3 * w.beta**2 * (n - 2) - 2 * ratio * w.beta * (n - 2),
     )
-    slots = 3 * w.v0**2 * math.comb(n, 3) + 2 * w.v0 * w.delta * (n - 2) * edges
-    second = (9 - 6 * ratio) * _wedge_part(w, n, edges, wedges, triangles)
-    second += ratio**2 * (slots + w.delta**2 * wedges)
-    third = 9 * _triple_part(w, n, edges, wedges, triangles)
+    second, third = _ratio_parts(w, n, ratio, edges, wedges, triangles)
     floor = 9 * w.v0**3 * math.comb(n, 3)
     return math.sqrt(max(first - second - 2 * third, floor)) / float(wedges)
 
@@ -164,6 +193,17 @@ def _triple_part(
     v0, delta = w.v0, w.delta
     none, one = v0**3 * math.comb(n, 3), v0**2 * delta * (n - 2) * edges
     return none + one + v0 * delta**2 * wedges + delta**3 * triangles
+
+
+def _ratio_parts(
+    w: Weights, n: int, ratio: Fraction, edges: Fraction, wedges: Fraction, triangles: Fraction
+) -> tuple[Fraction, Fraction]:
+    """What two and three pairs add to the variance of 3·T̂ − R·Ŝ2: Σ v·v·(3x − R)² over paths, and
+    nine times Σ v·v·v over triples."""
+    slots = 3 * w.v0**2 * math.comb(n, 3) + 2 * w.v0 * w.delta * (n - 2) * edges
+    second = (9 - 6 * ratio) * _wedge_part(w, n, edges, wedges, triangles)
+    second += ratio**2 * (slots + w.delta**2 * wedges)
+    return second, 9 * _triple_part(w, n, edges, wedges, triangles)
 
 
 class _Corners:
