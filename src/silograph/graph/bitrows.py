@@ -110,6 +110,12 @@ class BitRows:
         block = np.ascontiguousarray(self.words[rows], dtype="<u8").view(np.uint8)
         return np.unpackbits(block, axis=1, count=self.n, bitorder="little")
 
+    def at(self, pairs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The bits of the given pairs."""
+        u, v = pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.uint64)
+        words = self.words[u, (v >> np.uint64(6)).astype(np.intp)]
+        return ((words >> (v & np.uint64(63))) & np.uint64(1)).astype(np.int64)
+
     def edge_products(self, f: NDArray[np.float64]) -> float:
         """Σ f(u)·f(v) over the edges."""
         return _core.edge_products(self.words, np.ascontiguousarray(f, dtype=np.float64))
