@@ -67,6 +67,14 @@ class BitRows:
         return _core.row_degrees(self.words).astype(np.int64)
 
     @cached_property
+    def neighbour_degrees(self) -> NDArray[np.int64]:
+        """The sum of the degrees of every node's neighbours."""
+        degrees = self.degrees.astype(np.float64)  # sums are below 2^53, so exact
+        blocks = (slice(start, start + 1024) for start in range(0, self.n, 1024))
+        sums = [self.bits(block).astype(np.float64) @ degrees for block in blocks]
+        return np.concatenate([*sums, np.empty(0)]).astype(np.int64)
+
+    @cached_property
     def edges(self) -> int:
         """The number of edges."""
         return int(self.degrees.sum()) // 2
