@@ -7,6 +7,7 @@ mod elgamal;
 mod generate;
 mod identity;
 mod ids;
+mod laplace;
 mod local;
 mod masked;
 mod sparse;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;
+    laplace::register(module)?;
     local::register(module)?;
     masked::register(module)?;
     sparse::register(module)?;

@@ -93,8 +93,9 @@ class Split:
 
     @classmethod
     def of(cls, given: "Split | str | tuple[float, float, float]", epsilon: float) -> "Split":
-        """``"paper"``, or three numbers that add up to 1 or to epsilon (and are made to exactly)."""
+        """``"paper"``, or three numbers that add up to 1 or to epsilon (and then do exactly)."""
         whole = Fraction(check_epsilon(epsilon))
+        shares: tuple[Fraction, ...]
         if isinstance(given, Split):
             shares = (given.release, given.partition, given.local)
         elif isinstance(given, str):
@@ -103,8 +104,8 @@ class Split:
             shares = PAPER_SHARES
         else:
             shares = _three(given)
-        total = sum(shares)
-        if not any(abs(total - sum_) <= sum_ * Fraction(1, 10**9) for sum_ in (1, whole)):
+        total = sum(shares, Fraction(0))
+        if all(abs(total / due - 1) > Fraction(1, 10**9) for due in (Fraction(1), whole)):
             raise ArgumentError(
                 f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one to "
                 f"{float(total):g}"
@@ -181,7 +182,7 @@ class FeatPlusNoise:
         return self.local_steps / self.local_scale if self.split.answers_locally else Fraction(0)
 
     def losses(self, union: Mapping[int, float]) -> dict[int, float]:
-        """The certified loss against the coordinator with t silos, given the union's, for every t."""
+        """The certified loss against the coordinator with t silos for every t, given the union's."""
         rest = {t: self.partition_loss(self.silos - t) + self.local_loss for t in union}
         return {
             t: math.inf if math.isinf(loss) else float_above(Fraction(loss) + rest[t])
@@ -198,8 +199,8 @@ class FeatPlusNoise:
         if t:
             group = f"{t} silo{'s' if t > 1 else ''}"
             # Who sees what the coordinator shows and publishes sees less than the coordinator.
-            for name in (f"coordinator + {group}", f"{group} + release"):
-                found.append(View(name, losses[t]))
+            names = (f"coordinator + {group}", f"{group} + release")
+            found += [View(name, losses[t]) for name in names]
         return tuple(found)
 
 

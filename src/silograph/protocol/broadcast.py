@@ -227,9 +227,7 @@ class BroadcastCoordinator:
 def _view(binding: Binding, chunks: list[bytes]) -> bytes:
     """The digest of run, parameters, parties and content."""
     seen = hashlib.sha256(
-        pack(
-            b"silograph/broadcast/view/v1", binding.run, binding.parameters, binding.roster.digest
-        )
+        pack(b"silograph/broadcast/view/v1", binding.run, binding.parameters, binding.roster.digest)
     )
     for chunk in chunks:
         seen.update(chunk)

@@ -98,7 +98,8 @@ def triangles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) 
     w, n = channel.weights, noisy.n
     c = _core.common_of_pairs(noisy.words, pairs).astype(np.float64)
     s = (noisy.degrees[pairs].sum(axis=1) - 2 * noisy.at(pairs)).astype(np.float64)
-    return float(w.gamma**2) * c + float(w.beta * w.gamma) * s + float(w.beta**2 * (n - 2))
+    found: FloatArray = float(w.gamma**2) * c + float(w.beta * w.gamma) * s
+    return found + float(w.beta**2 * (n - 2))
 
 
 def four_cycles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) -> FloatArray:

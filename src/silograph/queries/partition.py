@@ -5,6 +5,7 @@ alone; a node that nobody has edges at is owned all the same, by whom the noise 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,13 @@ def node_owners(degrees: Sequence[Sequence[int]] | NDArray[np.int64]) -> Owners:
     [0, 0, 1]
     """
     # As objects: a silo may send any number, and no number of one may spoil those of others.
-    table = degrees if isinstance(degrees, np.ndarray) else np.array(degrees, dtype=object)
+    table: NDArray[Any] = (
+        degrees if isinstance(degrees, np.ndarray) else np.array(degrees, dtype=object)
+    )
     if table.ndim != 2 or not 1 <= len(table) <= 64:
         raise ArgumentError("there must be one noisy degree of every node for each silo")
-    return table.argmax(axis=0).astype(np.uint8)
+    owners: Owners = table.argmax(axis=0).astype(np.uint8)
+    return owners
 
 
 def owned_nodes(owners: Owners, place: int) -> NDArray[np.uint32]:
