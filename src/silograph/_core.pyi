@@ -77,6 +77,21 @@ def common_neighbours(
 ) -> npt.NDArray[np.uint32]: ...
 def edge_products(rows: npt.NDArray[np.uint64], f: npt.NDArray[np.float64]) -> float: ...
 
+# --- graph/local ---
+
+def local_triples(
+    held: npt.NDArray[np.uint64],
+    noisy: npt.NDArray[np.uint64],
+    owned: npt.NDArray[np.uint32],
+    simd: str | None = None,
+) -> list[list[int]]: ...
+def common_of_pairs(
+    rows: npt.NDArray[np.uint64], pairs: npt.NDArray[np.uint32], simd: str | None = None
+) -> npt.NDArray[np.uint32]: ...
+def walks_of_pairs(
+    rows: npt.NDArray[np.uint64], pairs: npt.NDArray[np.uint32], simd: str | None = None
+) -> npt.NDArray[np.uint64]: ...
+
 # --- dp/channel ---
 
 def draw_rows(
@@ -93,6 +108,15 @@ def perturb(
     p01: tuple[bytes, bytes],
     seed: bytes,
 ) -> bytes: ...
+
+# --- dp/laplace, dp/polya ---
+
+def discrete_laplace(
+    count: int, numerator: int, denominator: int, seed: bytes
+) -> npt.NDArray[np.int64]: ...
+def polya_difference(
+    count: int, numerator: int, denominator: int, shares: int, seed: bytes
+) -> npt.NDArray[np.int64]: ...
 
 # --- crypto/identity ---
 

@@ -7,6 +7,8 @@ mod elgamal;
 mod generate;
 mod identity;
 mod ids;
+mod laplace;
+mod local;
 mod masked;
 mod sparse;
 mod split;
@@ -22,6 +24,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;
+    laplace::register(module)?;
+    local::register(module)?;
     masked::register(module)?;
     sparse::register(module)?;
     split::register(module)

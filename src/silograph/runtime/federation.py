@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from silograph import _core
@@ -10,6 +11,7 @@ from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
+from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
@@ -25,11 +27,18 @@ from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
-from silograph.runtime.simulation import Run, run_elgamal, run_masked, run_reports
+from silograph.runtime.simulation import (
+    Run,
+    run_elgamal,
+    run_masked,
+    run_reports,
+    simulated_roster,
+)
+from silograph.runtime.simulation_featplus import run_local
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat", "baseline")
+_METHODS = ("feat", "feat+", "baseline")
 _QUERIES = (
     "edges",
     "degrees",
@@ -140,12 +149,21 @@ class Federation:
         protocol: str = "masked",
         collusion: int = 1,
         raw: bool = False,
+        local: str = "gradient",
+        split: str | tuple[float, float, float] = "paper",
+        bound: float | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Ask one question. For several, :meth:`collect` once and ask the release.
 
-        ``method`` is ``feat`` (a release of the union) or ``baseline`` (every silo's own report at
-        epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
+        ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
+        answer beside it) or ``baseline`` (every silo's own report at epsilon/m; ``raw=True`` counts
+        on the union of the reports as the paper prints it).
+
+        For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
+        take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
+        their edges and the release together); ``split`` shares epsilon among release, partition and
+        local answers: ``"auto"``, ``"paper"`` (.45, .1, .45) or three numbers.
         """
         if query not in _QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
@@ -158,6 +176,8 @@ class Federation:
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
         options = {} if k is None else {"k": k}
+        if bound is not None and method != "feat+":
+            raise ArgumentError("a bound is for method 'feat+' only")
         if method == "baseline":
             if not hasattr(Reports, query):
                 raise ArgumentError(f"baseline does not answer {query}")
@@ -165,6 +185,12 @@ class Federation:
             return cast("Estimate[Any]", getattr(reports, query)(raw=raw, **options))
         if raw:
             raise ArgumentError("raw counts are for method 'baseline' only")
+        if method == "feat+":
+            m, n = len(self.silos), len(self.universe)
+            featplus = plan_featplus(
+                query, k, local, split, epsilon, m, collusion, protocol, n, bound
+            )
+            return self._featplus(featplus, progress)
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
         return cast("Estimate[Any]", getattr(release, query)(**options))
@@ -174,6 +200,24 @@ class Federation:
             warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
         run = self._entropy.bytes(16)
         simulated = self._run(run, plan.losses, f"{method} {plan.protocol}", progress)
+        return self._release(plan, method, simulated)
+
+    def _featplus(self, plan: FeatPlusPlan, progress: bool | None) -> Estimate[float]:
+        if plan.advice:
+            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
+        run = self._entropy.bytes(16)
+        parties = simulated_roster(self.silos, self._entropy)
+        # One spend, of all of epsilon: the union makes it, before its first byte.
+        simulated = self._run(run, plan.losses, f"feat+ {plan.union.protocol}", progress)
+        simulated = replace(simulated, parties=parties)
+        release = self._release(plan.union, "feat+", simulated)
+        if not plan.answers_locally:
+            return combine(plan, release, None, ())
+        subject = bytes.fromhex(self.universe.digest)
+        shared, reports = run_local(simulated, parties, plan, release.graph, subject)
+        return combine(plan, release, shared, reports)
+
+    def _release(self, plan: UnionPlan, method: str, simulated: Run) -> Release:
         n = len(self.universe)
         if plan.noise is None:
             simulated.spend()
@@ -189,7 +233,8 @@ class Federation:
                 elgamal = ElgamalParameters(variant, coin, plan.silos, pairs, subject)
                 triangle = run_elgamal(simulated, elgamal)
             graph = BitRows.from_triangle(n, triangle)
-        provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run.hex())
+        run = simulated.id.hex()
+        provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run)
         return Release(
             graph, plan.channel, self.universe.digest, provenance, plan.views, self.universe
         )

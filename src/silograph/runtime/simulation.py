@@ -20,13 +20,24 @@ from silograph.protocol.reports import ReportCoordinator, ReportParameters, Repo
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
-__all__ = ["Record", "Run", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
+__all__ = [
+    "Parties",
+    "Post",
+    "Record",
+    "Run",
+    "run_elgamal",
+    "run_masked",
+    "run_reports",
+    "simulated_roster",
+]
 
 #: Messages that are made while another one is delivered.
 _AHEAD = 2
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
 Record = Callable[[int, int, bytes], None]
+#: The roster, the coordinator's identity, and those of the silos.
+Parties = tuple[Roster, Identity, list[Identity]]
 
 
 class _Machine(Protocol):
@@ -45,11 +56,11 @@ class Run:
     record: Record | None = None
     #: Whether to show a progress bar; None for where there is a terminal.
     shown: bool | None = None
+    #: Who takes part, where a run has several steps; None for fresh identities.
+    parties: Parties | None = None
 
 
-def simulated_roster(
-    silos: Sequence[Silo], entropy: Entropy
-) -> tuple[Roster, Identity, list[Identity]]:
+def simulated_roster(silos: Sequence[Silo], entropy: Entropy) -> Parties:
     """A coordinator and silos with fresh identities."""
     coordinator = Identity(entropy.bytes(32))
     identities = [Identity(entropy.bytes(32)) for _ in silos]
@@ -62,13 +73,13 @@ def simulated_roster(
 
 def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
     """The masked union of all silos: Y, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = MaskedCoordinator(parameters, roster, run.id, key)
     machines = [
         MaskedSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, machines, run.record)
+    post = Post(coordinator, machines, run.record)
     post.deliver(enumerate(machine.start() for machine in machines))
     run.spend()
     for machine in machines:
@@ -98,13 +109,13 @@ def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
 
 def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
     """The baseline: every silo's noisy bits, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = ReportCoordinator(parameters, roster, run.id, key)
     machines = [
         ReportSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, (), run.record)
+    post = Post(coordinator, (), run.record)
     run.spend()
     for machine in machines:
         machine.authorise()
@@ -120,13 +131,13 @@ def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
 
 def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
     """The ElGamal union of all silos: Y, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = ElgamalCoordinator(parameters, roster, run.id, key)
     machines = [
         ElgamalSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, machines, run.record)
+    post = Post(coordinator, machines, run.record)
     post.deliver(enumerate(machine.start() for machine in machines))
     run.spend()
     for machine, silo in zip(machines, run.silos, strict=True):
@@ -143,7 +154,7 @@ def _bits(held: PairBits, parameters: ElgamalParameters) -> Callable[[int], byte
     return lambda chunk: held.chunk(chunk * start, size(chunk))
 
 
-class _Post:
+class Post:
     """Carries messages between the machines until none is left."""
 
     def __init__(
