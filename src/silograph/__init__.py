@@ -24,9 +24,11 @@ from silograph.graph import (
     split,
     union,
 )
+from silograph.methods.planner import Plan, plan
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 from silograph.queries.estimate import Estimate
+from silograph.queries.outline import Outline
 from silograph.queries.release import Provenance, Release
 from silograph.queries.reports import Reports
 from silograph.runtime.federation import Federation
@@ -41,6 +43,8 @@ __all__ = [
     "Ledger",
     "LoadReport",
     "NodeUniverse",
+    "Outline",
+    "Plan",
     "Provenance",
     "Release",
     "Reports",
@@ -51,6 +55,7 @@ __all__ = [
     "clustered_power_law",
     "dataset",
     "errors",
+    "plan",
     "read_graph",
     "split",
     "union",

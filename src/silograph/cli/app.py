@@ -13,6 +13,7 @@ from rich.console import Console
 import silograph
 from silograph.audit import report as audit_report
 from silograph.cli import tables
+from silograph.cli.plan import plan
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
 from silograph.graph.bitrows import simd_levels
@@ -31,6 +32,8 @@ app = typer.Typer(
 )
 universe_app = typer.Typer(help="Make, show and compare public node lists.", no_args_is_help=True)
 app.add_typer(universe_app, name="universe")
+
+app.command()(plan)
 
 console = Console(highlight=False)
 

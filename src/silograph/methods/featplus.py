@@ -24,6 +24,8 @@ import numpy as np
 from silograph.errors import ArgumentError, PayloadError
 from silograph.graph.bitrows import BitRows, triangle_bytes
 from silograph.graph.silo import Silo
+from silograph.methods.prediction import Question
+from silograph.methods.split import choose_split
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.channel import Channel
 from silograph.privacy.featplus import (
@@ -34,6 +36,7 @@ from silograph.privacy.featplus import (
     gradient_sensitivity,
     paper_sensitivity,
 )
+from silograph.privacy.loss import check_epsilon
 from silograph.privacy.views import View
 from silograph.protocol.broadcast import BroadcastParameters
 from silograph.protocol.numbers import NumberParameters
@@ -41,6 +44,8 @@ from silograph.protocol.wire import pack
 from silograph.queries.estimate import Estimate
 from silograph.queries.gradient import GRADIENTS, default_bound, gradient_report
 from silograph.queries.local import local_value
+from silograph.queries.outline import Outline
+from silograph.queries.outline_sources import guess
 from silograph.queries.partition import Owners, node_owners, owned_nodes, owned_pairs
 from silograph.queries.release import Release
 
@@ -48,7 +53,6 @@ __all__ = [
     "LOCAL_QUERIES",
     "FeatPlusPlan",
     "Shared",
-    "choose_split",
     "combine",
     "local_report",
     "plan_featplus",
@@ -190,12 +194,15 @@ def plan_featplus(
     n: int,
     bound: float | None = None,
     channel: Channel | None = None,
+    outline: Outline | None = None,
+    owned: float | None = None,
 ) -> FeatPlusPlan:
     """Choose all parameters of a run, or say what is wrong with the request.
 
-    ``split`` is ``"auto"``, ``"paper"`` (.45, .1, .45), or three numbers (ε1, ε2, ε3) that add up
-    to epsilon or to 1. ``bound`` is κ of ``gradient``; a ``channel`` may be chosen for protocol
-    ``clear``. The release is shown to all silos, so that collusion is at least 1.
+    ``split`` is ``"auto"`` (the least error on a graph like the ``outline``), ``"paper"`` (.45, .1,
+    .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
+    ``gradient``; a ``channel`` may be chosen for protocol ``clear``. The release is shown to all
+    silos, so that collusion is at least 1.
     """
     if local not in LOCAL_QUERIES:
         raise ArgumentError(f"unknown local answers {local!r}; choose from gradient, paper")
@@ -211,7 +218,9 @@ def plan_featplus(
             raise ArgumentError("a bound is for local='gradient' only")
         check_bound(bound, ArgumentError)
     if split == "auto":
-        split = choose_split(query, k, local, epsilon, silos, collusion, protocol, n, bound)
+        asked = Question(query, check_epsilon(epsilon), silos, collusion, k, owned=owned)
+        chosen = choose_split(outline or guess(n), asked, protocol, local, bound)
+        split, bound = chosen.split, chosen.bound if chosen.split.answers_locally else bound
     shares = Split.of(split, epsilon)
     form: Local = "gradient" if local == "gradient" else "paper"
     noise = FeatPlusNoise(shares, silos, collusion, form)
@@ -229,24 +238,6 @@ def plan_featplus(
 
 
 _OPEN_TO_SILOS = ("elgamal/printed", "elgamal/replace")
-
-
-def choose_split(
-    query: str,
-    k: int | None,
-    local: str,
-    epsilon: float,
-    silos: int,
-    collusion: int,
-    protocol: str,
-    n: int,
-    bound: float | None,
-) -> Split:
-    """The split of epsilon with the least expected error, for ``split="auto"``."""
-    raise ArgumentError(
-        f"split='auto' for {query} at epsilon {epsilon:g} needs a planner, which this version does "
-        "not have; give 'paper' or three numbers"
-    )
 
 
 def check_bound(bound: float, kind: type[ArgumentError] | type[PayloadError]) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,6 +12,8 @@ from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
+from silograph.methods.planner import plan_options
+from silograph.methods.prediction import Question
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
@@ -22,6 +24,8 @@ from silograph.protocol.entropy import Entropy
 from silograph.protocol.masked import MaskedParameters
 from silograph.protocol.reports import ReportParameters
 from silograph.queries.estimate import Estimate
+from silograph.queries.outline import Outline
+from silograph.queries.outline_sources import guess, outline_like
 from silograph.queries.release import Provenance, Release
 from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
@@ -38,7 +42,7 @@ from silograph.runtime.simulation_featplus import run_local
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat", "feat+", "baseline")
+_METHODS = ("feat", "feat+", "baseline", "auto")
 _QUERIES = (
     "edges",
     "degrees",
@@ -150,20 +154,26 @@ class Federation:
         collusion: int = 1,
         raw: bool = False,
         local: str = "gradient",
-        split: str | tuple[float, float, float] = "paper",
+        split: str | tuple[float, float, float] = "auto",
         bound: float | None = None,
+        like: Outline | Release | Silo | None = None,
+        owned: float | None = None,
+        trust: Collection[str] = (),
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Ask one question. For several, :meth:`collect` once and ask the release.
 
         ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
         answer beside it) or ``baseline`` (every silo's own report at epsilon/m; ``raw=True`` counts
-        on the union of the reports as the paper prints it).
+        on the union of the reports as the paper prints it). ``auto`` takes the one with the least
+        error that :func:`silograph.plan` predicts among those that ``trust`` allows, on a graph
+        ``like`` a public one, or a past release.
 
         For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
         take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
         their edges and the release together); ``split`` shares epsilon among release, partition and
-        local answers: ``"auto"``, ``"paper"`` (.45, .1, .45) or three numbers.
+        local answers: ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three
+        numbers. ``owned`` is the share of a node's edges that you expect its main silo to hold.
         """
         if query not in _QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
@@ -175,6 +185,19 @@ class Federation:
             Release.check_k(k, len(self.universe))
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
+        if method == "auto":
+            asked = Question(query, epsilon, len(self.silos), collusion, k, owned=owned)
+            best = plan_options(self._outline(like, query), asked, trust).best
+            return self.count(
+                query,
+                best.method,
+                epsilon=epsilon,
+                k=k,
+                protocol=best.protocol if best.method == "feat" else "masked",
+                collusion=collusion,
+                progress=progress,
+                **best.arguments,
+            )
         options = {} if k is None else {"k": k}
         if bound is not None and method != "feat+":
             raise ArgumentError("a bound is for method 'feat+' only")
@@ -187,13 +210,32 @@ class Federation:
             raise ArgumentError("raw counts are for method 'baseline' only")
         if method == "feat+":
             m, n = len(self.silos), len(self.universe)
+            outline = self._outline(like, query) if split == "auto" else None
             featplus = plan_featplus(
-                query, k, local, split, epsilon, m, collusion, protocol, n, bound
+                query,
+                k,
+                local,
+                split,
+                epsilon,
+                m,
+                collusion,
+                protocol,
+                n,
+                bound,
+                outline=outline,
+                owned=owned,
             )
             return self._featplus(featplus, progress)
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
         return cast("Estimate[Any]", getattr(release, query)(**options))
+
+    def _outline(self, like: Outline | Release | Silo | None, query: str) -> Outline:
+        """What the graph may look like; never taken from the silos' edges."""
+        cycles = query == "four_cycles"
+        if like is None:
+            return guess(len(self.universe), cycles=cycles)
+        return outline_like(like, cycles=cycles)
 
     def _collect(self, plan: UnionPlan, method: str, progress: bool | None) -> Release:
         if plan.advice:
