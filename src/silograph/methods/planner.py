@@ -264,7 +264,7 @@ def _feat(outline: Outline, question: Question) -> Iterator[Option]:
         if protocol == "elgamal/replace" and t:
             continue
         error = feat_error(outline, question, protocol)
-        note = "" if protocol == "masked" else "public-key work for every pair: slow"
+        note = "" if protocol == "masked" else "slow: keys for every pair"
         yield _option(
             outline, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
         )
@@ -289,7 +289,7 @@ def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
                 "split": tuple(float(share) for share in shares),
                 **({"bound": chosen.bound} if local else {}),
             },
-            note="local gradients" if local else "local answers do not pay: all to the release",
+            note="local gradients" if local else "all of ε to the release: as feat",
             **common,
         )
     if question.query == "triangles" or (question.query == "kstars" and question.k):
@@ -301,6 +301,6 @@ def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
             "masked",
             paper_error(outline, question, "masked", split),
             arguments={"local": "paper", "split": "paper"},
-            note="local answers and split as in the paper",
+            note="the paper's form and split",
             **common,
         )
