@@ -133,7 +133,7 @@ class TestTester:
 
 
 class TestSeeds:
-    def test_a_seed_gives_these_values_for_ever(self) -> None:
+    def test_golden_values(self) -> None:
         assert _core.discrete_laplace(12, 5, 2, seed(1)).tolist() == GOLDEN_LAPLACE
         assert _core.polya_difference(12, 100, 1, 3, seed(1)).tolist() == GOLDEN_SHARES
 

@@ -165,7 +165,7 @@ class TestQueries:
         assert found.value.sum() == pytest.approx(2000)
         assert np.abs(found.value - truth).max() < 120
 
-    def test_a_seed_gives_these_answers_for_ever(self) -> None:
+    def test_golden_answers(self) -> None:
         noise = choose(1.0, 60, "triangles", delta=0.01)
         release = SealedRelease.draw(GRAPH, noise, seed=5)
         again = SealedRelease.draw(GRAPH, noise, seed=5)
