@@ -182,7 +182,7 @@ class FeatPlusNoise:
         return self.local_steps / self.local_scale if self.split.answers_locally else Fraction(0)
 
     def losses(self, union: Mapping[int, float]) -> dict[int, float]:
-        """The certified loss against the coordinator with t silos for every t, given the union's."""
+        """The certified loss against the coordinator with t silos, for every t of the union's."""
         rest = {t: self.partition_loss(self.silos - t) + self.local_loss for t in union}
         return {
             t: math.inf if math.isinf(loss) else float_above(Fraction(loss) + rest[t])

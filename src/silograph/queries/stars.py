@@ -31,7 +31,6 @@ __all__ = [
     "kstars_variance",
     "kstars_variance_estimate",
     "square_root",
-    "star_variance",
     "symmetric_polynomials",
 ]
 
@@ -69,7 +68,7 @@ def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
     """The variance of :func:`kstars_value` over the noise, for a known graph."""
     n, w = truth.n, channel.weights
     rows = sum(
-        (count * star_variance(n, d, k, w) for d, count in _distinct(truth).items()), Fraction(0)
+        (count * _row_variance(n, d, k, w) for d, count in _distinct(truth).items()), Fraction(0)
     )
     apart = [math.comb(int(d), k - 1) for d in truth.degrees]
     joined = [math.comb(int(d) - 1, k - 1) if d else 0 for d in truth.degrees]
@@ -84,7 +83,7 @@ def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
 def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fraction:
     """The unbiased estimate of :func:`kstars_variance` from the noisy graph."""
     n, w = noisy.n, channel.weights
-    newton = _newton([star_variance(n, d, k, w) for d in range(min(2 * k, n))])
+    newton = _newton([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
     rows = Fraction(0)
     apart, joined = {}, {}
     for c, count in _distinct(noisy).items():
@@ -107,7 +106,7 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """From the estimated variance, but not less than that of a graph without edges."""
     n, w = noisy.n, channel.weights
-    empty = n * star_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+    empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
     return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
 
 
@@ -117,7 +116,7 @@ def _distinct(graph: BitRows) -> Counter[int]:
 
 
 @lru_cache(maxsize=4096)
-def star_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
+def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
     """The variance of e_k of a row with d edges: each set of i edges and j others counts with
     the square of the stars that they would complete."""
     others = n - 1 - d
