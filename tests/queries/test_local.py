@@ -46,7 +46,7 @@ def test_answers_are_products_of_weights(query: str, k: int | None) -> None:
             assert found == expected, (held, noisy)
 
 
-@pytest.mark.parametrize("channel", CHANNELS[:3], ids=str)
+@pytest.mark.parametrize("channel", CHANNELS[1:3], ids=str)
 @pytest.mark.parametrize(("query", "k"), PAPER)
 def test_unbiased_for_every_holder_set_and_every_owner(
     query: str, k: int | None, channel: Channel
@@ -77,7 +77,7 @@ def test_unbiased_for_every_holder_set_and_every_owner(
         assert (means == np.array(exact, dtype=object) * den * common).all(), truth
 
 
-@pytest.mark.parametrize("channel", CHANNELS[:3], ids=str)
+@pytest.mark.parametrize("channel", CHANNELS[1:3], ids=str)
 @pytest.mark.parametrize(("query", "k"), PAPER)
 def test_joint_sensitivity_of_all_silos(query: str, k: int | None, channel: Channel) -> None:
     """All releases, all owner maps of two and of three silos, all holder sets of the edge, and all
