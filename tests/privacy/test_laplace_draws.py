@@ -125,7 +125,7 @@ class TestTester:
         assert not fits(spoil(drawn), laplace_law(2, 1, 80))
 
     def test_wrong_scales_and_shares(self) -> None:
-        assert not fits(_core.discrete_laplace(DRAWS, 41, 20, seed(5)), laplace_law(2, 1, 80))
+        assert not fits(_core.discrete_laplace(DRAWS, 21, 10, seed(5)), laplace_law(2, 1, 80))
         drawn = _core.polya_difference(DRAWS, 2, 1, 3, seed(5))
         assert not fits(drawn, difference_law(2, 1, 1 / 4, 80))
         three = [_core.polya_difference(DRAWS, 2, 1, 4, seed(i)) for i in range(3)]
