@@ -77,7 +77,7 @@ class TestPartition:
         assert float(printed.partition_loss(4)) == pytest.approx(2 * 0.3, rel=1e-6)
         assert float(noise().partition_loss(4)) == pytest.approx(0.3, rel=1e-6)
         # So that a whole run would cost more than epsilon.
-        union = plan_union("masked", 1.35, 4, 0).losses
+        union = plan_union("masked", noise().split.release_epsilon, 4, 0).losses
         assert printed.losses(union)[0] > 3.0 >= noise().losses(union)[0]
 
 

@@ -145,7 +145,7 @@ class TestTranscript:
         spent, messages = recorded(1)
         assert spent == [16]  # four keys and confirmations, and what is relayed of them
         assert (
-            digest(messages) == "671221b8f46f8ba95ec1865e2055f710dd7a5c7140239fb639a2712f0f88f425"
+            digest(messages) == "197c4085f89ead19e152b206fbcc6c35691373b76e39b7fc6b65d19f67ff1624"
         )
 
     def test_sizes_do_not_depend_on_edges(self) -> None:
