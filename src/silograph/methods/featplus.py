@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError, PayloadError
 from silograph.graph.bitrows import BitRows, triangle_bytes
@@ -255,7 +256,9 @@ def check_bound(bound: float, kind: type[ArgumentError] | type[PayloadError]) ->
         raise kind(f"a bound must be a positive, finite number, not {bound!r}")
 
 
-def share(plan: FeatPlusPlan, graph: BitRows, degrees: Sequence[Sequence[int]]) -> Shared:
+def share(
+    plan: FeatPlusPlan, graph: BitRows, degrees: Sequence[Sequence[int]] | NDArray[np.int64]
+) -> Shared:
     """Owners and bound from all silos' noisy degrees, beside the release."""
     if plan.local == "paper":
         bound = 0.0
