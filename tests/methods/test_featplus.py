@@ -212,6 +212,14 @@ class TestShared:
         with pytest.raises(PayloadError, match="not the one agreed on"):
             Shared.read(plan, other.content)
 
+    def test_owners_and_bound_do_not_look_at_the_release(self) -> None:
+        degrees = [[1, 0, 2, 9], [3, -4, 2, 1], [0, 5, 2, 9]]
+        for query, k, local in QUERIES:
+            plan = tiny_plan(query, k, local, 3, CHANNELS[0])
+            found = [share(plan, graph(4, noisy).graph, degrees) for noisy in all_graphs(4)]
+            assert len({shared.bound for shared in found}) == 1
+            assert len({shared.owners.tobytes() for shared in found}) == 1
+
     def test_what_makes_no_sense_is_refused(self) -> None:
         plan, shared = self.shared()
         for content in (shared.content[1:], shared.content + b"\0"):

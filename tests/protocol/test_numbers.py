@@ -1,6 +1,7 @@
 """Noisy numbers: the law of the noise, and what the machines refuse."""
 
 import hashlib
+import itertools
 import math
 from fractions import Fraction
 
@@ -59,12 +60,20 @@ def test_every_number_of_every_silo_has_its_own_noise() -> None:
     scale, values = 3.5, [list(range(-20, 20)), [10**9] * 40]
     zeros = [[0] * length for _ in range(2)]
     above = [[0] * length for _ in range(2)]
+    alike = 0
     for seed in range(runs):
         for i, vector in enumerate(NumberRun(seed, length=length).finish(values)):
             for j, x in enumerate(vector):
                 zeros[i][j] += x == values[i][j]
                 above[i][j] += x > values[i][j]
+            drawn = [x - value for x, value in zip(vector, values[i], strict=True)]
+            alike += sum(one == two for one, two in itertools.pairwise(drawn))
     stay = math.tanh(1 / (2 * scale))
+    # Noises of neighbours are equal as often as chance has it: Σ P(z)².
+    decay = math.exp(-1 / scale)
+    equal = stay**2 * (1 + decay**2) / (1 - decay**2)
+    low, high = limits.binomial(runs * 2 * (length - 1), equal)
+    assert low <= alike <= high
     for counts, p in ((zeros, stay), (above, (1 - stay) / 2)):
         low, high = limits.binomial(runs, p, 2 * length)
         assert low <= min(map(min, counts))

@@ -289,7 +289,9 @@ def combine(
 
     ``gradient`` adds the reports to the release's own answer; ``paper`` is their sum alone. The
     standard error is that of the release's own answer and the Laplace noise together. It is on the
-    safe side: how much the silos took off the release's error is known to them alone.
+    safe side: how much the silos took off the release's error is known to them alone. (For
+    ``paper`` always; for ``gradient`` but on small, dense graphs at an ε1 below about 1, where
+    products of three reported pairs weigh more than all that was taken off.)
     """
     options: dict[str, Any] = {} if plan.k is None else {"k": plan.k}
     own: Estimate[float] = getattr(release, plan.query)(**options)
