@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
+	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union bench-featplus
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -76,6 +76,9 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python benchmarks/union.py
+
+bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
+	$(BIN)/python benchmarks/featplus.py
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

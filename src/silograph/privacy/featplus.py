@@ -43,7 +43,8 @@ from typing import Literal
 
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_epsilon, float_above, float_below
+from silograph.privacy.laplace import round_up, scale_for
+from silograph.privacy.loss import check_epsilon, float_below
 from silograph.privacy.masked import check_parties
 from silograph.privacy.views import PUBLISHED, View
 
@@ -139,10 +140,8 @@ class FeatPlusNoise:
     """The two Laplace noises of one run, and what all of it costs.
 
     >>> noise = FeatPlusNoise(Split.of("paper", 3.0), silos=4, collusion=1, local="gradient")
-    >>> float(noise.partition_scale), float(noise.partition_loss(honest=1))
-    (26.666666984558105, 0.07499999910593032)
-    >>> float(noise.local_loss)
-    1.35
+    >>> noise.partition_scale, noise.partition_loss(honest=1), noise.local_loss
+    (Fraction(80, 3), Fraction(3, 40), Fraction(27, 20))
     """
 
     split: Split
@@ -160,7 +159,7 @@ class FeatPlusNoise:
     @cached_property
     def partition_scale(self) -> Fraction:
         """The scale of the noise of a degree: 2m/ε2, rounded up."""
-        return scale_above((1 if self.printed else 2) * self.silos, self.split.partition)
+        return scale_for((1 if self.printed else 2) * self.silos, self.split.partition)
 
     @property
     def local_steps(self) -> int:
@@ -170,7 +169,7 @@ class FeatPlusNoise:
     @cached_property
     def local_scale(self) -> Fraction:
         """The scale of the noise of a report, in units: D/ε3, rounded up."""
-        return scale_above(self.local_steps, self.split.local)
+        return scale_for(self.local_steps, self.split.local)
 
     def partition_loss(self, honest: int) -> Fraction:
         """What the degrees cost an edge that so many honest silos hold."""
@@ -182,10 +181,10 @@ class FeatPlusNoise:
         return self.local_steps / self.local_scale if self.split.answers_locally else Fraction(0)
 
     def losses(self, union: Mapping[int, float]) -> dict[int, float]:
-        """The certified loss against the coordinator with t silos for every t, given the union's."""
+        """The certified loss against the coordinator with t silos, for every t of the union's."""
         rest = {t: self.partition_loss(self.silos - t) + self.local_loss for t in union}
         return {
-            t: math.inf if math.isinf(loss) else float_above(Fraction(loss) + rest[t])
+            t: math.inf if math.isinf(loss) else round_up(Fraction(loss) + rest[t])
             for t, loss in union.items()
         }
 
@@ -202,13 +201,6 @@ class FeatPlusNoise:
             names = (f"coordinator + {group}", f"{group} + release")
             found += [View(name, losses[t]) for name in names]
         return tuple(found)
-
-
-def scale_above(sensitivity: int, epsilon: Fraction) -> Fraction:
-    """The least multiple of 2^-20 that is at least sensitivity/epsilon."""
-    if epsilon <= 0:
-        raise ArgumentError("this split draws no such noise")
-    return Fraction(math.ceil(sensitivity * 2**20 / epsilon), 2**20)
 
 
 def largest_change(channel: Channel) -> Fraction:

@@ -14,7 +14,6 @@ from silograph.errors import ArgumentError
 __all__ = [
     "STEP",
     "check_epsilon",
-    "float_above",
     "float_below",
     "least_share",
     "log_upper",
@@ -36,18 +35,12 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
-def float_above(x: Fraction) -> float:
-    """The least float that is at least x.
-
-    >>> Fraction(float_above(Fraction(1, 10))) >= Fraction(1, 10) >= float_below(Fraction(1, 10))
-    True
-    """
-    value = float(x)
-    return value if Fraction(value) >= x else math.nextafter(value, math.inf)
-
-
 def float_below(x: Fraction) -> float:
-    """The largest float that is at most x."""
+    """The largest float that is at most x.
+
+    >>> float_below(Fraction(1, 10)), 0.1
+    (0.09999999999999999, 0.1)
+    """
     value = float(x)
     return value if Fraction(value) <= x else math.nextafter(value, -math.inf)
 

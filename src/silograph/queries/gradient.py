@@ -32,7 +32,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.privacy.channel import Channel
 from silograph.privacy.featplus import STEPS, largest_change
 from silograph.queries.estimate import FloatArray
-from silograph.queries.stars import square_root, star_variance, symmetric_polynomials
+from silograph.queries.stars import symmetric_polynomials
 
 __all__ = ["GRADIENTS", "default_bound", "gradient", "gradient_report", "gradient_terms"]
 
@@ -144,8 +144,8 @@ def default_bound(
     """A clipping bound κ from what is public before the local answers and looks at no y.
 
     ``degrees`` are all silos' noisy degrees, ``scale`` that of their noise. κ is the gradient at an
-    edge between two nodes of the degree D that a neighbour has on average, Σd²/Σd, and two standard
-    deviations of what the release's noise adds to it. Any κ is unbiased: a smaller one
+    edge between two nodes of the degree D that a neighbour has on average, Σd²/Σd, and some
+    standard deviations of what the release's noise adds to it. Any κ is unbiased: a smaller one
     takes less off the release's error, a larger one needs more noise.
     """
     typical = _neighbour_degree(degrees, scale, n)
@@ -160,10 +160,10 @@ def default_bound(
             noise = v0**3 * n**2 + 3 * v0**2 * n * typical + 3 * v0 * typical**3 / 2
             return typical**2 / 2 + 2 * math.sqrt(noise)
         case "kstars" if k is not None:
-            d = round(typical)
-            stars, variance = math.comb(d, k - 1), star_variance(n, d, k - 1, channel.weights)
+            # The stars at both ends, had they a standard deviation of noise more in their degree.
+            d = max(typical + math.sqrt(v0 * n), k - 1.0)
             try:
-                return float(2 * max(stars, 1)) + 2 * math.sqrt(2) * square_root(variance)
+                return 2 * math.exp(math.lgamma(d + 1) - math.lgamma(k) - math.lgamma(d - k + 2))
             except OverflowError:
                 raise ArgumentError(f"k = {k}: the number of stars is beyond a float") from None
     raise ArgumentError(f"there is no local answer 'gradient' to {query}")

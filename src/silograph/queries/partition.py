@@ -17,7 +17,7 @@ __all__ = ["Owners", "node_owners", "owned_nodes", "owned_pairs"]
 Owners = NDArray[np.uint8]
 
 
-def node_owners(degrees: Sequence[Sequence[int]] | NDArray[np.int64]) -> Owners:
+def node_owners(degrees: Sequence[Sequence[int]] | NDArray[Any]) -> Owners:
     """For each node the place of the silo whose noisy degree is the largest; of equals the first.
 
     >>> node_owners([[3, -1, 5], [2, -1, 9]]).tolist()

@@ -33,7 +33,6 @@ __all__ = [
     "kstars_variance_estimate",
     "newton_differences",
     "square_root",
-    "star_variance",
     "symmetric_polynomials",
 ]
 
@@ -84,7 +83,7 @@ def kstars_noise(
 ) -> Fraction:
     """The same from how many nodes have each degree, and Σ C(d(u)−1,k−1)·C(d(v)−1,k−1) and
     Σ C(d(u),k−1)·C(d(v),k−1) over the edges."""
-    rows = sum((count * star_variance(n, d, k, w) for d, count in degrees.items()), Fraction(0))
+    rows = sum((count * _row_variance(n, d, k, w) for d, count in degrees.items()), Fraction(0))
     added = {d: math.comb(d, k - 1) for d in degrees}
     total = sum(count * added[d] for d, count in degrees.items())
     squares = sum(count * added[d] ** 2 for d, count in degrees.items())
@@ -96,7 +95,7 @@ def kstars_noise(
 def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fraction:
     """The unbiased estimate of :func:`kstars_variance` from the noisy graph."""
     n, w = noisy.n, channel.weights
-    newton = newton_differences([star_variance(n, d, k, w) for d in range(min(2 * k, n))])
+    newton = newton_differences([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
     rows = Fraction(0)
     apart, joined = {}, {}
     for c, count in _distinct(noisy).items():
@@ -119,7 +118,7 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """From the estimated variance, but not less than that of a graph without edges."""
     n, w = noisy.n, channel.weights
-    empty = n * star_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+    empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
     return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
 
 
@@ -129,7 +128,7 @@ def _distinct(graph: BitRows) -> Counter[int]:
 
 
 @lru_cache(maxsize=4096)
-def star_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
+def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
     """The variance of e_k of a row with d edges: each set of i edges and j others counts with
     the square of the stars that they would complete."""
     others = n - 1 - d

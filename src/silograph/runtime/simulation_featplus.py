@@ -14,23 +14,27 @@ __all__ = ["run_local", "run_numbers", "run_shown"]
 
 
 def run_numbers(
-    run: Run, parties: Parties, parameters: NumberParameters, values: Sequence[Sequence[int]]
+    run: Run,
+    parties: Parties,
+    parameters: NumberParameters,
+    silos: Sequence[tuple[NumberParameters, Sequence[int]]],
 ) -> list[list[int]]:
-    """Every silo's numbers with their noise. What they cost is in the ledger already."""
+    """Every silo's numbers with their noise, under the parameters that it knows of by itself. What
+    they cost is in the ledger already."""
     roster, key, identities = parties
     coordinator = NumberCoordinator(parameters, roster, run.id, key)
     post = Post(coordinator, (), run.record)
-    for place, (identity, own) in enumerate(zip(identities, values, strict=True)):
-        silo = NumberSilo(parameters, roster, run.id, place, identity, run.entropy)
+    for place, (identity, (own, values)) in enumerate(zip(identities, silos, strict=True)):
+        silo = NumberSilo(own, roster, run.id, place, identity, run.entropy)
         silo.authorise()
-        post.deliver([(place, [silo.numbers(own)])])
+        post.deliver([(place, [silo.numbers(values)])])
     return coordinator.result()
 
 
 def run_shown(
     run: Run, parties: Parties, plan: FeatPlusPlan, shared: Shared, subject: bytes
-) -> tuple[list[Shared], bytes]:
-    """What each silo was shown, and the digest that all of them signed."""
+) -> tuple[list[tuple[Shared, bytes]], bytes]:
+    """What each silo was shown with the digest that it signed, and the coordinator's."""
     roster, key, identities = parties
     parameters = plan.shown(subject)
     coordinator = BroadcastCoordinator(parameters, roster, run.id, key)
@@ -40,7 +44,8 @@ def run_shown(
     ]
     post = Post(coordinator, silos, run.record)
     post.deliver([(COORDINATOR, coordinator.show(shared.content))])
-    return [Shared.read(plan, silo.content()) for silo in silos], coordinator.view()
+    seen = [(Shared.read(plan, silo.content()), silo.view()) for silo in silos]
+    return seen, coordinator.view()
 
 
 def run_local(
@@ -48,14 +53,15 @@ def run_local(
 ) -> tuple[Shared, list[int]]:
     """All that follows the release: owners and bound, and every silo's noisy report."""
     with progress("local answers", 2, shown=run.shown) as advance:
-        degrees = [silo.degrees().tolist() for silo in run.silos]
-        noisy = run_numbers(run, parties, plan.degrees(subject), degrees)
+        parameters = plan.degrees(subject)
+        degrees = [(parameters, silo.degrees().tolist()) for silo in run.silos]
+        noisy = run_numbers(run, parties, parameters, degrees)
         shared = share(plan, graph, noisy)
         advance(1)
         seen, digest = run_shown(run, parties, plan, shared, subject)
         values = [
-            [local_report(plan, view, silo, place)]
-            for place, (view, silo) in enumerate(zip(seen, run.silos, strict=True))
+            (plan.reports(own, view.bound), [local_report(plan, view, silo, place)])
+            for place, ((view, own), silo) in enumerate(zip(seen, run.silos, strict=True))
         ]
         reports = run_numbers(run, parties, plan.reports(digest, shared.bound), values)
         advance(1)
