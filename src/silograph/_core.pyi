@@ -94,6 +94,15 @@ def perturb(
     seed: bytes,
 ) -> bytes: ...
 
+# --- dp/laplace, dp/polya ---
+
+def discrete_laplace(
+    count: int, numerator: int, denominator: int, seed: bytes
+) -> npt.NDArray[np.int64]: ...
+def polya_difference(
+    count: int, numerator: int, denominator: int, shares: int, seed: bytes
+) -> npt.NDArray[np.int64]: ...
+
 # --- crypto/identity ---
 
 class Identity:

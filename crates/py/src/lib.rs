@@ -7,6 +7,7 @@ mod elgamal;
 mod generate;
 mod identity;
 mod ids;
+mod laplace;
 mod masked;
 mod sparse;
 mod split;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;
+    laplace::register(module)?;
     masked::register(module)?;
     sparse::register(module)?;
     split::register(module)
