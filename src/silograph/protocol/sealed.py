@@ -6,7 +6,7 @@ Rounds
     ``confirm``     each silo signs a digest of roster, parameters and all run keys
     ``confirms``    the coordinator relays all; a silo goes on only if all are on one digest
     ``tell``        each silo tells every other its sender key, encrypted for each
-    ``seed``        the coordinator, as the dealer, sends each silo the seed of its shares, encrypted
+    ``seed``        the dealer (the coordinator) sends each silo the seed of its shares, encrypted
     ``ready``       each silo says that its ledger has been charged
     ``readys``      the coordinator relays all; only now is anything opened
     ``deal``        the dealer's corrections of one chunk, to the last silo, encrypted
@@ -30,18 +30,13 @@ Trust: silos are semi-honest. The coordinator deals honestly, and colludes with 
 """
 
 import hashlib
-import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from silograph import _core
-from silograph.errors import ArgumentError, PayloadError
+from silograph.errors import ArgumentError
 from silograph.protocol.chunks import Chunked
+from silograph.protocol.sealed_noise import BoundedNoise, Output
 from silograph.protocol.wire import pack
 
 __all__ = [
@@ -53,12 +48,10 @@ __all__ = [
     "OPENED_ROUNDS",
     "SILO_STEPS",
     "WINDOW",
-    "BoundedNoise",
-    "Noise",
-    "Output",
+    "SealedCost",
     "SealedParameters",
-    "SealedResult",
     "State",
+    "sealed_cost",
 ]
 
 #: Pairs in a chunk: 2 MiB of words.
@@ -72,94 +65,6 @@ MOST_MATRIX_NODES = 20_000
 #: Rounds that the dealer encrypts, and those that a silo encrypts to the others.
 DEALT_ROUNDS = ("seed", "deal", "deal-matrix", "deal-nodes")
 OPENED_ROUNDS = ("open", "open-nodes")
-
-#: What an answer is multiplied by inside the shares; its noise is too.
-FACTORS = {"edges": 1, "degrees": 1, "two_stars": 2, "triangles": 6}
-
-Words = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class Noise:
-    """What each silo adds to an answer: integers of a given law, drawn exactly.
-
-    ``shared``: a Pólya difference, of which ``shares`` sum to one discrete Laplace of this scale;
-    ``each``: a whole discrete Laplace.
-    """
-
-    kind: Literal["shared", "each"]
-    numerator: int
-    denominator: int
-    shares: int = 1
-
-    def __post_init__(self) -> None:
-        _check_kind(self.kind, self.shares)
-        if not (1 <= self.numerator <= 1 << 62 and 1 <= self.denominator <= 1 << 62):
-            raise ArgumentError("a noise's scale is a ratio of integers from 1 to 2^62")
-        if self.numerator > self.denominator << 50:
-            raise ArgumentError("a noise's scale is at most 2^50")
-
-    def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
-        """One silo's part."""
-        scale = self.numerator, self.denominator
-        if self.kind == "each":
-            return _core.discrete_laplace(count, *scale, seed)
-        return _core.polya_difference(count, *scale, self.shares, seed)
-
-    def fields(self) -> tuple[object, ...]:
-        """What the digest of the parameters covers."""
-        return self.kind, self.numerator, self.denominator, self.shares
-
-
-@dataclass(frozen=True)
-class BoundedNoise:
-    """Noise of scale factor·bound/(numerator/denominator), known when the degrees are.
-
-    bound = min(cap, largest noisy degree + margin), and at least 1.
-    """
-
-    kind: Literal["shared", "each"]
-    factor: int
-    cap: int
-    margin: int
-    numerator: int
-    denominator: int
-    shares: int = 1
-
-    def __post_init__(self) -> None:
-        _check_kind(self.kind, self.shares)
-        if min(self.factor, self.cap, self.numerator, self.denominator) < 1 or self.margin < 0:
-            raise ArgumentError("factor, cap and the ratio must be positive, the margin not less")
-        self.at(self.cap)
-
-    def at(self, largest: int) -> Noise:
-        """The noise, from the largest noisy degree."""
-        bound = max(1, min(self.cap, largest + self.margin))
-        scale, unit = self.factor * bound * self.denominator, self.numerator
-        common = math.gcd(scale, unit)
-        return Noise(self.kind, scale // common, unit // common, self.shares)
-
-    def fields(self) -> tuple[object, ...]:
-        """What the digest of the parameters covers."""
-        given = (self.factor, self.cap, self.margin, self.numerator, self.denominator, self.shares)
-        return ("bounded", self.kind, *given)
-
-
-def _check_kind(kind: str, shares: int) -> None:
-    if kind not in ("shared", "each") or shares < 1 or (kind == "each" and shares != 1):
-        raise ArgumentError("noise is 'shared' among one silo or more, or of 'each'")
-
-
-@dataclass(frozen=True)
-class Output:
-    """One answer, and the noise that it is published with."""
-
-    name: Literal["edges", "degrees", "two_stars", "triangles"]
-    noise: Noise | BoundedNoise
-
-    def __post_init__(self) -> None:
-        if self.name not in FACTORS:
-            raise ArgumentError(f"unknown output {self.name!r}; choose from {', '.join(FACTORS)}")
 
 
 @dataclass(frozen=True)
@@ -182,6 +87,13 @@ class SealedParameters(Chunked):
                 f"there may be 64 silos, {MOST_NODES:,} nodes and {CHUNK_PAIRS:,} pairs in a chunk"
             )
         names = [output.name for output in self.outputs]
+        if "triangles" in names and self.nodes > MOST_MATRIX_NODES:
+            cost = sealed_cost(self.nodes, self.silos, names)
+            raise ArgumentError(
+                f"triangles are for at most {MOST_MATRIX_NODES:,} nodes; {self.nodes:,} would take"
+                f" {cost.memory / 1e9:,.1f} GB of memory at every party, and each silo would send"
+                f" {cost.up / 1e9:,.1f} GB and receive {cost.down / 1e9:,.1f} GB"
+            )
         if not names or len(set(names)) != len(names):
             raise ArgumentError("there must be an output, and none twice")
         if self.phases[1:] and not any(output.name == "degrees" for output in self.phases[0]):
@@ -240,89 +152,34 @@ class SealedParameters(Chunked):
 
 
 @dataclass(frozen=True)
-class SealedResult:
-    """What a run publishes: integers, each with its noise, and the laws of that noise."""
+class SealedCost:
+    """What a run takes of the silo that it takes most of, in bytes; envelopes are not counted."""
 
-    values: Mapping[str, npt.NDArray[np.int64]]
-    noises: Mapping[str, Noise]
-
-    def __getitem__(self, name: str) -> int:
-        """One number."""
-        return int(self.values[name][0])
-
-    @property
-    def degrees(self) -> npt.NDArray[np.int64]:
-        """One number a node."""
-        return self.values["degrees"]
+    up: int
+    down: int
+    memory: int
 
 
-class Answers:
-    """The published shares, summed phase by phase; every party does this for itself."""
+def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
+    """Traffic and memory of the last silo, which also gets the dealer's corrections.
 
-    def __init__(self, parameters: SealedParameters) -> None:
-        self._parameters = parameters
-        self._values: dict[str, npt.NDArray[np.int64]] = {}
-        self._noises: dict[str, Noise] = {}
-        self._seen = b""
-        self._start()
+    Memory is the opened matrix, one word a pair, and the chunks that are under way; the dealer
+    holds as much. A band of 512 rows comes and goes.
 
-    def _start(self) -> None:
-        self.came: set[int] = set()
-        self._sum = np.zeros(self.words, dtype=np.uint64)
-
-    @property
-    def phase(self) -> int:
-        """How many phases are complete."""
-        done = [phase for phase in self._parameters.phases if phase[0].name in self._values]
-        return len(done)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all phases are."""
-        return self.phase == len(self._parameters.phases)
-
-    @property
-    def words(self) -> int:
-        """The words of a share in the present phase."""
-        if self.complete:
-            return 0
-        return sum(map(self._parameters.length, self._parameters.phases[self.phase]))
-
-    def noise(self, output: Output) -> Noise:
-        """The noise of an output of the present phase."""
-        if isinstance(output.noise, Noise):
-            return output.noise
-        return output.noise.at(int(self._values["degrees"].max()))
-
-    @property
-    def digest(self) -> bytes:
-        """What has been published so far: a silo says it with its next share."""
-        return hashlib.sha256(pack(b"silograph/sealed/answers/v1", self._seen)).digest()
-
-    def add(self, sender: int, share: Words) -> None:
-        """Add a silo's share; with the last one the phase is complete."""
-        self._sum += share
-        self.came.add(sender)
-        if len(self.came) == self._parameters.silos:
-            self._open()
-
-    def _open(self) -> None:
-        total, found = self._sum.view(np.int64), {}
-        noises = {o.name: self.noise(o) for o in self._parameters.phases[self.phase]}
-        for output in self._parameters.phases[self.phase]:
-            length, factor = self._parameters.length(output), FACTORS[output.name]
-            own, total = total[:length], total[length:]
-            if (own % factor).any():
-                raise PayloadError(f"the shares of {output.name} do not add up", round="output")
-            found[output.name] = own // factor
-        self._seen = pack(self._seen, self._sum.tobytes())
-        self._values |= found
-        self._noises |= noises
-        self._start()
-
-    def result(self) -> SealedResult:
-        """All answers, when all phases are complete."""
-        return SealedResult(dict(self._values), dict(self._noises))
+    >>> sealed_cost(4039, 4, ["triangles"]).up // 2**20
+    69
+    """
+    pairs, words = nodes * (nodes - 1) // 2, 8 * nodes
+    cubes, squares = "triangles" in outputs, "two_stars" in outputs
+    # Two bits for each AND, one for the daBit, a word for D; a correction for each AND and word.
+    opened = pairs * (2 * (silos - 1) + 1) // 8 + 8 * pairs * cubes + words * squares
+    corrected = pairs * (silos - 1) // 8 + 8 * pairs * (1 + cubes) + words * squares
+    answers = words * ("degrees" in outputs)
+    chunk = 8 * min(CHUNK_PAIRS, pairs) * (3 + silos // 16)
+    held = 8 * pairs * cubes + WINDOW * chunk + (2 * 512 * words) * cubes
+    return SealedCost(
+        up=opened + answers, down=(silos - 1) * (opened + answers) + corrected, memory=held
+    )
 
 
 class State(StrEnum):

@@ -20,7 +20,7 @@ from silograph.protocol.reports import ReportCoordinator, ReportParameters, Repo
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
-__all__ = ["Record", "Run", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
+__all__ = ["Post", "Record", "Run", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
 
 #: Messages that are made while another one is delivered.
 _AHEAD = 2
@@ -68,7 +68,7 @@ def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
         MaskedSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, machines, run.record)
+    post = Post(coordinator, machines, run.record)
     post.deliver(enumerate(machine.start() for machine in machines))
     run.spend()
     for machine in machines:
@@ -104,7 +104,7 @@ def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
         ReportSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, (), run.record)
+    post = Post(coordinator, (), run.record)
     run.spend()
     for machine in machines:
         machine.authorise()
@@ -126,7 +126,7 @@ def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
         ElgamalSilo(parameters, roster, run.id, place, identity, run.entropy)
         for place, identity in enumerate(identities)
     ]
-    post = _Post(coordinator, machines, run.record)
+    post = Post(coordinator, machines, run.record)
     post.deliver(enumerate(machine.start() for machine in machines))
     run.spend()
     for machine, silo in zip(machines, run.silos, strict=True):
@@ -143,7 +143,7 @@ def _bits(held: PairBits, parameters: ElgamalParameters) -> Callable[[int], byte
     return lambda chunk: held.chunk(chunk * start, size(chunk))
 
 
-class _Post:
+class Post:
     """Carries messages between the machines until none is left."""
 
     def __init__(
