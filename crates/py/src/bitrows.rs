@@ -14,7 +14,8 @@ fn borrow<'a>(words: &'a PyReadonlyArray2<'_, u64>) -> PyResult<BitRows<'a>> {
     BitRows::new(n, words).ok_or_else(|| PyValueError::new_err("these are not padded bit rows"))
 }
 
-fn level(name: Option<&str>) -> PyResult<Level> {
+/// The level of that name, or the best one.
+pub fn level(name: Option<&str>) -> PyResult<Level> {
     match name {
         None => Ok(Level::best()),
         Some(name) => Level::named(name)

@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use numpy::{PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::shares::matrix::{Triangle, add_to_nodes, pair_count, row_start};
+use silograph_core::shares::square::rows_of_square;
 use silograph_core::shares::stream::{Label, Seed};
 use silograph_core::shares::{chunk, dealt, squares, triangles, zeros};
 
-use crate::bitrows::words_of_bits;
+use crate::bitrows::{level, words_of_bits};
 
 /// Words as they travel.
 pub fn bytes_of_words<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyBytes>> {
@@ -262,10 +263,27 @@ fn add_zero_share(
     Ok(())
 }
 
+/// The square of a symmetric matrix with a zero diagonal, mod 2^64: one word a pair, in and out.
+#[pyfunction]
+#[pyo3(signature = (n, words, simd = None))]
+fn symmetric_square<'py>(
+    py: Python<'py>,
+    n: usize,
+    words: PyReadonlyArray1<'py, u64>,
+    simd: Option<&str>,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let (words, level) = (words.as_slice()?, level(simd)?);
+    let matrix = Triangle::new(n, words);
+    let matrix = matrix.ok_or_else(|| PyValueError::new_err("there is not one word a pair"))?;
+    let square = py.detach(|| rows_of_square(matrix, 0..n, level));
+    Ok(PyArray1::from_vec(py, square))
+}
+
 /// Adds this file's names to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Dealt>()?;
     module.add_class::<SharedChunk>()?;
     module.add_class::<OpenedMatrix>()?;
-    module.add_function(wrap_pyfunction!(add_zero_share, module)?)
+    module.add_function(wrap_pyfunction!(add_zero_share, module)?)?;
+    module.add_function(wrap_pyfunction!(symmetric_square, module)?)
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::matrix::Triangle;
+use super::matrix::{Triangle, row_start};
 use super::simd::{Block, COLUMNS, ROWS, multiply_add};
 use crate::graph::simd::Level;
 
@@ -113,9 +113,9 @@ fn strip(
 /// `weights` are the words of the band's own pairs.
 pub fn contract(matrix: Triangle<'_>, rows: Range<usize>, weights: &[u64], level: Level) -> u64 {
     let n = matrix.n();
-    let base = super::matrix::row_start(n, rows.start);
+    let base = row_start(n, rows.start);
     let sums = band(matrix, rows, level, |sum: &mut u64, i, j, words| {
-        let at = super::matrix::row_start(n, i) + (j - i - 1) - base;
+        let at = row_start(n, i) + (j - i - 1) - base;
         for (x, w) in words.iter().zip(&weights[at..]) {
             *sum = sum.wrapping_add(x.wrapping_mul(*w));
         }
@@ -127,7 +127,7 @@ pub fn contract(matrix: Triangle<'_>, rows: Range<usize>, weights: &[u64], level
 pub fn rows_of_square(matrix: Triangle<'_>, rows: Range<usize>, level: Level) -> Vec<u64> {
     type Strip = (Vec<(usize, usize)>, Vec<u64>);
     let n = matrix.n();
-    let start = |i: usize| super::matrix::row_start(n, i);
+    let start = |i: usize| row_start(n, i);
     let base = start(rows.start);
     let strips = band(
         matrix,
@@ -152,7 +152,7 @@ pub fn rows_of_square(matrix: Triangle<'_>, rows: Range<usize>, level: Level) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::matrix::{pair_count, row_start};
+    use super::super::matrix::pair_count;
     use super::*;
 
     fn words(count: usize, salt: u64) -> Vec<u64> {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn every_level_squares_every_size() {
-        for n in (2..=70).chain([129, 200, 530]) {
+        for n in (2..=26).step_by(3).chain([49, 131]) {
             let d = words(pair_count(n), 5);
             let matrix = Triangle::new(n, &d).unwrap();
             let (expected, weights) = (naive(n, &d), words(pair_count(n), 9));
@@ -189,7 +189,7 @@ mod tests {
                 both.fold(0u64, |sum, (x, w)| sum.wrapping_add(x.wrapping_mul(*w)))
             };
             for level in Level::available() {
-                for cut in [0, 1, n / 3, n] {
+                for cut in [0, n / 3] {
                     for rows in [0..cut, cut..n] {
                         let pairs = row_start(n, rows.start)..row_start(n, rows.end);
                         let found = rows_of_square(matrix, rows.clone(), level);

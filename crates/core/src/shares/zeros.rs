@@ -9,10 +9,17 @@ use super::stream::{Label, Seed};
 /// Adds this silo's share of zero: each seed's words, added by the first of its two silos and
 /// subtracted by the other.
 pub fn add(seeds: &[(Seed, bool)], words: &mut [u64]) {
-    for (seed, plus) in seeds {
-        match plus {
-            true => seed.combine(Label::Zero, 0, words, u64::wrapping_add),
-            false => seed.combine(Label::Zero, 0, words, u64::wrapping_sub),
-        }
+    for (seed, first) in seeds {
+        mask(words, &seed.words(Label::Zero, 0, words.len()), *first);
+    }
+}
+
+/// One pair's part of it.
+pub(crate) fn mask(words: &mut [u64], zeros: &[u64], first: bool) {
+    for (word, zero) in words.iter_mut().zip(zeros) {
+        *word = match first {
+            true => word.wrapping_add(*zero),
+            false => word.wrapping_sub(*zero),
+        };
     }
 }
