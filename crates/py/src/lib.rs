@@ -1,7 +1,10 @@
 //! The only crate that knows Python: parse, call, convert.
 
+mod aead;
+mod agreement;
 mod bitrows;
 mod channel;
+mod dealing;
 mod edgelist;
 mod elgamal;
 mod generate;
@@ -10,6 +13,7 @@ mod ids;
 mod laplace;
 mod local;
 mod masked;
+mod shares;
 mod sparse;
 mod split;
 
@@ -17,8 +21,11 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    aead::register(module)?;
+    agreement::register(module)?;
     bitrows::register(module)?;
     channel::register(module)?;
+    dealing::register(module)?;
     edgelist::register(module)?;
     elgamal::register(module)?;
     generate::register(module)?;
@@ -27,6 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     laplace::register(module)?;
     local::register(module)?;
     masked::register(module)?;
+    shares::register(module)?;
     sparse::register(module)?;
     split::register(module)
 }

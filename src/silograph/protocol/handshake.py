@@ -53,8 +53,10 @@ class Collection:
         self._binding = binding
         self._collected: dict[int, bytes] = {}
 
-    def take(self, envelope: Envelope, raw: bytes, identity: Identity) -> list[Outgoing]:
-        """Keep a checked message; when it is the last one, all of them go out."""
+    def take(
+        self, envelope: Envelope, raw: bytes, identity: Identity, *own: bytes
+    ) -> list[Outgoing]:
+        """Keep a checked message; when it is the last one, all go out, and ``own`` after them."""
         silos = self._binding.roster.silos
         name = silos[envelope.sender].name
         if envelope.sequence != 0:
@@ -64,24 +66,37 @@ class Collection:
         self._collected[envelope.sender] = raw
         if len(self._collected) < len(silos):
             return []
-        bundle = pack(*(self._collected[place] for place in range(len(silos))))
+        bundle = pack(*(self._collected[place] for place in range(len(silos))), *own)
         relayed = Envelope(f"{envelope.round}s", COORDINATOR, EVERYONE, 0, bundle)
         self._collected = {}
         return [Outgoing(EVERYONE, seal(self._binding, identity, relayed))]
 
 
 def open_bundle(
-    binding: Binding, bundle: Envelope, expected: str, *, receiver: int, length: int
+    binding: Binding,
+    bundle: Envelope,
+    expected: str,
+    *,
+    receiver: int,
+    length: int,
+    after: tuple[int, ...] = (),
 ) -> list[bytes]:
-    """A silo's side: the payloads of all silos, each checked as if it had come by itself."""
-    payloads = []
-    for place, raw in enumerate(unpack(bundle.payload, len(binding.roster.silos))):
+    """A silo's side: the payloads of all silos, each checked as if it had come by itself.
+
+    ``after`` are the parties whose messages follow those of the silos.
+    """
+    payloads, places = [], (*range(len(binding.roster.silos)), *after)
+    for place, raw in zip(places, unpack(bundle.payload, len(places)), strict=True):
         inner = open_envelope(binding, raw, receiver=receiver)
         name = binding.roster.member(inner.sender).name
         if (inner.round, inner.sender, inner.sequence) != (expected, place, 0):
-            what = f"{expected} of silo {place} was due"
+            what = f"{expected} of {_party(place)} was due"
             raise OrderError(what, silo=name, round=inner.round)
         if len(inner.payload) != length:
             raise PayloadError(f"{length} bytes were due", silo=name, round=inner.round)
         payloads.append(inner.payload)
     return payloads
+
+
+def _party(place: int) -> str:
+    return "the coordinator" if place == COORDINATOR else f"silo {place}"
