@@ -6,12 +6,13 @@ them assumes of whom, and ranks those that the caller's trust allows.
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
+from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
 from silograph.methods.split import choose_split
 from silograph.privacy.featplus import Split
 from silograph.privacy.loss import check_epsilon
@@ -52,7 +53,8 @@ class Option:
     @property
     def label(self) -> str:
         """The method, with the kind of its local answers."""
-        return f"{self.method} {self.arguments['local']}" if self.arguments else self.method
+        local = self.arguments.get("local")
+        return f"{self.method} {local}" if local else self.method
 
     @property
     def percent(self) -> str:
@@ -210,7 +212,9 @@ def plan_options(outline: Outline, question: Question, trust: Collection[str] = 
         raise ArgumentError(f"delta must be from 0 to 1, not {question.delta!r}")
     count = outline.count(question.query, question.k)
     found = [
-        option for options in (_baseline, _feat, _featplus) for option in options(outline, question)
+        option
+        for options in (_baseline, _feat, _featplus, _sealed)
+        for option in options(outline, question)
     ]
     if not found:
         raise ArgumentError(f"no error can be predicted for {question.query}")
@@ -303,4 +307,27 @@ def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
             arguments={"local": "paper", "split": "paper"},
             note="the paper's form and split",
             **common,
+        )
+
+
+def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
+    if question.query not in SEALED_QUERIES or outline.nodes > sealed_limit(question.query):
+        return
+    kinds = [replace(question, delta=0.0)] + ([question] if question.delta else [])
+    found = [plan_sealed(outline, kind) for kind in kinds]
+    for chosen in found[-1:] if found[-1].noise.delta else found[:1]:
+        t = question.collusion
+        pool = f"; {t} of them may pool what they see" if t else ""
+        opened = ", ".join(chosen.noise.answers).replace("_", "-")
+        yield _option(
+            outline,
+            question,
+            "sealed",
+            "sealed",
+            chosen.error,
+            needs=frozenset({"dealer"}),
+            assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
+            delta=chosen.noise.delta,
+            note=f"opens {opened}"
+            + (f", δ = {chosen.noise.delta:g}" if chosen.noise.delta else ""),
         )

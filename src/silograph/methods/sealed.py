@@ -15,13 +15,13 @@ import numpy as np
 from silograph.errors import ArgumentError
 from silograph.methods.prediction import Question
 from silograph.privacy.sealed import Answer, Kind, SealedNoise
-from silograph.protocol.sealed import SealedParameters
+from silograph.protocol.sealed import MOST_MATRIX_NODES, MOST_NODES, SealedParameters
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
 from silograph.queries.outline import Outline
 from silograph.queries.sealed_stars import kstars_variance
 from silograph.queries.stars import square_root
 
-__all__ = ["SEALED_QUERIES", "TRUST_NOTE", "SealedPlan", "plan_sealed"]
+__all__ = ["SEALED_QUERIES", "TRUST_NOTE", "SealedPlan", "plan_sealed", "sealed_limit"]
 
 #: What sealed answers.
 SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
@@ -61,6 +61,11 @@ class SealedPlan:
             )
         scale = noise.scale(answer)
         return Noise(noise.kind, scale.numerator, scale.denominator, noise.shares)
+
+
+def sealed_limit(query: str) -> int:
+    """The most nodes for which a question can be sealed."""
+    return MOST_MATRIX_NODES if query in ("triangles", "clustering") else MOST_NODES
 
 
 @lru_cache(maxsize=64)
