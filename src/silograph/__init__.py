@@ -31,6 +31,7 @@ from silograph.queries.estimate import Estimate
 from silograph.queries.outline import Outline
 from silograph.queries.release import Provenance, Release
 from silograph.queries.reports import Reports
+from silograph.queries.sealed import SealedRelease
 from silograph.runtime.federation import Federation
 from silograph.runtime.ledger import Ledger
 
@@ -48,6 +49,7 @@ __all__ = [
     "Provenance",
     "Release",
     "Reports",
+    "SealedRelease",
     "Silo",
     "UniverseComparison",
     "View",

@@ -21,7 +21,14 @@ from silograph.queries.outline import Outline
 from silograph.queries.sealed_stars import kstars_variance
 from silograph.queries.stars import square_root
 
-__all__ = ["SEALED_QUERIES", "TRUST_NOTE", "SealedPlan", "plan_sealed", "sealed_limit"]
+__all__ = [
+    "SEALED_QUERIES",
+    "TRUST_NOTE",
+    "SealedPlan",
+    "plan_sealed",
+    "sealed_limit",
+    "sealed_parameters",
+]
 
 #: What sealed answers.
 SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
@@ -41,26 +48,27 @@ class SealedPlan:
     noise: SealedNoise
     error: float
 
-    def parameters(self, subject: bytes) -> SealedParameters:
-        """What the machines agree on."""
-        outputs = tuple(Output(answer, self._noise(answer)) for answer in self.noise.answers)
-        return SealedParameters(self.noise.silos, self.noise.nodes, subject, outputs)
 
-    def _noise(self, answer: Answer) -> Noise | BoundedNoise:
-        noise = self.noise
-        if answer in noise.slacks:
-            budget = noise.budgets[answer]
-            return BoundedNoise(
-                noise.kind,
-                factor=noise.sensitivity(answer, 1),
-                cap=noise.nodes - 2,
-                margin=noise.slacks[answer],
-                numerator=budget.numerator,
-                denominator=budget.denominator,
-                shares=noise.shares,
-            )
-        scale = noise.scale(answer)
-        return Noise(noise.kind, scale.numerator, scale.denominator, noise.shares)
+def sealed_parameters(noise: SealedNoise, subject: bytes) -> SealedParameters:
+    """What the machines of a run agree on."""
+    outputs = tuple(Output(answer, _drawn(noise, answer)) for answer in noise.answers)
+    return SealedParameters(noise.silos, noise.nodes, subject, outputs)
+
+
+def _drawn(noise: SealedNoise, answer: Answer) -> Noise | BoundedNoise:
+    if answer in noise.slacks:
+        budget = noise.budgets[answer]
+        return BoundedNoise(
+            noise.kind,
+            factor=noise.sensitivity(answer, 1),
+            cap=noise.nodes - 2,
+            margin=noise.slacks[answer],
+            numerator=budget.numerator,
+            denominator=budget.denominator,
+            shares=noise.shares,
+        )
+    scale = noise.scale(answer)
+    return Noise(noise.kind, scale.numerator, scale.denominator, noise.shares)
 
 
 def sealed_limit(query: str) -> int:
