@@ -149,8 +149,8 @@ _CERTIFICATES = [
         _COSTS + " -k TestChoice",
     ),
     Bug(
-        "sealed noise: loss at the smallest bound",
-        "where few are honest a larger bound costs more than is booked",
+        "sealed noise: loss at half the rate",
+        "with delta, where few are honest, counts cost more than is booked",
         _NOISE,
         "law = NoiseLaw(self._total(answer, None) / budget, self.shares, self.silos)",
         "law = NoiseLaw(2 * self._total(answer, None) / budget, self.shares, self.silos)",

@@ -130,6 +130,12 @@ class TestQueries:
             np.histogram(d, histogram.parameters["bins"])[0], abs=0.5
         )
 
+    def test_noise_too_small_for_a_float(self) -> None:
+        noise = choose(1e6, 60, "degrees", "triangles")
+        answer = SealedRelease.draw(GRAPH, noise, seed=1).clustering()
+        assert answer.stderr == 0.0
+        assert answer.interval == (answer.value, answer.value)
+
     @pytest.mark.parametrize("kind", ["shared", "each"])
     @pytest.mark.parametrize("delta", [0.0, 1e-3])
     def test_what_is_opened(self, kind: str, delta: float) -> None:

@@ -20,8 +20,9 @@ Guarantee
 Why a bound, and how
     P are Fourier coefficients of (1 − 2p·cos θ + p²)^−κ, so ρ_s = P(s)/P(s−1) satisfies
     ρ_s = (s−1+κ)/((p+1/p)·s − (s+1−κ)·ρ_{s+1}), which grows with ρ_{s+1} and falls with p+1/p.
-    Begun far out with the lower bound p·(s−1+κ)/s, and rounded down at every step, it gives lower
-    bounds of all ρ. P(0)/P(shift) is the product of their reciprocals.
+    Begun far out with the lower bound p·(s−1+κ)/s (nb(j+s)/nb(j+s−1) = p·(j+s−1+κ)/(j+s) is least
+    at j = 0), and rounded down at every step, it gives lower bounds of all ρ. P(0)/P(shift) is the
+    product of their reciprocals.
 Reference
     A. Ghosh, T. Roughgarden, M. Sundararajan, Universally utility-maximizing privacy mechanisms
     (2009), for the discrete Laplace law; S. Goryczka, L. Xiong (2017), for its shares.
@@ -228,7 +229,8 @@ class NoiseLaw:
         The Fourier transform of the characteristic function ((1−p)²/(1−2p·cos θ+p²))^κ on a circle
         so long that what is beyond it does not show.
         """
-        rate, shape = float(1 / self.scale), float(self.shape)
+        # Beyond 1,400 nothing but 0 is left, to within 10^−300.
+        rate, shape = min(float(1 / self.scale), 1400.0), float(self.shape)
         wide = reach + math.ceil(40 / rate + 12 * self.stderr) + 64
         if wide > _MOST_VALUES:
             raise ArgumentError("the noise is too wide for a table of its law")

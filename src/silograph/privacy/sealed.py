@@ -134,8 +134,8 @@ class SealedNoise:
         return self.silos - self.collusion if self.kind == "shared" else 1
 
     def sensitivity(self, answer: Answer, bound: int | None = None) -> int:
-        """How much an edge can change an answer in one place, in a graph of whose edges at least
-        one end, were they taken out, has a degree up to ``bound`` (the other end no more)."""
+        """How much an edge can change an answer in one place, where the smaller of the degrees of
+        its ends without it (for 2-stars: their mean) is at most ``bound``."""
         if answer not in _COUNTS:
             return 1
         most = self.nodes - 2 if bound is None else bound

@@ -197,7 +197,9 @@ class SealedRelease:
             return self._estimate("clustering", math.nan, math.inf, note=RATIO_NOTE)
         ratio = 3 * triangles.value / stars.value
         stderr = math.hypot(3 * triangles.stderr, ratio * stars.stderr) / stars.value
-        factor = max(_factor(self._law("triangles")), (stars.margin or 0.0) / stars.stderr)
+        factor = _factor(self._law("triangles"))
+        if stars.margin is not None and stars.stderr > 0:
+            factor = max(factor, stars.margin / stars.stderr)
         return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
 
     def _law(self, answer: Answer) -> NoiseLaw:
@@ -236,7 +238,7 @@ class SealedRelease:
 
 def _factor(law: NoiseLaw) -> float:
     """Half of a 95 % interval in standard errors: 1.96 at least."""
-    return max(Z95, law.margin() / law.stderr)
+    return max(Z95, law.margin() / law.stderr) if law.stderr > 0 else Z95
 
 
 def _noise(
