@@ -201,9 +201,9 @@ class Federation:
         ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
         answer beside it), ``sealed`` (exact counting on the hidden union, opened with noise; it can
         use ``delta``, and trusts the coordinator to deal) or ``baseline`` (every silo's own report
-        at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it). ``auto`` takes the one with the least
-        error that :func:`silograph.plan` predicts among those that ``trust`` allows, on a graph
-        ``like`` a public one, or a past release.
+        at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
+        ``auto`` takes the one with the least error that :func:`silograph.plan` predicts among
+        those that ``trust`` allows, on a graph ``like`` a public one, or a past release.
 
         For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
         take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
