@@ -71,6 +71,9 @@ bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 	$(BIN)/python benchmarks/ledger.py
 
+bench-accuracy: $(BUILT) ## sealed beside a trusted curator and beside feat, 20,000 redraws
+	$(BIN)/python benchmarks/sealed_accuracy.py
+
 audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 	@$(BIN)/silograph audit
 

@@ -69,7 +69,7 @@ def test_one_run_answers_all_that_it_opened(fed: Federation) -> None:
 def test_the_whole_cost_is_in_the_ledger(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         fed = Federation.simulate(split(GRAPH, 4), ledger, lineage="sealed")
-        answer = fed.count("triangles", "sealed", epsilon=1.0, delta=1e-6)
+        answer = fed.seal(1.0, ["triangles"], delta=1e-6).triangles()
         (spent,) = ledger.rows("sealed")
         assert spent.delta == answer.delta == 1e-6
         assert spent.losses[1] == answer.epsilon <= 1.0
