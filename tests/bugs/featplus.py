@@ -166,7 +166,7 @@ _ANSWERS = [
         "feat+: nodes before the owned one",
         "triples are counted whose smallest node is not the owned one",
         _KERNEL,
-        "    words[cut / 64] &= u64::MAX << (cut % 64);\n",
+        "        words[whole] &= u64::MAX << (cut % 64);\n",
         "",
         "cargo local",
     ),

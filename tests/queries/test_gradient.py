@@ -165,7 +165,7 @@ def test_huge_gradients_are_clipped(facebook: BitRows) -> None:
     """A gradient beyond a float's range counts as the bound, with its sign."""
     channel = Channel("3/4", "1/4")
     pairs = facebook.pairs()[:6]
-    for bound in (1.0, 1e290):
+    for bound in (5e-324, 1.0, 1e290):
         terms = gradient_terms("kstars", facebook, channel, pairs, bound, 400)
         most = STEPS * abs(1 - channel.alpha) / largest_change(channel)
         assert np.abs(terms).max() == round(most)

@@ -26,7 +26,7 @@ from silograph.methods.featplus import (
 from silograph.queries.estimate import Estimate, FloatArray
 from silograph.queries.release import Provenance, Release
 
-__all__ = ["Compared", "Method", "compare", "draw_featplus"]
+__all__ = ["METHODS", "Compared", "Method", "compare", "draw_featplus"]
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ def gradient(
     """
     if query not in GRADIENTS or (k is None) != (query != "kstars"):
         raise ArgumentError(f"there is no local answer 'gradient' to {query}")
-    return GRADIENTS[query](noisy, channel, np.ascontiguousarray(pairs), k or 0) / scale
+    found = GRADIENTS[query](noisy, channel, np.ascontiguousarray(pairs), k or 0)
+    with np.errstate(over="ignore"):  # of a tiny scale; infinite is large enough
+        return found / scale
 
 
 def edges_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) -> FloatArray:

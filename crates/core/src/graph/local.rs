@@ -53,9 +53,10 @@ pub fn triples(held: BitRows<'_>, noisy: BitRows<'_>, owned: &[u32], level: Leve
 fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32]) -> Triples {
     let n = kinds[0].n();
     let mut found = Triples::default();
+    let within = within_others(kinds, group);
     let mut after = kinds.map(|rows| degrees_after(rows, group[0] as usize));
     let mut last = group[0] as usize;
-    for &u in group {
+    for (&u, within) in group.iter().zip(within) {
         let u = u as usize;
         for (rows, after) in kinds.iter().zip(&mut after) {
             for passed in last + 1..=u {
@@ -65,7 +66,33 @@ fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32]) -> Triples {
             }
         }
         last = u;
-        add_triples(kinds, &after, u, &mut found);
+        add_triples(kinds, &after, within, u, &mut found);
+    }
+    found
+}
+
+/// For each node u of the group, how many pairs of each kind join two of its other noisy
+/// neighbours B after u. This is nearly all of the work: 64 rows at a time meet every u.
+#[inline(always)]
+fn within_others(kinds: [BitRows<'_>; 2], group: &[u32]) -> Vec<[u64; 2]> {
+    let width = row_words(kinds[0].n());
+    let mut rest: Vec<u64> = group
+        .iter()
+        .flat_map(|&u| suffix(kinds[1].row(u as usize), u as usize + 1, 0))
+        .collect();
+    let mut found = vec![[0; 2]; group.len()];
+    for word in 0..width {
+        let from = word / LANES * LANES;
+        for (rest, found) in rest.chunks_exact_mut(width).zip(&mut found) {
+            while rest[word] != 0 {
+                let v = 64 * word + rest[word].trailing_zeros() as usize;
+                // Each pair is met at its smaller end: what is passed is cleared.
+                rest[word] &= rest[word] - 1;
+                for (rows, count) in kinds.iter().zip(found.iter_mut()) {
+                    *count += common(&rows.row(v)[from..], &rest[from..]);
+                }
+            }
+        }
     }
     found
 }
@@ -84,7 +111,13 @@ fn degrees_after(rows: BitRows<'_>, u: usize) -> Vec<u32> {
 }
 
 #[inline(always)]
-fn add_triples(kinds: [BitRows<'_>; 2], after: &[Vec<u32>; 2], u: usize, found: &mut Triples) {
+fn add_triples(
+    kinds: [BitRows<'_>; 2],
+    after: &[Vec<u32>; 2],
+    within: [u64; 2],
+    u: usize,
+    found: &mut Triples,
+) {
     let n = kinds[0].n();
     // Whole registers from the one that holds the first node after u.
     let from = (u + 1) / 64 / LANES * LANES;
@@ -105,23 +138,18 @@ fn add_triples(kinds: [BitRows<'_>; 2], after: &[Vec<u32>; 2], u: usize, found: 
     ];
     let edges = [0, 1].map(|kind| {
         let (rows, after) = (kinds[kind], &after[kind]);
-        let (mut twice_aa, mut ab, mut bb, mut at_a, mut at_b) = (0, 0, 0, 0, 0);
+        let (mut twice_aa, mut ab, mut at_a) = (0, 0, 0);
         for v in ones(&a, 0..64 * a.len()) {
             let row = &rows.row(v + 64 * from)[from..];
             twice_aa += common(row, &a);
             ab += common(row, &b);
             at_a += u64::from(after[v + 64 * from]);
         }
-        // Each pair within B is met at its smaller end: what is passed is cleared.
-        let mut rest = b.clone();
-        for v in ones(&b, 0..64 * b.len()) {
-            rest[v / 64] &= (u64::MAX << (v % 64)) << 1;
-            let start = v / 64 / LANES * LANES;
-            bb += common(&rows.row(v + 64 * from)[from + start..], &rest[start..]);
-            at_b += u64::from(after[v + 64 * from]);
-        }
+        let at_b: u64 = ones(&b, 0..64 * b.len())
+            .map(|v| u64::from(after[v + 64 * from]))
+            .sum();
         let all = after[u + 1..].iter().map(|&d| u64::from(d)).sum::<u64>() / 2;
-        let aa = twice_aa / 2;
+        let (aa, bb) = (twice_aa / 2, within[kind]);
         let (ac, bc) = (at_a - 2 * aa - ab, at_b - 2 * bb - ab);
         [aa, ab, ac, bb, bc, all - aa - ab - ac - bb - bc]
     });
@@ -138,8 +166,11 @@ fn add_triples(kinds: [BitRows<'_>; 2], after: &[Vec<u32>; 2], u: usize, found: 
 fn suffix(row: &[u64], start: usize, from: usize) -> Vec<u64> {
     let mut words = row[from..].to_vec();
     let cut = start - 64 * from;
-    words[..cut / 64].fill(0);
-    words[cut / 64] &= u64::MAX << (cut % 64);
+    let whole = (cut / 64).min(words.len());
+    words[..whole].fill(0);
+    if whole < words.len() {
+        words[whole] &= u64::MAX << (cut % 64);
+    }
     words
 }
 
