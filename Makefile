@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
+	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-sealed bench-union
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -76,6 +76,9 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python benchmarks/union.py
+
+bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
+	$(BIN)/python benchmarks/sealed.py
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

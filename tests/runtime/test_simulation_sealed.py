@@ -8,6 +8,7 @@ from silograph.errors import BudgetError
 from silograph.protocol.envelope import peek
 from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed import SealedParameters, sealed_cost
+from silograph.protocol.sealed_answers import SealedResult
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
 from silograph.runtime.simulation import Run
 from silograph.runtime.simulation_sealed import Traffic, run_sealed
@@ -28,7 +29,7 @@ def holdings(silos: int = 4) -> list[Edges]:
     return found
 
 
-def simulate(parameters: SealedParameters, **changes: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
+def simulate(parameters: SealedParameters, **changes: object) -> SealedResult:
     universe = NodeUniverse.range(NODES)
     held = [np.array(sorted(edges)).reshape(-1, 2) for edges in holdings(parameters.silos)]
     silos = [Silo.from_edges(universe, edges) for edges in held]
