@@ -2,7 +2,8 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union bench-featplus
+	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union bench-featplus \
+	bench-sealed bench-accuracy
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -82,6 +83,9 @@ bench-union: $(BUILT) ## time, growth and memory of the private unions, beside t
 
 bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
 	$(BIN)/python benchmarks/featplus.py
+
+bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
+	$(BIN)/python benchmarks/sealed.py
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

@@ -65,7 +65,7 @@ def pair_bits(given: SealedParameters, edges: Edges) -> Callable[[int], bytes]:
     return chunk
 
 
-Record = Callable[[int, int, bytes], None]
+Event = Callable[[SealedSilo], list[Outgoing]]
 
 
 class SealedRun:
@@ -84,11 +84,17 @@ class SealedRun:
         self.silos = [self.silo(i, run, seed) for i in range(m)]
         #: Every message, in the order of delivery: (sender, receiver, bytes).
         self.messages: list[tuple[int, int, bytes]] = []
+        #: All that was done to each silo, to be done again to another one.
+        self.events: dict[int, list[Event]] = {place: [] for place in range(m)}
 
     def silo(self, place: int, run: bytes = RUN, seed: int = 1) -> SealedSilo:
         entropy = SeededEntropy(100 * seed + place)
         head = (self.parameters, self.roster, run)
         return SealedSilo(*head, place, self.keys[place], entropy)
+
+    def act(self, place: int, event: Event) -> list[tuple[int, Outgoing]]:
+        self.events[place].append(event)
+        return [(place, message) for message in event(self.silos[place])]
 
     def machine(self, place: int) -> SealedDealer | SealedSilo:
         return self.dealer if place == COORDINATOR else self.silos[place]
@@ -107,26 +113,29 @@ class SealedRun:
                 return waiting
             sender, to, raw = waiting.pop(0)
             self.messages.append((sender, to, raw))
-            for answer in self.machine(to).receive(raw):
-                waiting += [(to, place, answer.raw) for place in self.receivers(answer)]
+            for place, answer in self._receive(to, raw):
+                waiting += [(place, other, answer.raw) for other in self.receivers(answer)]
         return []
+
+    def _receive(self, to: int, raw: bytes) -> list[tuple[int, Outgoing]]:
+        if to == COORDINATOR:
+            return [(to, message) for message in self.dealer.receive(raw)]
+        return self.act(to, lambda silo: silo.receive(raw))
 
     def receivers(self, message: Outgoing) -> list[int]:
         return list(range(len(self.silos))) if message.to == EVERYONE else [message.to]
 
     def agree(self) -> "SealedRun":
         """Everything up to the ledger."""
-        self.deliver(
-            [(i, message) for i, silo in enumerate(self.silos) for message in silo.start()]
-        )
+        self.deliver([out for i in range(len(self.silos)) for out in self.act(i, SealedSilo.start)])
         return self
 
     def ready(self, holdings: list[Edges]) -> list[tuple[int, Outgoing]]:
-        return [
-            (i, message)
-            for i, (silo, edges) in enumerate(zip(self.silos, holdings, strict=True))
-            for message in silo.authorise(pair_bits(self.parameters, edges))
-        ]
+        sent = []
+        for place, edges in enumerate(holdings):
+            bits = pair_bits(self.parameters, edges)
+            sent += self.act(place, lambda silo, bits=bits: silo.authorise(bits))  # type: ignore[misc]
+        return sent
 
     def open(self, holdings: list[Edges]) -> "SealedRun":
         """Everything up to counting."""
@@ -134,8 +143,8 @@ class SealedRun:
         return self
 
     def finish(self) -> "SealedRun":
-        for place, silo in enumerate(self.silos):
-            self.deliver([(place, message) for message in silo.count()])
+        for place in range(len(self.silos)):
+            self.deliver(self.act(place, SealedSilo.count))
         return self
 
     def whole(self, holdings: list[Edges]) -> "SealedRun":

@@ -69,22 +69,9 @@ class Opening:
         self._chunks[number] = _Chunk(shared)
         return shared.open(self._dealt)
 
-    def due(self, number: int, step: int, sender: int) -> None:
-        """Refuse an opening that is not the one that comes next."""
-        chunk = self._chunks.get(number)
-        if chunk is None or chunk.step != step:
-            what = f"step {step} of chunk {number} was not due"
-            raise self._refuse(OrderError, what, sender, "open")
-        if sender in chunk.came:
-            what = f"step {step} of chunk {number} came twice"
-            raise self._refuse(OrderError, what, sender, "open")
-        if self._corrected and number not in self._corrections:
-            what = f"the corrections of chunk {number} are missing"
-            raise self._refuse(OrderError, what, sender, "open")
-
     def take(self, number: int, step: int, sender: int, share: bytes) -> bool:
         """Take another silo's share; whether the step is complete now."""
-        self.due(number, step, sender)
+        self._due(number, step, sender)
         chunk = self._chunks[number]
         try:
             if step > self._parameters.levels:
@@ -96,6 +83,19 @@ class Opening:
             raise self._refuse(PayloadError, what, sender, "open") from None
         chunk.came.add(sender)
         return len(chunk.came) == self._parameters.silos - 1
+
+    def _due(self, number: int, step: int, sender: int) -> None:
+        """Refuse an opening that is not the one that comes next."""
+        chunk = self._chunks.get(number)
+        if chunk is None or chunk.step != step:
+            what = f"step {step} of chunk {number} was not due"
+            raise self._refuse(OrderError, what, sender, "open")
+        if sender in chunk.came:
+            what = f"step {step} of chunk {number} came twice"
+            raise self._refuse(OrderError, what, sender, "open")
+        if self._corrected and number not in self._corrections:
+            what = f"the corrections of chunk {number} are missing"
+            raise self._refuse(OrderError, what, sender, "open")
 
     def close(self, number: int) -> bytes | None:
         """End a step; what the next one opens, or None where the chunk is done."""

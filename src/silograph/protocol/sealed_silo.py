@@ -184,7 +184,9 @@ class SealedSilo:
     def authorise(self, bits: Callable[[int], bytes]) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger, and give access to the silo's bits.
 
-        ``bits(chunk)`` returns one bit a pair. Nothing is opened before all silos have said so.
+        ``bits(chunk)`` returns one bit a pair. Nothing is opened before all silos have said so. A
+        silo that is built again after a crash must be given the same bits: other ones under the
+        same masks would show where they differ.
         """
         state = self._step("authorise")
         sent = self._seal(Envelope("ready", self._place, EVERYONE, 0, self._view))
@@ -208,7 +210,6 @@ class SealedSilo:
     def _opened(self, message: Envelope) -> list[Outgoing]:
         opening, given = self._material, self._parameters
         number, step = divmod(message.sequence, given.steps)
-        opening.due(number, step, message.sender)
         share = self._locks[message.sender].open(message)
         if not opening.take(number, step, message.sender, share):
             return []
