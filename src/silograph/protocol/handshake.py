@@ -13,7 +13,7 @@ from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelo
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
-__all__ = ["Collection", "Outgoing", "bind", "open_bundle"]
+__all__ = ["Collection", "Outgoing", "bind", "check_round", "open_bundle"]
 
 
 class _Parameters(Protocol):
@@ -44,6 +44,14 @@ class Outgoing:
 
     to: int
     raw: bytes
+
+
+def check_round(binding: Binding, envelope: Envelope, rounds: tuple[str, ...]) -> None:
+    """Refuse what is no message to us. Tables of steps also name what a party does by itself, such
+    as to authorise; nobody else may do that in its stead."""
+    if envelope.round not in rounds:
+        name = binding.roster.member(envelope.sender).name
+        raise OrderError("there is no such message", silo=name, round=envelope.round)
 
 
 class Collection:

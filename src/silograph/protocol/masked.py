@@ -36,7 +36,7 @@ from silograph.protocol.agreement import (
 from silograph.protocol.chunks import Chunked
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, open_bundle
+from silograph.protocol.handshake import Collection, Outgoing, bind, check_round, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -146,6 +146,7 @@ class MaskedSilo:
         bundle = open_envelope(self._binding, raw, receiver=self._place)
         if bundle.sender != COORDINATOR:
             raise self._refuse(OrderError, "silos speak through the coordinator", bundle)
+        check_round(self._binding, bundle, ("keys", "confirms"))
         state = self._step(bundle.round)
         if bundle.round == "keys":
             masks, view = self._agree(self._bundled(bundle, "key"))
@@ -232,6 +233,7 @@ class MaskedCoordinator:
         envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
         if envelope.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        check_round(self._binding, envelope, ("key", "confirm", "chunk"))
         name = self._binding.roster.silos[envelope.sender].name
         if (self.state, envelope.round) not in COORDINATOR_STEPS:
             raise OrderError(
