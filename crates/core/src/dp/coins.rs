@@ -248,7 +248,7 @@ mod tests {
                 }
                 if let Some(before) = (last - (share - 1)).checked_sub(1) {
                     let got = give(before);
-                    let redrawn = u128::from(before) * u128::from(bound) >> 64 == u128::from(x);
+                    let redrawn = (u128::from(before) * u128::from(bound)) >> 64 == u128::from(x);
                     assert_eq!(got, if redrawn { again } else { x - 1 }, "{bound} {x}");
                 }
             }
