@@ -1,8 +1,8 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import integer_noise, unions
+from bugs import integer_noise, sealed, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
 
-BUGS = [*unions.BUGS, *integer_noise.BUGS]
+BUGS = [*unions.BUGS, *integer_noise.BUGS, *sealed.BUGS]
