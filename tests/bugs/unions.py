@@ -570,25 +570,12 @@ _MESSAGES = [
     ),
 ]
 
-_MASKED_LOOP = """\
-    for machine in machines:
-        machine.authorise()
-    holdings = [PairBits(silo) for silo in run.silos]
-    with progress("masked union", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
-            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
-                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
-            advance(size)
+_PAID = """\
+    run.spend()
+    for silo in silos:
+        silo.authorise()
 """
-_ELGAMAL_LOOP = """\
-    for machine, silo in zip(machines, run.silos, strict=True):
-        machine.authorise(_bits(PairBits(silo), parameters))
-    with progress(f"elgamal/{parameters.variant}", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            post.deliver([(COORDINATOR, coordinator.begin(number))])
-            advance(parameters.chunk_size(number))
-"""
+_UNPAID = _PAID.removeprefix("    run.spend()\n")
 
 _STEPS = [
     Bug(
@@ -611,16 +598,17 @@ _STEPS = [
         "spent after the first chunk",
         "a crash leaves a release that nobody paid for",
         _RUNTIME + "simulation.py",
-        "    run.spend()\n    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n\n    def made(",
-        "    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n    machines[0].chunk(0, holdings[0].chunk(0, parameters.chunk_size(0)))\n    run.spend()\n\n    def made(",
+        _PAID,
+        _UNPAID + "    first = next(silos[0].produce())\n    assert first\n    run.spend()\n",
         _LEDGER,
     ),
     Bug(
         "spent after the cells (ElGamal)",
         "a crash leaves cells that nobody paid for",
         _RUNTIME + "simulation.py",
-        "    run.spend()\n" + _ELGAMAL_LOOP,
-        _ELGAMAL_LOOP + "            if number == 0:\n                run.spend()\n",
+        _PAID,
+        _UNPAID
+        + "    post.deliver([(COORDINATOR, [next(coordinator.produce())])])\n    run.spend()\n",
         _LEDGER,
     ),
     Bug(
