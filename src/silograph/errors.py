@@ -17,6 +17,13 @@
     │   ├── OrderError       out of order, repeated, or after the end
     │   ├── PayloadError     a message whose content cannot be right
     │   └── ViewsDifferError the silos were shown different things
+    ├── StudyError           a study that cannot be read, makes no sense, or is not for us
+    │   ├── PolicyError      a study that a silo's policy does not allow
+    │   └── DeadlineError    a study whose time is over
+    ├── ConfigError          a configuration file that is absent, unreadable or wrong
+    ├── StoreError           a state store that cannot be used, or contradicts the ledger
+    ├── TransportError       a broker that cannot be reached, or does not do its part
+    ├── AbortedError         a run that ended without an answer
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
     │   └── BudgetError      a spend that would pass the limit; nothing was spent
     └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
@@ -36,13 +43,16 @@ silo that owns the file (what leaves a silo is never an error text).
 """
 
 __all__ = [
+    "AbortedError",
     "ArgumentError",
     "BindingError",
     "BudgetError",
     "CalibrationWarning",
     "ChannelError",
+    "ConfigError",
     "CryptoError",
     "DatasetError",
+    "DeadlineError",
     "DecryptionError",
     "EdgeError",
     "EncodingError",
@@ -53,6 +63,7 @@ __all__ = [
     "LedgerWarning",
     "OrderError",
     "PayloadError",
+    "PolicyError",
     "PrivacyWarning",
     "ProofError",
     "ProtocolError",
@@ -61,6 +72,9 @@ __all__ = [
     "SilographError",
     "SilographWarning",
     "SplitWarning",
+    "StoreError",
+    "StudyError",
+    "TransportError",
     "UniverseError",
     "ViewsDifferError",
 ]
@@ -164,6 +178,45 @@ class PayloadError(ProtocolError):
 
 class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
+
+
+class StudyError(SilographError):
+    """A study that cannot be read, makes no sense, or is not for us. Nothing was drawn or spent."""
+
+
+class PolicyError(StudyError):
+    """A study that this silo's policy does not allow. The reason stays in the silo's own log."""
+
+
+class DeadlineError(StudyError):
+    """A study whose time is over. Nothing of it goes on."""
+
+
+class ConfigError(SilographError):
+    """A configuration file that is absent, unreadable or wrong; names the file and the key."""
+
+
+class StoreError(SilographError):
+    """A state store that cannot be opened or written, or that contradicts the ledger.
+
+    Nothing may be sent after one: what was sent before is not known.
+    """
+
+
+class TransportError(SilographError):
+    """A broker that cannot be reached, or that does not do its part."""
+
+
+class AbortedError(SilographError):
+    """A run that ended without an answer. It costs what the ledgers say.
+
+    ``code`` is the bare code that goes out; ``by`` is the party that ended it.
+    """
+
+    def __init__(self, message: str, *, code: str, by: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.by = by
 
 
 class LedgerError(SilographError):

@@ -1,0 +1,225 @@
+"""From a study to the sessions that carry it out: what it costs, who learns how much, what comes.
+
+
+A method is one class here: it chooses the noise, makes the two sessions, and turns what the
+coordinator is left with into an answer.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from silograph.crypto.identity import Identity
+from silograph.errors import ArgumentError, ChannelError, StudyError
+from silograph.graph.bitrows import BitRows
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.study import Study
+from silograph.methods.union import plan_union
+from silograph.methods.unions import (
+    ElgamalCoordinatorSession,
+    ElgamalSiloSession,
+    MaskedCoordinatorSession,
+    MaskedSiloSession,
+    ReportCoordinatorSession,
+    ReportSiloSession,
+)
+from silograph.privacy.baseline import BaselineNoise
+from silograph.privacy.masked import MaskedNoise
+from silograph.privacy.views import View
+from silograph.protocol.elgamal import ElgamalParameters
+from silograph.protocol.entropy import Entropy
+from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.reports import ReportParameters
+from silograph.protocol.roster import Roster
+from silograph.queries.estimate import Estimate
+from silograph.queries.release import Provenance, Release
+from silograph.queries.report_counts import ReportCounts
+from silograph.queries.reports import Reports
+
+__all__ = ["METHODS", "BaselinePlan", "FeatPlan", "Outcome", "StudyPlan", "plan_study"]
+
+_QUERIES = (
+    "edges",
+    "degrees",
+    "degree_histogram",
+    "kstars",
+    "triangles",
+    "node_triangles",
+    "four_cycles",
+    "clustering",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to a study, and the release that it was read from, where there is one."""
+
+    answer: Estimate[Any]
+    release: Release | None = None
+
+    def save(self, folder: Path, run: str) -> Path | None:
+        """Write the release beside other results; its path, where there is one."""
+        if self.release is None:
+            return None
+        path = folder / f"{run}.release"
+        self.release.save(path)
+        return path
+
+
+class StudyPlan(ABC):
+    """A study with all that follows from it, the same for every party that reads it."""
+
+    #: The names of the options that the method takes.
+    options: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.silos = len(study.silos)
+        unknown = set(study.options) - self.options
+        if unknown:
+            raise StudyError(f"{study.method} has no option {min(unknown)!r}")
+
+    #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
+    losses: dict[int, float]
+    delta: float = 0.0
+    views: tuple[View, ...]
+    #: With its variant, as it stands in a release.
+    protocol: str
+    #: What the proposer should be told.
+    advice: str = ""
+
+    @property
+    def what(self) -> str:
+        """Method and protocol, for a ledger's row."""
+        return f"{self.study.method} {self.protocol}"
+
+    @abstractmethod
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """The session of the silo at a place."""
+
+    @abstractmethod
+    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[Any]:
+        """The coordinator's session."""
+
+    @abstractmethod
+    def outcome(self, result: Any, universe: NodeUniverse) -> Outcome:
+        """The answer, from what the coordinator's session is left with."""
+
+    def _provenance(self) -> Provenance:
+        study = self.study
+        return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
+
+
+class FeatPlan(StudyPlan):
+    """A release of the union, by the masked or the ElGamal protocol."""
+
+    parameters: MaskedParameters | ElgamalParameters
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        if study.protocol in ("clear", "elgamal/printed"):
+            raise StudyError(f"protocol {study.protocol!r} is for experiments, not for a study")
+        plan = plan_union(study.protocol, study.epsilon, self.silos, study.collusion)
+        self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
+        self.protocol, self._channel = plan.protocol, plan.channel
+        pairs, subject = study.pairs, study.subject
+        if isinstance(plan.noise, MaskedNoise):
+            q, b = plan.noise.q, plan.noise.b
+            self.parameters = MaskedParameters(q, b, self.silos, pairs, subject)
+        elif plan.noise is not None:
+            variant, coin = plan.noise.variant, plan.noise.coin
+            self.parameters = ElgamalParameters(variant, coin, self.silos, pairs, subject)
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo in the union."""
+        given, run = self.parameters, self.study.id
+        if isinstance(given, MaskedParameters):
+            return MaskedSiloSession(given, roster, run, place, identity, entropy, silo)
+        return ElgamalSiloSession(given, roster, run, place, identity, entropy, silo)
+
+    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[bytes]:
+        """The union's coordinator."""
+        given, run = self.parameters, self.study.id
+        if isinstance(given, MaskedParameters):
+            return MaskedCoordinatorSession(given, roster, run, identity)
+        return ElgamalCoordinatorSession(given, roster, run, identity)
+
+    def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
+        """The release, and the question asked of it."""
+        graph = BitRows.from_triangle(self.study.nodes, result)
+        provenance = self._provenance()
+        release = Release(graph, self._channel, universe.digest, provenance, self.views, universe)
+        return Outcome(_ask(release, self.study), release)
+
+
+class BaselinePlan(StudyPlan):
+    """Every silo's own report at ε/m."""
+
+    protocol = "reports"
+    options = frozenset({"raw"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        if study.protocol not in ("", self.protocol):
+            raise StudyError("method 'baseline' has no protocol to choose")
+        if not hasattr(Reports, study.query):
+            raise StudyError(f"baseline does not answer {study.query}")
+        if not isinstance(study.options.get("raw", False), bool):
+            raise StudyError("option raw must be true or false")
+        self._noise = BaselineNoise.choose(study.epsilon, self.silos, study.collusion)
+        self.losses = {t: self._noise.epsilon(self.silos - t) for t in range(self.silos)}
+        self.views = self._noise.views
+        channel = self._noise.channel
+        self.parameters = ReportParameters(
+            channel.p11, channel.p01, self.silos, study.pairs, study.subject
+        )
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo that reports."""
+        run = self.study.id
+        return ReportSiloSession(self.parameters, roster, run, place, identity, entropy, silo)
+
+    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[list[bytes]]:
+        """The coordinator that keeps all reports."""
+        return ReportCoordinatorSession(self.parameters, roster, self.study.id, identity)
+
+    def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
+        """The question, asked of all reports."""
+        rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
+        counts, provenance = ReportCounts.of(rows), self._provenance()
+        reports = Reports(counts, self._noise, universe.digest, provenance, universe)
+        return Outcome(_ask(reports, self.study, raw=bool(self.study.options.get("raw", False))))
+
+
+#: Every method that a study can ask for.
+METHODS: dict[str, type[StudyPlan]] = {"feat": FeatPlan, "baseline": BaselinePlan}
+
+
+def plan_study(study: Study) -> StudyPlan:
+    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not."""
+    if study.method not in METHODS:
+        raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
+    if study.query not in _QUERIES:
+        raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(_QUERIES)}")
+    if (study.k is None) != (study.query != "kstars"):
+        raise StudyError("kstars needs k, and nothing else takes it")
+    try:
+        if study.k is not None:
+            Release.check_k(study.k, study.nodes)
+        return METHODS[study.method](study)
+    except (ArgumentError, ChannelError) as error:
+        raise StudyError(str(error)) from None
+
+
+def _ask(source: Release | Reports, study: Study, **options: bool) -> Estimate[Any]:
+    given: dict[str, Any] = dict(options) if study.k is None else {**options, "k": study.k}
+    return cast("Estimate[Any]", getattr(source, study.query)(**given))
