@@ -25,7 +25,14 @@
     ├── TransportError       a broker that cannot be reached, or does not do its part
     ├── AbortedError         a run that ended without an answer
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
-    │   └── BudgetError      a spend that would pass the limit; nothing was spent
+    │   ├── BudgetError      a spend that would pass the limit; nothing was spent
+    │   └── RollbackError    a ledger that is older than what was seen of it
+    ├── DeploymentError      a file or a setting that a deployment rests on is refused
+    │   ├── KeyFileError     an identity file
+    │   ├── RosterError      a roster file
+    │   ├── CertificateError a certificate, or what it is made from
+    │   ├── BrokerError      settings of a broker
+    │   └── JournalError     a log or an audit trail
     └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
         ├── EncodingError    bytes that are no point, scalar or whole chunk
         ├── ProofError       a proof that does not hold for this run
@@ -46,18 +53,23 @@ __all__ = [
     "AbortedError",
     "ArgumentError",
     "BindingError",
+    "BrokerError",
     "BudgetError",
     "CalibrationWarning",
+    "CertificateError",
     "ChannelError",
     "ConfigError",
     "CryptoError",
     "DatasetError",
     "DeadlineError",
     "DecryptionError",
+    "DeploymentError",
     "EdgeError",
     "EncodingError",
     "EnvelopeError",
     "GraphError",
+    "JournalError",
+    "KeyFileError",
     "KeyRefusedError",
     "LedgerError",
     "LedgerWarning",
@@ -68,6 +80,8 @@ __all__ = [
     "ProofError",
     "ProtocolError",
     "ReleaseError",
+    "RollbackError",
+    "RosterError",
     "SignatureError",
     "SilographError",
     "SilographWarning",
@@ -246,6 +260,41 @@ class BudgetError(LedgerError):
         self.collusion = collusion
         self.asked = asked
         self.left = left
+
+
+class RollbackError(LedgerError):
+    """A ledger that is older than what was seen of it, or has another past. Nothing was spent.
+
+    Spends that somebody saw are not in it: going on would spend their budget again.
+    """
+
+
+class DeploymentError(SilographError):
+    """A file or a setting that a deployment rests on is missing, damaged or refused.
+
+    Nothing was started or written. The texts name files, parties and settings, never secrets and
+    nothing of a silo's data.
+    """
+
+
+class KeyFileError(DeploymentError):
+    """An identity file that is absent, open to others, damaged, foreign or does not unseal."""
+
+
+class RosterError(DeploymentError):
+    """A roster file that is damaged, contradicts itself, or is not the one that people signed."""
+
+
+class CertificateError(DeploymentError):
+    """A certificate that cannot be made, read or trusted."""
+
+
+class BrokerError(DeploymentError):
+    """Settings by which a broker cannot be reached, or should not be."""
+
+
+class JournalError(DeploymentError):
+    """A journal that cannot be read or written, or whose lines do not follow each other."""
 
 
 class SilographWarning(UserWarning):
