@@ -20,9 +20,6 @@
     ├── StudyError           a study that cannot be read, makes no sense, or is not for us
     │   ├── PolicyError      a study that a silo's policy does not allow
     │   └── DeadlineError    a study whose time is over
-    ├── ConfigError          a configuration file that is absent, unreadable or wrong
-    ├── StoreError           a state store that cannot be used, or contradicts the ledger
-    ├── TransportError       a broker that cannot be reached, or does not do its part
     ├── AbortedError         a run that ended without an answer
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
     │   ├── BudgetError      a spend that would pass the limit; nothing was spent
@@ -32,7 +29,10 @@
     │   ├── RosterError      a roster file
     │   ├── CertificateError a certificate, or what it is made from
     │   ├── BrokerError      settings of a broker
-    │   └── JournalError     a log or an audit trail
+    │   ├── JournalError     a log or an audit trail
+    │   ├── ConfigError      a configuration file
+    │   ├── StoreError       a state store, or one that contradicts the ledger
+    │   └── TransportError   a broker that cannot be reached, or does not do its part
     └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
         ├── EncodingError    bytes that are no point, scalar or whole chunk
         ├── ProofError       a proof that does not hold for this run
@@ -206,21 +206,6 @@ class DeadlineError(StudyError):
     """A study whose time is over. Nothing of it goes on."""
 
 
-class ConfigError(SilographError):
-    """A configuration file that is absent, unreadable or wrong; names the file and the key."""
-
-
-class StoreError(SilographError):
-    """A state store that cannot be opened or written, or that contradicts the ledger.
-
-    Nothing may be sent after one: what was sent before is not known.
-    """
-
-
-class TransportError(SilographError):
-    """A broker that cannot be reached, or that does not do its part."""
-
-
 class AbortedError(SilographError):
     """A run that ended without an answer. It costs what the ledgers say.
 
@@ -295,6 +280,21 @@ class BrokerError(DeploymentError):
 
 class JournalError(DeploymentError):
     """A journal that cannot be read or written, or whose lines do not follow each other."""
+
+
+class ConfigError(DeploymentError):
+    """A configuration file that is absent, unreadable or wrong; names the file and the key."""
+
+
+class StoreError(DeploymentError):
+    """A state store that cannot be opened or written, or that contradicts the ledger.
+
+    Nothing may be sent after one: what was sent before is not known.
+    """
+
+
+class TransportError(DeploymentError):
+    """A broker that cannot be reached, or that does not do its part."""
 
 
 class SilographWarning(UserWarning):

@@ -1,6 +1,5 @@
 """From a study to the sessions that carry it out: what it costs, who learns how much, what comes.
 
-
 A method is one class here: it chooses the noise, makes the two sessions, and turns what the
 coordinator is left with into an answer.
 """

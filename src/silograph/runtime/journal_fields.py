@@ -17,6 +17,7 @@ from silograph.errors import (
     JournalError,
     LedgerError,
     ProtocolError,
+    StudyError,
 )
 
 __all__ = ["FIELDS", "LEVELS", "check_event", "plain_fields"]
@@ -24,8 +25,8 @@ __all__ = ["FIELDS", "LEVELS", "check_event", "plain_fields"]
 LEVELS = ("debug", "info", "warning", "error")
 
 _LONGEST_REASON = 400
-#: Their texts name files, parties, numbers of the protocol and settings.
-_TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError)
+#: Their texts name files, parties, numbers of the protocol, settings and terms of a study.
+_TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
 
 Value = str | int | float
 _Check = Callable[[object], Value]
