@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator
 from typing import Generic, TypeVar
 
-from silograph.protocol.envelope import Envelope
+from silograph.protocol.envelope import Binding, Envelope
 from silograph.protocol.handshake import Outgoing
 
 __all__ = ["CoordinatorSession", "Session", "SiloSession"]
@@ -30,6 +30,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 class Session(ABC):
     """What both sides have in common."""
+
+    #: What the run's messages are bound to.
+    binding: Binding
 
     def start(self) -> list[Outgoing]:
         """What is said first, unasked."""

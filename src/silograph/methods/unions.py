@@ -13,7 +13,7 @@ from silograph.protocol.elgamal import RECEIPT, WORK, ElgamalParameters
 from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
 from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import Envelope, peek
+from silograph.protocol.envelope import Binding, Envelope, peek
 from silograph.protocol.handshake import Outgoing
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
@@ -116,6 +116,7 @@ class MaskedSiloSession(_UploadingSilo):
     ) -> None:
         super().__init__(silo, parameters)
         self._machine = MaskedSilo(parameters, roster, run, place, identity, entropy)
+        self.binding = Binding(run, parameters.digest, roster)
 
     def start(self) -> list[Outgoing]:
         """The run key."""
@@ -152,6 +153,7 @@ class MaskedCoordinatorSession(CoordinatorSession[bytes]):
         self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = MaskedCoordinator(parameters, roster, run, identity)
+        self.binding = Binding(run, parameters.digest, roster)
         self._uploads = _Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -200,6 +202,7 @@ class ElgamalSiloSession(SiloSession):
         silo: Silo,
     ) -> None:
         self._machine = ElgamalSilo(parameters, roster, run, place, identity, entropy)
+        self.binding = Binding(run, parameters.digest, roster)
         self._parameters = parameters
         self._bits = _Bits(silo, parameters)
         self._opened: set[int] = set()
@@ -247,6 +250,7 @@ class ElgamalCoordinatorSession(CoordinatorSession[bytes]):
         self, parameters: ElgamalParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = ElgamalCoordinator(parameters, roster, run, identity)
+        self.binding = Binding(run, parameters.digest, roster)
         self._parameters = parameters
         self._begun = 0
         self._shares = 0
@@ -337,6 +341,7 @@ class ReportSiloSession(_UploadingSilo):
     ) -> None:
         super().__init__(silo, parameters)
         self._machine = ReportSilo(parameters, roster, run, place, identity, entropy)
+        self.binding = Binding(run, parameters.digest, roster)
         self._authorised = False
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -371,6 +376,7 @@ class ReportCoordinatorSession(CoordinatorSession[list[bytes]]):
         self, parameters: ReportParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = ReportCoordinator(parameters, roster, run, identity)
+        self.binding = Binding(run, parameters.digest, roster)
         self._uploads = _Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from silograph.errors import SilographError
 
-__all__ = ["IDENTITY", "JOURNAL", "LEDGER", "LEDGER_BACKUP", "ROSTER", "Format"]
+__all__ = ["CONFIG", "IDENTITY", "JOURNAL", "LEDGER", "LEDGER_BACKUP", "ROSTER", "Format"]
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,4 @@ ROSTER = Format("roster", 1)
 LEDGER = Format("ledger", 2, reads=(1, 2))
 LEDGER_BACKUP = Format("ledger backup", 2)
 JOURNAL = Format("journal", 1)
+CONFIG = Format("configuration", 1)

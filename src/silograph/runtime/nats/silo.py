@@ -1,0 +1,297 @@
+"""A silo's service: hears proposals, decides on them by its policy, and takes part in runs.
+
+What goes wrong ends in the silo's own log with its reason, and outside as a code.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+from silograph.errors import (
+    BudgetError,
+    ConfigError,
+    DeploymentError,
+    ProtocolError,
+    SilographError,
+    StoreError,
+    StudyError,
+    TransportError,
+)
+from silograph.graph.silo import Silo
+from silograph.methods.plans import StudyPlan, plan_study
+from silograph.methods.study import Study, open_proposal
+from silograph.protocol.entropy import Entropy
+from silograph.runtime import faultpoints, whole_files
+from silograph.runtime.config import SiloConfig
+from silograph.runtime.control import REFUSE, Code, code_of
+from silograph.runtime.entropy import OsEntropy
+from silograph.runtime.ledger import Ledger
+from silograph.runtime.ledger_entries import loss_at
+from silograph.runtime.nats.carrier import Seat, Voice
+from silograph.runtime.nats.link import STUDIES_STREAM, Link
+from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, Books, SiloRun
+from silograph.runtime.party import Clock, Party
+from silograph.runtime.store import Run
+
+__all__ = ["SiloService", "load_silo"]
+
+_CONNECT_SECONDS = 5.0
+_POLL_SECONDS = 0.3
+#: The status file is written at least every so many polls.
+_REPORT_EVERY = 30
+
+
+def load_silo(config: SiloConfig, party: Party) -> Silo:
+    """The silo's edges, over the agreed node list."""
+    data = config.data
+    columns = data.columns
+    if columns is not None and len(columns) != 2:
+        raise ConfigError(f"{config.file}: data.columns must name two columns")
+    return Silo.from_file(
+        party.universe,
+        data.edges,
+        columns=(columns[0], columns[1]) if columns else None,
+        format=data.format,
+        header=data.header,
+        name=config.name,
+    )
+
+
+class SiloService:
+    """One silo, serving until it is told to stop."""
+
+    def __init__(
+        self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
+    ) -> None:
+        self._config = config
+        self._party = Party(config, clock)
+        self._store = self._party.store
+        self._journal, self._trail = self._party.journal, self._party.trail
+        self._entropy = entropy or OsEntropy()
+        self.silo = load_silo(config, self._party)
+        self._ledger = Ledger(config.ledger.path)
+        limit = config.ledger
+        self._ledger.set_limit(config.data.lineage, limit.epsilon, limit.delta, limit.collusion)
+        # The store is named in the phase, so that several silos can share a ledger.
+        self._phase = f"study {self._store.identity}"
+        self._check_ledger()
+        self._link: Link | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def _check_ledger(self) -> None:
+        """Refuse a store or a ledger that was put back to an earlier state."""
+        paid = {row.run for row in self._ledger.rows() if row.phase == self._phase}
+        runs = self._store.runs()
+        if paid - {run.run for run in runs}:
+            raise StoreError(
+                f"{self._store.path}: older than the ledger, which has runs that it does not know"
+            )
+        if {run.run for run in runs if run.spent} - paid:
+            raise StoreError(
+                f"{self._ledger.path}: older than the state store, which knows of spends that it "
+                "does not have"
+            )
+
+    # -- serving -----------------------------------------------------------------------------
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Serve until ``stop``; then leave runs as they are, to go on with another time."""
+        self._journal.event("service.started", party=self._party.name)
+        try:
+            self._link = await self._connected(stop)
+            if self._link is None:
+                return
+            for run in self._store.runs():
+                self._resume(run)
+            waiting = asyncio.create_task(stop.wait())
+            serving = [
+                asyncio.create_task(work)
+                for work in (self._hear(self._link), self._poll(), self._report())
+            ]
+            done, _ = await asyncio.wait({waiting, *serving}, return_when=asyncio.FIRST_COMPLETED)
+            await _cancel([waiting, *serving, *self._tasks.values()])
+            for task in done - {waiting}:
+                task.result()
+        finally:
+            if self._link is not None:
+                await self._link.close()
+            self._journal.event("service.stopped", party=self._party.name)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._ledger.close()
+        self._party.close()
+
+    async def _connected(self, stop: asyncio.Event) -> Link | None:
+        while not stop.is_set():
+            try:
+                return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
+            except TransportError as error:
+                self._journal.event("broker.unreachable", level="warning", error=error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 1.0)
+        return None
+
+    async def _hear(self, link: Link) -> None:
+        """Read proposals, from the first one that the broker still has."""
+        reader = link.reader(STUDIES_STREAM)
+        while True:
+            raw = await reader.next()
+            try:
+                await asyncio.to_thread(self._consider, raw)
+            except (StudyError, ProtocolError, DeploymentError) as error:
+                self._journal.event("study.dropped", level="warning", error=error)
+            self._act()
+
+    async def _poll(self) -> None:
+        """Act on what the operator decided meanwhile, and on deadlines."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            self._act()
+
+    def _act(self) -> None:
+        for run in self._store.runs():
+            if run.open and run.run not in self._tasks:
+                self._resume(run)
+            elif run.open and run.decision == "abort" and run.run in self._tasks:
+                self._tasks[run.run].cancel("operator")
+
+    def _resume(self, run: Run) -> None:
+        """Go on with a run where it is."""
+        if not run.open:
+            if self._store.pending(run.run):
+                self._spawn(run.run, self._repeat(run))
+            return
+        study = open_proposal(run.proposal, self._party.roster)
+        if run.decision == "accepted":
+            if run.secret is None:  # the operator's word
+                self._accept(study, run.decided_by)
+            self._spawn(run.run, self._take_part(study))
+        elif run.decision:
+            self._refuse(study, Code.OPERATOR, run.decided_by)
+        elif study.deadline <= self._party.clock():
+            self._refuse(study, Code.DEADLINE, "deadline")
+
+    def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks[run] = asyncio.create_task(work)
+
+    # -- deciding ----------------------------------------------------------------------------
+
+    def _consider(self, raw: bytes) -> None:
+        """Decide on a proposal, once."""
+        study = open_proposal(raw, self._party.roster)
+        if self._party.name not in study.silos:
+            return
+        if not self._store.add(study.run, raw):
+            return
+        self._trail.proposed(
+            study.id, study.coordinator, study.digest, query=study.query, method=study.method,
+            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+        )  # fmt: skip
+        faultpoints.point("silo.proposed")
+        try:
+            self._check(study)
+        except SilographError as error:
+            self._refuse(study, code_of(error), "policy", error)
+            return
+        if self._config.policy.accept == "auto":
+            self._accept(study, "policy")
+
+    def _check(self, study: Study) -> None:
+        """Every reason not to take part."""
+        universe = self._party.universe
+        if study.universe != universe.digest or study.nodes != len(universe):
+            raise StudyError("the study is about another node list")
+        plan = plan_study(study)
+        self._config.policy.check(plan, len(self._party.roster.silos), self._party.clock())
+        if any(row.run == study.run for row in self._ledger.rows()):
+            raise StoreError("the ledger has this run, and the store did not: one was put back")
+        self._check_budget(plan)
+
+    def _check_budget(self, plan: StudyPlan) -> None:
+        lineage = self._config.data.lineage
+        limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
+        if limit is None or left is None:
+            return
+        _, epsilon = loss_at(plan.losses, limit.collusion)
+        if epsilon > left.epsilon or plan.delta > left.delta:
+            raise BudgetError(
+                f"the study costs {epsilon:.6g} at t = {limit.collusion}; {left} is left",
+                lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
+            )  # fmt: skip
+
+    def _accept(self, study: Study, by: str) -> None:
+        self._trail.decided(study.id, by, "accepted")
+        self._store.accept(study.run, by, self._entropy.bytes(32))
+        faultpoints.point("silo.accepted")
+
+    def _refuse(
+        self, study: Study, code: Code, by: str, error: SilographError | None = None
+    ) -> None:
+        self._trail.decided(study.id, by, f"refused/{code.word}", error)
+        word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
+        self._store.end(study.run, "refused", code.word, [word])
+        self._trail.ended(study.id, f"refused/{code.word}")
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def _seat(self, study: Study) -> Seat:
+        members = study.members(self._party.roster)
+        place = study.silos.index(self._party.name)
+        return Seat(study, members, place, self._party.identity, "silo")
+
+    @property
+    def _line(self) -> Link:
+        assert self._link is not None  # noqa: S101 - nothing is decided before there is one
+        return self._link
+
+    async def _repeat(self, run: Run) -> None:
+        """Send the last word of a run that ended, until its deadline."""
+        study = open_proposal(run.proposal, self._party.roster)
+        voice = Voice(self._seat(study), self._store, self._line)
+        left = study.deadline - self._party.clock()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(left, LAST_WORD_SECONDS)):
+                await voice.open(self._party.clock())
+        voice.settle()
+
+    async def _take_part(self, study: Study) -> None:
+        books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
+        await SiloRun(self._seat(study), self.silo, books, self._line).carry()
+
+    async def _report(self) -> None:
+        """Write the status file whenever it changes, and once in a while."""
+        before, wait = "", 0
+        while True:
+            now = json.dumps(self.status(), indent=1)
+            if now != before or wait == 0:
+                path = self._config.state / "status.json"
+                stamped = {"time": int(self._party.clock()), **json.loads(now)}
+                content = json.dumps(stamped, indent=1).encode()
+                await asyncio.to_thread(whole_files.replace, path, content, StoreError)
+                before, wait = now, _REPORT_EVERY
+            wait -= 1
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def status(self) -> dict[str, object]:
+        """What the status file says: alive, connected, and where each open run is."""
+        runs = [run for run in self._store.runs() if run.open]
+        return {
+            "silo": self._party.name,
+            "pid": os.getpid(),
+            "connected": self._link is not None and self._link.connected,
+            "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
+                     for run in runs],
+        }  # fmt: skip
+
+
+async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
