@@ -285,7 +285,7 @@ class RosterFile:
 
     def to_text(self) -> str:
         """The file. Equal rosters have equal texts."""
-        text = whole_files.toml_text
+        text = whole_files.quoted
         lines = [
             f"{_HEADER}kind = {text(_KIND)}",
             f"version = {versions.ROSTER.current}",

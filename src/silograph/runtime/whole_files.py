@@ -14,7 +14,7 @@ from typing import Any
 
 from silograph.errors import DeploymentError
 
-__all__ = ["create", "parse_toml", "read", "replace", "toml_text"]
+__all__ = ["create", "parse_toml", "quoted", "read", "replace"]
 
 PRIVATE = 0o600
 
@@ -112,10 +112,10 @@ def parse_toml(path: Path, content: bytes, error: type[DeploymentError]) -> dict
         raise error(f"{path}: not TOML") from None
 
 
-def toml_text(text: str) -> str:
-    """A printable text as a TOML string.
+def quoted(text: str) -> str:
+    """A printable text as a string of TOML, and of a broker's configuration.
 
-    >>> toml_text('say "hi"')
+    >>> quoted('say "hi"')
     '"say \\\\"hi\\\\""'
     """
     if not text.isprintable():
