@@ -36,7 +36,8 @@ ENDED = ("done", "aborted", "refused")
 
 _TABLES = """
 CREATE TABLE store (version INTEGER NOT NULL, identity TEXT NOT NULL, party TEXT NOT NULL,
-    roster_serial INTEGER NOT NULL DEFAULT 0, roster_digest BLOB);
+    roster_serial INTEGER NOT NULL DEFAULT 0, roster_digest BLOB,
+    witness TEXT NOT NULL DEFAULT '');
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY,
     run TEXT NOT NULL UNIQUE,
@@ -184,9 +185,11 @@ class Store:
         """Record what an operator decided; the service acts on it."""
         self._change(run, "decision = ?, decided_by = ?", decision, by)
 
-    def mark_spent(self, run: str) -> None:
-        """Note that the run's cost is in the ledger."""
-        self._change(run, "spent = 1")
+    def mark_spent(self, run: str, witness: str) -> None:
+        """Note that the run's cost is in the ledger, and how far the ledger is."""
+        with self._writing() as connection:
+            connection.execute("UPDATE runs SET spent = 1 WHERE run = ?", (run,))
+            connection.execute("UPDATE store SET witness = ?", (witness,))
 
     def mark_phase(self, run: str, phase: str) -> None:
         """Note where the run is."""
@@ -330,6 +333,12 @@ class Store:
                 "SELECT roster_serial, roster_digest FROM store"
             ).fetchone()
         return (serial, digest) if serial else None
+
+    def witness(self) -> str:
+        """How far the ledger was when it was last seen; empty if it never was."""
+        with self._reading() as connection:
+            found: str = connection.execute("SELECT witness FROM store").fetchone()[0]
+        return found
 
     def set_roster(self, serial: int, digest: bytes) -> None:
         """Note the roster in force."""

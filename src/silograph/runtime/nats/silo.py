@@ -31,10 +31,11 @@ from silograph.runtime.config import SiloConfig
 from silograph.runtime.control import REFUSE, Code, code_of
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger
+from silograph.runtime.ledger_chain import Witness
 from silograph.runtime.ledger_entries import loss_at
 from silograph.runtime.nats.carrier import Seat, Voice
 from silograph.runtime.nats.link import STUDIES_STREAM, Link
-from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, Books, SiloRun
+from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, OPERATOR, Books, SiloRun
 from silograph.runtime.party import Clock, Party
 from silograph.runtime.store import Run
 
@@ -82,9 +83,13 @@ class SiloService:
         self._check_ledger()
         self._link: Link | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was put back to an earlier state."""
+        seen = self._store.witness()
+        if seen:
+            self._ledger.check_not_older_than(Witness.parse(seen))
         paid = {row.run for row in self._ledger.rows() if row.phase == self._phase}
         runs = self._store.runs()
         if paid - {run.run for run in runs}:
@@ -93,8 +98,8 @@ class SiloService:
             )
         if {run.run for run in runs if run.spent} - paid:
             raise StoreError(
-                f"{self._ledger.path}: older than the state store, which knows of spends that it "
-                "does not have"
+                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
+                "store saw are not in it"
             )
 
     # -- serving -----------------------------------------------------------------------------
@@ -156,10 +161,11 @@ class SiloService:
 
     def _act(self) -> None:
         for run in self._store.runs():
-            if run.open and run.run not in self._tasks:
+            if run.run in self._tasks:
+                if run.open and run.decision == "abort":
+                    self._tasks[run.run].cancel(OPERATOR)
+            elif run.open or run.run in self._unsaid:
                 self._resume(run)
-            elif run.open and run.decision == "abort" and run.run in self._tasks:
-                self._tasks[run.run].cancel("operator")
 
     def _resume(self, run: Run) -> None:
         """Go on with a run where it is."""
@@ -237,6 +243,7 @@ class SiloService:
         self._trail.decided(study.id, by, f"refused/{code.word}", error)
         word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
         self._store.end(study.run, "refused", code.word, [word])
+        self._unsaid.add(study.run)
         self._trail.ended(study.id, f"refused/{code.word}")
 
     # -- runs --------------------------------------------------------------------------------

@@ -116,10 +116,11 @@ class SiloRun:
             method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
         )  # fmt: skip
         faultpoints.point("silo.spent")
-        self._store.mark_spent(study.run)
-        books.party.trail.event(
-            "budget.spent", run=study.id, lineage=books.lineage, delta=plan.delta,
-            epsilon=plan.losses[study.collusion], collusion=study.collusion,
+        witness = books.ledger.witness()
+        self._store.mark_spent(study.run, str(witness))
+        books.party.trail.spent(
+            study.id, books.lineage, plan.losses[study.collusion], plan.delta, study.collusion,
+            witness.serial, bytes.fromhex(witness.digest),
         )  # fmt: skip
         session.authorise()
         faultpoints.point("silo.authorised")
