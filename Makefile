@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
+	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -34,6 +34,9 @@ build: $(BUILT) ## .venv with the package, all extras and the development tools
 
 demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 	@$(BIN)/silograph demo
+
+deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
+	@$(BIN)/python benchmarks/deploy_demo.py
 
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core

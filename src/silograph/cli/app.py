@@ -12,6 +12,8 @@ from rich.console import Console
 
 import silograph
 from silograph.audit import report as audit_report
+from silograph.cli import silo as silo_commands
+from silograph.cli import study as study_commands
 from silograph.cli import tables
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
@@ -31,6 +33,8 @@ app = typer.Typer(
 )
 universe_app = typer.Typer(help="Make, show and compare public node lists.", no_args_is_help=True)
 app.add_typer(universe_app, name="universe")
+app.add_typer(silo_commands.app, name="silo")
+app.add_typer(study_commands.app, name="study")
 
 console = Console(highlight=False)
 

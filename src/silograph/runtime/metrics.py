@@ -201,7 +201,7 @@ def _handler(
         server_version = "silograph"
         sys_version = ""
 
-        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_GET(self) -> None:
             if self.path == "/metrics":
                 self._answer(200, metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
             elif self.path == "/healthz":

@@ -13,6 +13,7 @@ What it does not do
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,6 +60,7 @@ class Link:
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
         """Connect, trying for so many seconds."""
         options = broker.connect_options(party) | {"error_cb": _ignore}
+        logging.getLogger("asyncio").addFilter(_no_news)
         try:
             async with asyncio.timeout(seconds):
                 client = await nats.connect(**options)
@@ -236,3 +238,8 @@ class Reader:
 
 async def _ignore(_error: Any) -> None:
     """What the client says of its line is no news: calls that fail are tried again."""
+
+
+def _no_news(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's log is worth reading: that a TLS line ended is not."""
+    return "eof_received" not in record.getMessage()
