@@ -80,6 +80,9 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python benchmarks/union.py
 
+soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
+	@$(BIN)/python tests/soak.py
+
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py
 

@@ -76,6 +76,16 @@ class Broker:
         self.stop()
         raise TransportError(f"the broker did not start; see {self._log}")
 
+    @property
+    def pid(self) -> int:
+        """The process's id; 0 where there is none."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is running."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """End it at once, as a power cut would."""
         self._end(signal.SIGKILL)

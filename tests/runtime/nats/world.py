@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ from silograph.runtime.nats.coordinator import CoordinatorService, Question
 from silograph.runtime.nats.link import Link
 from silograph.runtime.nats.silo import SiloService
 
-GRAPH = clustered_power_law(40, edges_per_node=3, seed=1)
+
+@cache
+def graph() -> Silo:
+    """Made when it is needed: threads that it starts must not be there before a fork."""
+    return clustered_power_law(40, edges_per_node=3, seed=1)
 
 
 class Fixed:
@@ -28,8 +33,8 @@ class Fixed:
         return hashlib.shake_256(f"{self._name} {self._drawn}".encode()).digest(count)
 
 
-def silos(count: int = 3, graph: Silo = GRAPH) -> list[Silo]:
-    parts = split(graph, count, seed=1, rate=0.4)
+def silos(count: int = 3, of: Silo | None = None) -> list[Silo]:
+    parts = split(of or graph(), count, seed=1, rate=0.4)
     return [
         Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
         for number, part in enumerate(parts, 1)

@@ -145,6 +145,8 @@ class Carrier(Voice):
             try:
                 frozen = await asyncio.to_thread(self._step, raw)
             except UNPROVEN as error:
+                if self._signed(raw):  # by its sender, who put something into it that is not
+                    raise
                 self._journal.event("message.dropped", level="warning", run=self.run, error=error)
                 return False
         if frozen is None:
@@ -184,7 +186,6 @@ class Carrier(Voice):
             return None
         known = self._known.get(name)
         if known is not None and known != digest:
-            # Anyone may have made it up; its sender has broken the protocol only if it is signed.
             open_envelope(self.session.binding, raw, receiver=self.seat.place)
             raise OrderError("came again with other content", round=message.round)
         outgoing = self.session.receive(raw)
@@ -192,6 +193,13 @@ class Carrier(Voice):
         self._taken[name] = self._known[name] = digest
         taken = None if known == digest else Taken(name, digest)
         return self._freeze(taken, outgoing)
+
+    def _signed(self, raw: bytes) -> bool:
+        try:
+            open_envelope(self.session.binding, raw, receiver=self.seat.place)
+        except UNPROVEN:
+            return False
+        return True
 
     def _frozen(self, act: Callable[[], list[Outgoing]]) -> list[Frozen]:
         return self._freeze(None, act())
