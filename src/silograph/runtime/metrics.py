@@ -96,6 +96,8 @@ class Metrics:
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
+        if math.isnan(value):
+            raise ArgumentError("a gauge shows a number")
         with self._lock:
             series, key = self._series("gauge", name, labels)
             series[key] = value
@@ -201,7 +203,7 @@ def _handler(
         server_version = "silograph"
         sys_version = ""
 
-        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_GET(self) -> None:
             if self.path == "/metrics":
                 self._answer(200, metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
             elif self.path == "/healthz":
