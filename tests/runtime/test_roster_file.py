@@ -85,7 +85,10 @@ class TestFile:
             == "sha256:5dfcc6b4d1747741b67e81fe81cf004d29f2f66b8df314f32efd3b321394c359"
         )
         later = draft.sign(identity(0)).revoke("west", DAY, "left")
-        assert digest_text(later.digest) == "sha256:c63349cdf4afc79cc90adfa2030f29c947be3e963c1d88ae35673066f19db972"
+        assert (
+            digest_text(later.digest)
+            == "sha256:c63349cdf4afc79cc90adfa2030f29c947be3e963c1d88ae35673066f19db972"
+        )
 
     @pytest.mark.parametrize(
         ("old", "new", "said"),
