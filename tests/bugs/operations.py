@@ -52,7 +52,7 @@ BUGS = [
     Bug(
         "operations: revocations are not signed",
         "someone between the parties drops a revocation and no signature breaks",
-        _RUNTIME + "roster_file.py",
+        _RUNTIME + "rosters.py",
         "return hashlib.sha256(pack(*head, self.roster.digest, *gone)).digest()",
         "return hashlib.sha256(pack(*head, self.roster.digest)).digest()",
         _ROSTER + " -k not golden",
@@ -60,7 +60,7 @@ BUGS = [
     Bug(
         "operations: a revoked key is taken",
         "who has stolen a key goes on being a party",
-        _RUNTIME + "roster_file.py",
+        _RUNTIME + "rosters.py",
         "if member.public in gone:",
         "if member.name in gone:",
         _ROSTER,
@@ -68,7 +68,7 @@ BUGS = [
     Bug(
         "operations: signatures are kept over a change",
         "everyone seems to have agreed to what nobody has seen",
-        _RUNTIME + "roster_file.py",
+        _RUNTIME + "rosters.py",
         "draft = not self.signatures",
         "draft = True",
         _ROSTER,
@@ -76,7 +76,7 @@ BUGS = [
     Bug(
         "operations: strangers sign",
         "a roster lists signatures of people who are not in it",
-        _RUNTIME + "roster_file.py",
+        _RUNTIME + "rosters.py",
         "if name not in keys:\n                raise RosterError(f\"signed by",
         "if name not in keys:\n                continue\n            if name == '':\n                raise RosterError(f\"signed by",
         _ROSTER,
@@ -84,7 +84,7 @@ BUGS = [
     Bug(
         "operations: an old roster is in force again",
         "a rolled-back file brings a revoked key back",
-        _RUNTIME + "roster_file.py",
+        _RUNTIME + "rosters.py",
         "if self.serial <= serial:",
         "if self.serial < 0:",
         _ROSTER,
