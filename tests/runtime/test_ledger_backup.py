@@ -146,6 +146,23 @@ class TestChain:
         with pytest.raises(LedgerError, match="had 3 spends, and has 2"):
             pay(ledger, "r7", {1: 1.0}, lineage="new")
 
+    @pytest.mark.parametrize("more", [0, 3])
+    def test_rolled_back_under_an_open_ledger(self, ledger: Ledger, more: int) -> None:
+        """In place, so that it is the same file; ``more`` entries later it is as long again."""
+        with closing(sqlite3.connect(":memory:")) as old:
+            with closing(sqlite3.connect(ledger.path)) as now:
+                now.backup(old)
+            pay(ledger, "r3", {1: 1.0})
+            pay(ledger, "r4", {1: 1.0})
+            with closing(sqlite3.connect(ledger.path)) as now:
+                old.backup(now)
+        with Ledger(ledger.path) as other:
+            for i in range(more):
+                pay(other, f"o{i}", {1: 0.5})
+        for task in (lambda: pay(ledger, "r5", {1: 1.0}), lambda: ledger.set_limit("claims", 9.0)):
+            with pytest.raises(RollbackError, match="another past" if more else "old copy"):
+                task()
+
     def test_rows_need_their_link(self, ledger: Ledger) -> None:
         """What a program that knows no chain would write."""
         for statement in (

@@ -12,9 +12,7 @@ from rich.console import Console
 
 import silograph
 from silograph.audit import report as audit_report
-from silograph.cli import silo as silo_commands
-from silograph.cli import study as study_commands
-from silograph.cli import tables
+from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, tables
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
 from silograph.graph.bitrows import simd_levels
@@ -33,8 +31,14 @@ app = typer.Typer(
 )
 universe_app = typer.Typer(help="Make, show and compare public node lists.", no_args_is_help=True)
 app.add_typer(universe_app, name="universe")
-app.add_typer(silo_commands.app, name="silo")
-app.add_typer(study_commands.app, name="study")
+app.add_typer(keys.app, name="keys")
+app.add_typer(roster.app, name="roster")
+app.add_typer(certs.app, name="certs")
+app.add_typer(broker.app, name="broker")
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(journal.app, name="journal")
+app.add_typer(silo.app, name="silo")
+app.add_typer(study.app, name="study")
 
 console = Console(highlight=False)
 

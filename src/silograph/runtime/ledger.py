@@ -68,7 +68,8 @@ class Ledger:
     Several processes, and several threads on one object, may use a file at once: a spend is one
     immediate transaction, which reads what was spent, checks the limit and writes. A ledger may
     be carried through ``os.fork`` and :mod:`multiprocessing`; parent and child each go on with a
-    connection of their own.
+    connection of their own. Nothing is written to a file that no longer holds what this object
+    has seen of it.
 
     ``create=False`` refuses a file that is absent instead of starting an empty ledger there.
     """
@@ -89,6 +90,7 @@ class Ledger:
         self._session = Session(self.path, timestamp(clock()) if create else None)
         with self._session.reading() as connection:
             row = connection.execute("SELECT identity, created FROM ledger").fetchone()
+            self._seen = ledger_chain.head(connection)
         self.identity: str = row[0]
         self.created: str = row[1]
 
@@ -108,12 +110,15 @@ class Ledger:
             timestamp(self._clock()),
         )
         with self._session.writing() as connection:
+            ledger_chain.check_witness(connection, self.path, self._seen)
             current = reading.limit_in_force(connection, lineage)
             if current is not None and replace(current, time=limit.time) == limit:
                 limit = current
             else:
                 ledger_writing.add_limit(connection, self.path, limit)
             total = self._totals.at(connection, lineage, collusion)
+            stood = ledger_chain.head(connection)
+        self._seen = stood
         if total.passes(limit):
             warnings.warn(
                 f"lineage {lineage!r}: the limit {limit.amount()} is below what is already spent, "
@@ -148,6 +153,7 @@ class Ledger:
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
         )
         with self._session.writing() as connection:
+            ledger_chain.check_witness(connection, self.path, self._seen)
             known = reading.find_spend(connection, lineage, run, phase)
             if known is not None:
                 if not known.same_as(asked):
@@ -164,6 +170,8 @@ class Ledger:
                 spent = self._totals.at(connection, lineage, limit.collusion)
                 reading.check_budget(asked, spent, limit)
             number = ledger_writing.add_spend(connection, self.path, asked)
+            stood = ledger_chain.head(connection)
+        self._seen = stood  # when it is on the disk
         return replace(asked, number=number)
 
     def limit(self, lineage: str) -> Limit | None:

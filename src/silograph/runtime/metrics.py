@@ -96,6 +96,8 @@ class Metrics:
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
+        if math.isnan(value):
+            raise ArgumentError("a gauge shows a number")
         with self._lock:
             series, key = self._series("gauge", name, labels)
             series[key] = value

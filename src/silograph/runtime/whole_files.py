@@ -12,29 +12,27 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from silograph.errors import DeploymentError
+from silograph.errors import DeploymentError, SilographError
 
 __all__ = ["create", "parse_toml", "quoted", "read", "replace"]
 
 PRIVATE = 0o600
 
 
-def create(
-    path: Path, content: bytes, error: type[DeploymentError], *, mode: int = PRIVATE
-) -> None:
+def create(path: Path, content: bytes, error: type[SilographError], *, mode: int = PRIVATE) -> None:
     """Write a new file, with ``mode`` whatever the umask; refuse where something is already."""
     _write(path, content, error, mode, new=True)
 
 
 def replace(
-    path: Path, content: bytes, error: type[DeploymentError], *, mode: int = PRIVATE
+    path: Path, content: bytes, error: type[SilographError], *, mode: int = PRIVATE
 ) -> None:
     """Write a file in the place of the one that may be there."""
     _write(path, content, error, mode, new=False)
 
 
 def _write(
-    path: Path, content: bytes, error: type[DeploymentError], mode: int, *, new: bool
+    path: Path, content: bytes, error: type[SilographError], mode: int, *, new: bool
 ) -> None:
     name = None
     try:
@@ -67,7 +65,7 @@ def _sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def read(path: Path, limit: int, error: type[DeploymentError], *, private: bool = False) -> bytes:
+def read(path: Path, limit: int, error: type[SilographError], *, private: bool = False) -> bytes:
     """All of a regular file of at most ``limit`` bytes.
 
     With ``private``, only one that nobody but its owner may touch, and whose owner is this user
@@ -99,7 +97,7 @@ def _reason(problem: OSError | ValueError) -> str:
     return getattr(problem, "strerror", None) or str(problem)
 
 
-def parse_toml(path: Path, content: bytes, error: type[DeploymentError]) -> dict[str, Any]:
+def parse_toml(path: Path, content: bytes, error: type[SilographError]) -> dict[str, Any]:
     """TOML, or one error. Its text names the place and nothing of the content."""
     try:
         return tomllib.loads(content.decode())
