@@ -83,6 +83,9 @@ bench-union: $(BUILT) ## time, growth and memory of the private unions, beside t
 soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
 	@$(BIN)/python tests/soak.py
 
+bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
+	$(BIN)/python benchmarks/wire.py
+
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py
 
