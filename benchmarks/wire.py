@@ -110,9 +110,15 @@ def alone(silos: list[Silo]) -> float:
 # --- the bare broker ------------------------------------------------------------------------------
 
 
+async def ignore(_error: Exception) -> None:
+    """A line that ends is no news."""
+
+
 async def publish(config: Path, name: str, messages: int, size: int) -> None:
     """Publish messages, a few at a time, each acknowledged."""
-    client = await nats.connect(**SiloConfig.read(config).broker.connect_options(name))
+    client = await nats.connect(
+        **SiloConfig.read(config).broker.connect_options(name), error_cb=ignore
+    )
     streams = client.jetstream(timeout=30)
     await streams.add_stream(StreamConfig(name=f"raw-{name}", subjects=[f"silograph.raw.{name}.>"]))
     payload, window = os.urandom(size), asyncio.Semaphore(WINDOW)
@@ -132,7 +138,9 @@ async def publish(config: Path, name: str, messages: int, size: int) -> None:
 
 async def read(config: Path, names: list[str], messages: int) -> float:
     """Read all messages of all publishers; the seconds from the first to the last."""
-    client = await nats.connect(**CoordinatorConfig.read(config).broker.connect_options(HUB))
+    client = await nats.connect(
+        **CoordinatorConfig.read(config).broker.connect_options(HUB), error_cb=ignore
+    )
     streams = client.jetstream(timeout=30)
     began: list[float] = []
 
