@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph.errors import ConfigError, StudyError, TransportError
-from silograph.methods.study import Study, open_proposal
+from silograph.methods.study import Study, read_proposal
 from silograph.runtime.config import SiloConfig
 from silograph.runtime.ledger import Ledger
 from silograph.runtime.party import Party, locked, open_store
-from silograph.runtime.roster_file import read_roster
+from silograph.runtime.silo_data import load_silo
 from silograph.runtime.store import Run
 
 __all__ = ["app"]
@@ -56,11 +56,10 @@ async def _serve(config: SiloConfig) -> None:
 @app.command()
 def check(config: Config) -> None:
     """Read everything that serving needs, show what would be served, and try the broker."""
-    from silograph.runtime.nats.silo import load_silo  # noqa: PLC0415
-
     given = SiloConfig.read(config)
     party = Party(given)
-    silo = load_silo(given, party)
+    data = load_silo(given, party.universe)
+    outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
     table = Table(show_header=False, box=None)
     policy, ledger = given.policy, given.ledger
     with Ledger(ledger.path) as book:
@@ -69,7 +68,7 @@ def check(config: Config) -> None:
         ("silo", f"{given.name}, key {party.identity.public.hex()[:16]}…"),
         ("roster", f"{len(party.roster.silos)} silos, coordinator {party.roster.coordinator.name}"),
         ("universe", f"{len(party.universe):,} nodes, digest {party.universe.digest[:16]}…"),
-        ("edges", f"{len(silo):,} (seen by nobody else)"),
+        ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
         ("budget", f"{spent} of ε = {ledger.epsilon:g} spent on {given.data.lineage!r}"),
         ("policy", f"{', '.join(policy.methods)}; ε ≤ {policy.epsilon:g} a study; {policy.accept}"),
         ("broker", asyncio.run(_try_broker(given))),
@@ -160,10 +159,9 @@ def _decide(config: SiloConfig, run: str, decision: str) -> None:
 
 
 def _studies(config: SiloConfig) -> list[tuple[Study, Run]]:
-    roster = read_roster(config.roster).roster
     store = open_store(config)
     try:
-        return [(open_proposal(row.proposal, roster), row) for row in store.runs()]
+        return [(read_proposal(row.proposal), row) for row in store.runs()]
     finally:
         store.close()
 

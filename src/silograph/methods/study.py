@@ -25,7 +25,7 @@ from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelo
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
-__all__ = ["PROPOSE", "VERSION", "Study", "open_proposal"]
+__all__ = ["PROPOSE", "VERSION", "Option", "Study", "open_proposal", "read_proposal"]
 
 #: The round in which a study is proposed.
 PROPOSE = "propose"
@@ -192,6 +192,11 @@ def open_proposal(raw: bytes, roster: Roster) -> Study:
     if opened.sequence != 0:
         raise ProtocolError("a proposal has no sequence", round=PROPOSE)
     return study
+
+
+def read_proposal(raw: bytes) -> Study:
+    """A study from a message that was checked before, whatever roster is in force now."""
+    return Study.decode(peek(raw).payload)
 
 
 def _text(name: str, value: Any, *, empty: bool = False) -> None:

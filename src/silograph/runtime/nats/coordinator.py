@@ -16,7 +16,7 @@ from typing import Any
 
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError
 from silograph.methods.plans import Outcome, StudyPlan, plan_study
-from silograph.methods.study import Option, Study, open_proposal
+from silograph.methods.study import Option, Study, read_proposal
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, whole_files
@@ -137,16 +137,14 @@ class CoordinatorService:
 
     def studies(self) -> list[tuple[Study, Run]]:
         """Every study that was proposed here, with its state."""
-        return [
-            (open_proposal(run.proposal, self._party.roster), run) for run in self._store.runs()
-        ]
+        return [(read_proposal(run.proposal), run) for run in self._store.runs()]
 
     def find(self, run: str) -> tuple[Study, Run]:
         """A study by its run id, or by the beginning of it."""
         found = [run_ for run_ in self._store.runs() if run and run_.run.startswith(run)]
         if len(found) != 1:
             raise StudyError(f"{len(found)} studies begin with {run!r}")
-        return open_proposal(found[0].proposal, self._party.roster), found[0]
+        return read_proposal(found[0].proposal), found[0]
 
     def result(self, run: str) -> dict[str, Any]:
         """What was kept of a study that has its answer."""

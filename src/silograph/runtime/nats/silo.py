@@ -5,8 +5,6 @@ What goes wrong ends in the silo's own log with its reason, and outside as a cod
 
 import asyncio
 import contextlib
-import json
-import os
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
@@ -14,7 +12,7 @@ from typing import Any
 
 from silograph.errors import (
     BudgetError,
-    ConfigError,
+    DeadlineError,
     DeploymentError,
     ProtocolError,
     SilographError,
@@ -22,11 +20,10 @@ from silograph.errors import (
     StudyError,
     TransportError,
 )
-from silograph.graph.silo import Silo
 from silograph.methods.plans import StudyPlan, plan_study
 from silograph.methods.study import Study, open_proposal
 from silograph.protocol.entropy import Entropy
-from silograph.runtime import faultpoints, whole_files
+from silograph.runtime import faultpoints
 from silograph.runtime.config import SiloConfig
 from silograph.runtime.control import REFUSE, Code, code_of
 from silograph.runtime.entropy import OsEntropy
@@ -34,33 +31,19 @@ from silograph.runtime.ledger import Ledger
 from silograph.runtime.ledger_chain import Witness
 from silograph.runtime.ledger_entries import loss_at
 from silograph.runtime.nats.carrier import Seat, Voice
+from silograph.runtime.nats.health import Health
 from silograph.runtime.nats.link import STUDIES_STREAM, Link
-from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, OPERATOR, Books, SiloRun
+from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, Books, SiloRun
 from silograph.runtime.party import Clock, Party
+from silograph.runtime.silo_data import load_silo
 from silograph.runtime.store import Run
 
-__all__ = ["SiloService", "load_silo"]
+__all__ = ["SiloService"]
 
 _CONNECT_SECONDS = 5.0
 _POLL_SECONDS = 0.3
 #: The status file is written at least every so many polls.
 _REPORT_EVERY = 30
-
-
-def load_silo(config: SiloConfig, party: Party) -> Silo:
-    """The silo's edges, over the agreed node list."""
-    data = config.data
-    columns = data.columns
-    if columns is not None and len(columns) != 2:
-        raise ConfigError(f"{config.file}: data.columns must name two columns")
-    return Silo.from_file(
-        party.universe,
-        data.edges,
-        columns=(columns[0], columns[1]) if columns else None,
-        format=data.format,
-        header=data.header,
-        name=config.name,
-    )
 
 
 class SiloService:
@@ -74,7 +57,11 @@ class SiloService:
         self._store = self._party.store
         self._journal, self._trail = self._party.journal, self._party.trail
         self._entropy = entropy or OsEntropy()
-        self.silo = load_silo(config, self._party)
+        self._started = clock()
+        data = load_silo(config, self._party.universe)
+        self.silo = data.silo
+        if data.outside:
+            self._journal.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         limit = config.ledger
         self._ledger.set_limit(config.data.lineage, limit.epsilon, limit.delta, limit.collusion)
@@ -83,7 +70,10 @@ class SiloService:
         self._check_ledger()
         self._link: Link | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, SiloRun] = {}
         self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
+        self._judged: set[str] = set()  # runs that wait for the operator
+        self._failed: asyncio.Future[None] | None = None
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was put back to an earlier state."""
@@ -111,16 +101,16 @@ class SiloService:
             self._link = await self._connected(stop)
             if self._link is None:
                 return
+            self._failed = asyncio.get_running_loop().create_future()
             for run in self._store.runs():
                 self._resume(run)
-            waiting = asyncio.create_task(stop.wait())
-            serving = [
-                asyncio.create_task(work)
-                for work in (self._hear(self._link), self._poll(), self._report())
-            ]
-            done, _ = await asyncio.wait({waiting, *serving}, return_when=asyncio.FIRST_COMPLETED)
-            await _cancel([waiting, *serving, *self._tasks.values()])
-            for task in done - {waiting}:
+            work = (stop.wait(), self._hear(self._link), self._poll(), self._report())
+            serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
+            done, _ = await asyncio.wait(
+                {*serving, self._failed}, return_when=asyncio.FIRST_COMPLETED
+            )
+            await _cancel([*serving, *self._tasks.values()])
+            for task in done:
                 task.result()
         finally:
             if self._link is not None:
@@ -162,8 +152,9 @@ class SiloService:
     def _act(self) -> None:
         for run in self._store.runs():
             if run.run in self._tasks:
-                if run.open and run.decision == "abort":
-                    self._tasks[run.run].cancel(OPERATOR)
+                if run.open and run.decision == "abort" and run.run in self._runs:
+                    self._runs.pop(run.run).give_up()
+                    self._tasks[run.run].cancel()
             elif run.open or run.run in self._unsaid:
                 self._resume(run)
 
@@ -173,7 +164,11 @@ class SiloService:
             if self._store.pending(run.run):
                 self._spawn(run.run, self._repeat(run))
             return
-        study = open_proposal(run.proposal, self._party.roster)
+        try:
+            study = open_proposal(run.proposal, self._party.roster)
+        except (StudyError, ProtocolError) as error:  # the roster has changed meanwhile
+            self._give_up(run.run, error)
+            return
         if run.decision == "accepted":
             if run.secret is None:  # the operator's word
                 self._accept(study, run.decided_by)
@@ -182,9 +177,26 @@ class SiloService:
             self._refuse(study, Code.OPERATOR, run.decided_by)
         elif study.deadline <= self._party.clock():
             self._refuse(study, Code.DEADLINE, "deadline")
+        elif run.run not in self._judged:  # the service ended before it could decide
+            self._judge(study)
+
+    def _give_up(self, run: str, error: SilographError) -> None:
+        self._journal.event("run.failed", level="error", run=run, error=error)
+        code = code_of(error).word
+        self._store.end(run, "aborted", code)
+        self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
 
     def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks[run] = asyncio.create_task(work)
+        task = self._tasks[run] = asyncio.create_task(work)
+        task.add_done_callback(self._watch)
+
+    def _watch(self, task: asyncio.Task[None]) -> None:
+        """A run ends well or badly; one that raises means that the service cannot go on."""
+        if not task.cancelled() and task.exception() is not None:
+            error = task.exception()
+            assert self._failed is not None and error is not None  # noqa: S101, PT018
+            if not self._failed.done():
+                self._failed.set_exception(error)
 
     # -- deciding ----------------------------------------------------------------------------
 
@@ -193,6 +205,9 @@ class SiloService:
         study = open_proposal(raw, self._party.roster)
         if self._party.name not in study.silos:
             return
+        known = self._store.run(study.run) is not None
+        if not known and study.deadline <= self._party.clock():
+            raise DeadlineError("the study's deadline had passed before it came")
         if not self._store.add(study.run, raw):
             return
         self._trail.proposed(
@@ -201,6 +216,11 @@ class SiloService:
             collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
         )  # fmt: skip
         faultpoints.point("silo.proposed")
+        self._judge(study)
+
+    def _judge(self, study: Study) -> None:
+        """Refuse, accept, or leave it to the operator."""
+        self._judged.add(study.run)
         try:
             self._check(study)
         except SilographError as error:
@@ -260,7 +280,10 @@ class SiloService:
 
     async def _repeat(self, run: Run) -> None:
         """Send the last word of a run that ended, until its deadline."""
-        study = open_proposal(run.proposal, self._party.roster)
+        try:
+            study = open_proposal(run.proposal, self._party.roster)
+        except (StudyError, ProtocolError):  # the roster has changed: nobody would listen
+            return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
         with contextlib.suppress(TimeoutError):
@@ -270,35 +293,38 @@ class SiloService:
 
     async def _take_part(self, study: Study) -> None:
         books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
-        await SiloRun(self._seat(study), self.silo, books, self._line).carry()
+        try:
+            run = SiloRun(self._seat(study), self.silo, books, self._line)
+        except SilographError as error:
+            self._give_up(study.run, error)
+            return
+        self._runs[study.run] = run
+        await run.carry()
 
     async def _report(self) -> None:
-        """Write the status file whenever it changes, and once in a while."""
-        before, wait = "", 0
+        """Keep the status file and the metrics up to date."""
+        state, before, wait = self._config.state, "", 0
         while True:
-            now = json.dumps(self.status(), indent=1)
+            health = self.health()
+            now = repr(health.status(self._store))
             if now != before or wait == 0:
-                path = self._config.state / "status.json"
-                stamped = {"time": int(self._party.clock()), **json.loads(now)}
-                content = json.dumps(stamped, indent=1).encode()
-                await asyncio.to_thread(whole_files.replace, path, content, StoreError)
+                await asyncio.to_thread(health.write_status, state / "status.json", self._store)
+                await asyncio.to_thread(self._write_metrics, health)
                 before, wait = now, _REPORT_EVERY
             wait -= 1
             await asyncio.sleep(_POLL_SECONDS)
 
-    def status(self) -> dict[str, object]:
-        """What the status file says: alive, connected, and where each open run is."""
-        runs = [run for run in self._store.runs() if run.open]
-        return {
-            "silo": self._party.name,
-            "pid": os.getpid(),
-            "connected": self._link is not None and self._link.connected,
-            "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
-                     for run in runs],
-        }  # fmt: skip
+    def _write_metrics(self, health: Health) -> None:
+        lineage, path = self._config.data.lineage, self._config.state / "metrics.prom"
+        health.metrics(self._store, self._ledger, lineage).write(path)
+
+    def health(self) -> Health:
+        """How the service is now."""
+        connected = self._link is not None and self._link.connected
+        return Health(self._party.name, self._started, self._party.clock(), connected)
 
 
-async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
+async def _cancel(tasks: list[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -22,12 +22,10 @@ from silograph.runtime.nats.link import Link, stream_name
 from silograph.runtime.party import Party
 from silograph.runtime.store import Frozen
 
-__all__ = ["LAST_WORD_SECONDS", "OPERATOR", "Books", "SiloRun", "cause"]
+__all__ = ["LAST_WORD_SECONDS", "Books", "SiloRun", "cause"]
 
 #: How long a party tries to tell others that it ended a run.
 LAST_WORD_SECONDS = 5.0
-#: Said when a task is cancelled because the operator ends the run.
-OPERATOR = "operator"
 _VIEW = "coordinator + t silos"
 
 
@@ -57,6 +55,11 @@ class SiloRun:
         self._session = self._plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
         self._carrier = Carrier(seat, self._session, self._store, link, books.party.journal)
         self._phase = run.phase
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """Say that the operator ends the run; whoever says so cancels its task."""
+        self._given_up = True
 
     async def carry(self) -> None:
         """Take part until the end. Whatever ends the run is written down and told."""
@@ -68,10 +71,12 @@ class SiloRun:
                 await self._rounds()
         except TimeoutError:
             await self._abort(DeadlineError("the study's deadline has passed"))
-        except asyncio.CancelledError as cancelled:
-            if cancelled.args != (OPERATOR,):
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._given_up or task is None:
                 raise  # the service stops; the run goes on another time
-            await self._abort(AbortedError("ended by the operator", code=OPERATOR))
+            task.uncancel()
+            await self._abort(AbortedError("ended by the operator", code="operator"))
         except Exception as error:
             found = cause(error)
             if isinstance(found, AbortedError):  # by the coordinator: all know it
