@@ -12,13 +12,12 @@ from .faults import ABSENT, METHODS, Case, every_case, run_case
 from .world import ask, serving, trial
 
 SAMPLE = [
-    Case("masked", "kill", "silo.spent"),
     Case("masked", "kill", "silo.made", 2),
     Case("masked", "broker", "silo.frozen"),
     Case("masked", "stall", "silo.authorised"),
     Case("masked", "cut", "0.30"),
+    Case("masked", "kill", "silo.proposed"),
     Case("blinded", "kill", "silo.taken", 3),
-    Case("baseline", "kill", "coordinator.saved"),
 ]
 
 

@@ -76,7 +76,7 @@ class TestCoordinator:
         for name in ("silo-1", "silo-2"):
             state.no_output(name)
 
-    @pytest.mark.parametrize("change", [{"epsilon": 9.0}, {"collusion": 0}])
+    @pytest.mark.parametrize("change", [{"epsilon": 9.0, "collusion": 0}])
     def test_terms_that_change_after_acceptance(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, float]
     ) -> None:
