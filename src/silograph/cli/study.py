@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from silograph.errors import AbortedError, StoreError
+from silograph.errors import AbortedError, ArgumentError, StoreError
+from silograph.methods.study import Option
 from silograph.runtime.config import CoordinatorConfig
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def propose(
     delta: Annotated[float, typer.Option(help="For methods that have one.")] = 0.0,
     collusion: Annotated[int, typer.Option(help="Silos that may pool what they know.")] = 1,
     silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
+    ] = None,
     minutes: Annotated[float, typer.Option(help="Until the deadline.", min=0.01)] = 60.0,
     detach: Annotated[bool, typer.Option(help="Write it down only; carry it with watch.")] = False,
     as_json: Json = False,
@@ -46,7 +50,8 @@ def propose(
     from silograph.runtime.nats.coordinator import Question  # noqa: PLC0415
 
     chosen = protocol or ("masked" if method == "feat" else "")
-    question = Question(query, epsilon, method, chosen, k, delta, collusion, tuple(silos or ()))
+    only, options = tuple(silos or ()), _options(option or [])
+    question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options)
     service = _service(config)
     try:
         plan = service.propose(question, 60 * minutes)
@@ -129,6 +134,28 @@ def list_(config: Config, as_json: Json = False) -> None:
         state = f"{row.state} {row.code}".strip()
         table.add_row(study.run[:12], study.query, method, f"{study.epsilon:g}", state)
     console.print(table)
+
+
+def _options(given: list[str]) -> dict[str, Option]:
+    """``name=value``: a truth value, a number where it is one, otherwise a text."""
+    made: dict[str, Option] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name in made:
+            raise ArgumentError(f"{text!r}: an option is name=value, each name once")
+        made[name] = _value(value)
+    return made
+
+
+def _value(text: str) -> Option:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _service(config: Path) -> "CoordinatorService":

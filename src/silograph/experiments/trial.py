@@ -121,6 +121,7 @@ class Terms:
     )
     least_collusion: int = 0
     trust: bool = True
+    part_of_roster: bool = False
 
 
 class Trial:
@@ -215,6 +216,7 @@ class Trial:
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
             f"epsilon = {terms.study}\nleast_collusion = {terms.least_collusion}\n"
             f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
+            f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
         )
 
     def _write(self, name: str, text: str) -> None:

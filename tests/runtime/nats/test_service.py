@@ -13,7 +13,15 @@ import pytest
 from typer.testing import CliRunner
 
 from silograph.cli.app import app
-from silograph.errors import AbortedError, EdgeError, RollbackError, RosterError, StoreError
+from silograph.errors import (
+    AbortedError,
+    ArgumentError,
+    EdgeError,
+    RollbackError,
+    RosterError,
+    StoreError,
+    StudyError,
+)
 from silograph.experiments.trial import HUB, Terms, Trial
 from silograph.queries.release import Release
 from silograph.runtime import faultpoints
@@ -152,6 +160,41 @@ class TestCommands:
             assert release.provenance.run == run
             alive = json.loads(command("silo", "status", "-c", made.silo_file("silo-1"), "--json"))
             assert alive["silo"] == "silo-1"
+
+
+class TestParts:
+    def test_a_study_over_part_of_the_roster(self, tmp_path: Path) -> None:
+        """Allowed by policy alone; the silo that is left out hears of it and spends nothing."""
+        question = Question("edges", 3.0, silos=("silo-3", "silo-1"))
+        with Deployment(tmp_path, Terms(part_of_roster=True)) as made:
+
+            async def run() -> dict[str, dict[str, object]]:
+                async with serving(made):
+                    return await ask(made, question)
+
+            found = asyncio.run(run())
+        assert found["study"]["silos"] == ["silo-1", "silo-3"]
+        spends = []
+        for name in made.names:
+            with Ledger(made.silo(name).ledger.path) as ledger:
+                spends.append(len(ledger.rows()))
+        assert spends == [1, 0, 1]
+        assert runs(made, "silo-2") == []
+
+
+@pytest.mark.parametrize("word", ["raw", "=", "raw=true"])
+def test_options_of_a_study(word: str, tmp_path: Path) -> None:
+    """Read as truth values, numbers or texts; refused by a method that does not have them."""
+    made = trial(tmp_path, tls=False)
+    hub, given = made.folder / f"{HUB}.toml", ["--epsilon", 3, "--detach", "-c"]
+    baseline = ["study", "propose", "edges", "--method", "baseline", "--option", word]
+    if word == "raw=true":
+        assert len(command(*baseline, *given, hub).strip()) == 32
+        with pytest.raises(StudyError, match="no option 'raw'"):
+            command("study", "propose", "edges", "--option", word, *given, hub)
+    else:
+        with pytest.raises((ArgumentError, StudyError)):
+            command(*baseline, *given, hub)
 
 
 class TestRestarts:
