@@ -60,6 +60,18 @@ def test_the_secret_is_kept_until_the_end_and_wiped(store: Store) -> None:
         assert SECRET not in file.read_bytes(), file
 
 
+def test_a_run_is_accepted_once(store: Store) -> None:
+    store.accept(RUN, "policy", SECRET)
+    with pytest.raises(StoreError, match="it has a secret"):
+        store.accept(RUN, "policy", bytes(32))
+    assert store.run(RUN).secret == SECRET  # type: ignore[union-attr]
+    store.end(RUN, "done")
+    with pytest.raises(StoreError, match="cannot be accepted"):
+        store.accept(RUN, "policy", bytes(32))
+    assert store.runs(ended=False) == []
+    assert len(store.runs()) == 1
+
+
 def test_a_message_is_frozen_once(store: Store) -> None:
     assert store.step(RUN, None, [Frozen(CHUNK, b"one")]) == [Frozen(CHUNK, b"one")]
     store = again(store)

@@ -51,6 +51,7 @@ CREATE TABLE runs (
         CHECK (state IN ('open', 'done', 'aborted', 'refused')),
     code TEXT NOT NULL DEFAULT ''
 );
+CREATE INDEX open_runs ON runs (number) WHERE state = 'open';
 CREATE TABLE outgoing (
     number INTEGER PRIMARY KEY,
     run TEXT NOT NULL,
@@ -180,8 +181,15 @@ class Store:
         return False
 
     def accept(self, run: str, by: str, secret: bytes) -> None:
-        """Record an acceptance with the run's secret, before anything is drawn from it."""
-        self._change(run, "decision = 'accepted', decided_by = ?, secret = ?", by, secret)
+        """Record an acceptance with the run's secret, before anything is drawn from it; once."""
+        with self._writing() as connection:
+            done = connection.execute(
+                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
+                " WHERE run = ? AND secret IS NULL AND state = 'open'",
+                (by, secret, run),
+            )
+            if done.rowcount != 1:
+                raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
 
     def decide(self, run: str, decision: str, by: str) -> None:
         """Record what an operator decided; the service acts on it."""
@@ -218,11 +226,12 @@ class Store:
         with self._reading() as connection:
             return self._run(connection, run)
 
-    def runs(self) -> list[Run]:
-        """Every run, oldest first."""
+    def runs(self, *, ended: bool = True) -> list[Run]:
+        """Every run, oldest first; without those that ended, if so wished."""
+        which = "" if ended else " WHERE state = 'open'"
+        query = f"SELECT {_COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
         with self._reading() as connection:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY number")  # noqa: S608
-            return [_read(row) for row in rows]
+            return [_read(row) for row in connection.execute(query)]
 
     @staticmethod
     def _run(connection: sqlite3.Connection, run: str) -> Run | None:

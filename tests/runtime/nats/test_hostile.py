@@ -22,7 +22,7 @@ from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.wire import pack, unpack
 from silograph.runtime import subjects
 from silograph.runtime.nats.coordinator import CoordinatorService, Question
-from silograph.runtime.nats.link import Link, stream_name
+from silograph.runtime.nats.link import Link
 
 from .hostile import Attack, attacked
 from .world import ask, link, serving, trial
@@ -366,21 +366,24 @@ class TestBroker:
             state.no_output(name)
 
     def test_a_squatted_subject(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Something else stands where silo 2's key would go: it says so, and ends the run."""
+        """Something else stands where silo 2's key and its last word would go.
+
+        It says so in its log, ends the run, and serves on.
+        """
 
         def attack(state: Attack) -> None:
             async def squat(_state: Attack, line: Link, study: Study) -> None:
                 other = Link(line._client, "silo-2")
                 await other.own_stream(study.run, 60.0)
-                where = subjects.message(study.id, "silo-2", HUB, "key", 0)
-                await line._client.jetstream().publish(where, b"mine")
-                assert stream_name(study.run, "silo-2")
+                for to, word in ((HUB, "key"), (subjects.ALL, "abort")):
+                    where = subjects.message(study.id, "silo-2", to, word, 0)
+                    await line._client.jetstream().publish(where, b"mine")
 
             state.before = squat
-            state.seconds = 10.0
 
         state = attacked(tmp_path, monkeypatch, attack)
-        assert "TransportError" in state.errors("silo-2")
+        found = [line for line in state.log("silo-2") if line.get("error") == "TransportError"]
+        assert {"run.failed", "word.unheard"} <= {line["event"] for line in found}
         state.no_output("silo-2")
         assert isinstance(state.error, AbortedError)
 

@@ -5,7 +5,6 @@ method publishes. A run that it cannot finish it ends for all, with a signed wor
 """
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ from silograph.runtime.control import ABORT, ACCEPT, END, REFUSE, Code, Control,
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.runtime.nats.link import Link, stream_name
-from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, cause
+from silograph.runtime.nats.silo_run import cause, last_words
 from silograph.runtime.party import Clock, Party, locked
 from silograph.runtime.store import Frozen, Run
 
@@ -237,9 +236,7 @@ class _CoordinatorRun:
         run = self._store.run(self._study.run)
         left = max(self._study.deadline - self._clock(), 0.0)
         if run is not None and not run.open:  # the last word may not have been heard
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(left, LAST_WORD_SECONDS)):
-                    await self._carrier.open(self._clock())
+            await last_words(self._carrier.open(self._clock()), left, self._journal)
             self._carrier.settle()
             return
         try:
@@ -342,9 +339,7 @@ class _CoordinatorRun:
         faultpoints.point("coordinator.ended")
         trail = self._service.party.trail
         trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORD_SECONDS):
-                await self._carrier.repeat()
+        await last_words(self._carrier.repeat(), 0.0, self._journal)
         self._carrier.settle()
         self._progress.phase = state
         self._watch(self._progress)

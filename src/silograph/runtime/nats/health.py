@@ -31,7 +31,7 @@ class Health:
 
     def status(self, store: Store) -> dict[str, object]:
         """Alive, connected, and where each open run is."""
-        runs = [run for run in store.runs() if run.open]
+        runs = store.runs(ended=False)
         return {
             "silo": self.silo,
             "pid": os.getpid(),

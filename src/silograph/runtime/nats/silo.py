@@ -33,7 +33,7 @@ from silograph.runtime.ledger_entries import loss_at
 from silograph.runtime.nats.carrier import Seat, Voice
 from silograph.runtime.nats.health import Health
 from silograph.runtime.nats.link import STUDIES_STREAM, Link
-from silograph.runtime.nats.silo_run import LAST_WORD_SECONDS, Books, SiloRun
+from silograph.runtime.nats.silo_run import Books, SiloRun, last_words
 from silograph.runtime.party import Clock, Party
 from silograph.runtime.silo_data import load_silo
 from silograph.runtime.store import Run
@@ -72,7 +72,7 @@ class SiloService:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, SiloRun] = {}
         self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
-        self._judged: set[str] = set()  # runs that wait for the operator
+        self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
         self._failed: asyncio.Future[None] | None = None
 
     def _check_ledger(self) -> None:
@@ -150,13 +150,14 @@ class SiloService:
             self._act()
 
     def _act(self) -> None:
-        for run in self._store.runs():
-            if run.run in self._tasks:
-                if run.open and run.decision == "abort" and run.run in self._runs:
-                    self._runs.pop(run.run).give_up()
-                    self._tasks[run.run].cancel()
-            elif run.open or run.run in self._unsaid:
+        unsaid, self._unsaid = self._unsaid, set()
+        refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
+        for run in (*self._store.runs(ended=False), *refused):
+            if run.run not in self._tasks:
                 self._resume(run)
+            elif run.open and run.decision == "abort" and run.run in self._runs:
+                self._runs.pop(run.run).give_up()
+                self._tasks[run.run].cancel()
 
     def _resume(self, run: Run) -> None:
         """Go on with a run where it is."""
@@ -208,6 +209,7 @@ class SiloService:
         known = self._store.run(study.run) is not None
         if not known and study.deadline <= self._party.clock():
             raise DeadlineError("the study's deadline had passed before it came")
+        self._judged.add(study.run)  # here, and not by who finds it undecided in the store
         if not self._store.add(study.run, raw):
             return
         self._trail.proposed(
@@ -286,9 +288,7 @@ class SiloService:
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(left, LAST_WORD_SECONDS)):
-                await voice.open(self._party.clock())
+        await last_words(voice.open(self._party.clock()), left, self._journal)
         voice.settle()
 
     async def _take_part(self, study: Study) -> None:

@@ -4,11 +4,12 @@ Spend first: the run's whole cost is in the ledger before anything that depends 
 """
 
 import asyncio
-import contextlib
 import math
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
-from silograph.errors import AbortedError, DeadlineError
+from silograph.errors import AbortedError, DeadlineError, TransportError
 from silograph.graph.silo import Silo
 from silograph.methods.plans import plan_study
 from silograph.methods.sessions import SiloSession
@@ -16,16 +17,17 @@ from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, subjects
 from silograph.runtime.control import ABORT, ACCEPT, END, Code, Control, code_of
 from silograph.runtime.entropy import RunEntropy
+from silograph.runtime.journal import Journal
 from silograph.runtime.ledger import Ledger
 from silograph.runtime.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.runtime.nats.link import Link, stream_name
 from silograph.runtime.party import Party
 from silograph.runtime.store import Frozen
 
-__all__ = ["LAST_WORD_SECONDS", "Books", "SiloRun", "cause"]
+__all__ = ["Books", "SiloRun", "cause", "last_words"]
 
-#: How long a party tries to tell others that it ended a run.
-LAST_WORD_SECONDS = 5.0
+#: The least time for which a party tries to tell others that it ended a run.
+_LAST_WORD_SECONDS = 5.0
 _VIEW = "coordinator + t silos"
 
 
@@ -174,10 +176,19 @@ class SiloRun:
             trail.left(self._study.id, kind, messages, size)
         trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
         if last is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORD_SECONDS):
-                    await self._carrier.repeat()
+            await last_words(self._carrier.repeat(), 0.0, self._books.party.journal)
             self._carrier.settle()
+
+
+async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal: Journal) -> None:
+    """Tell others how a run ended, for a while; if that does not work, they see the deadline."""
+    try:
+        async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
+            await saying
+    except TimeoutError:
+        pass
+    except TransportError as error:
+        journal.event("word.unheard", level="warning", error=error)
 
 
 def cause(error: BaseException) -> BaseException:
