@@ -123,8 +123,13 @@ class TestTls:
             handshake(folder, files(folder, "north").context(), "evil.example")
 
     def test_a_partys_certificate_is_no_servers(self, folder: Path) -> None:
+        """Neither by its name, nor by what it may be used for."""
+        context = files(folder, "north").context()
         with pytest.raises(ssl.SSLCertVerificationError):
-            handshake(folder, files(folder, "north").context(), "localhost", server="north")
+            handshake(folder, context, "localhost", server="north")
+        context.check_hostname = False
+        with pytest.raises(ssl.SSLCertVerificationError, match="purpose"):
+            handshake(folder, context, "localhost", server="north")
 
     def test_a_stranger(self, folder: Path, tmp_path: Path) -> None:
         certs.new_authority(tmp_path, NOW)

@@ -216,6 +216,15 @@ class TestChain:
         ]
         self.broken(path, [*lines[:2], *later], 3, "was changed")
 
+    def test_spliced(self, path: Path, lines: list[bytes], tmp_path: Path) -> None:
+        """A line, or all from it on, of another journal in which it stood at the same place."""
+        other = Journal(tmp_path / "other", clock=clock)
+        for i in range(5):
+            other.event("run.phase", run=bytes(16), sequence=i)
+        theirs = (tmp_path / "other").read_bytes().splitlines(keepends=True)
+        self.broken(path, [*lines[:3], theirs[3], *lines[4:]], 4, "was changed")
+        self.broken(path, [*lines[:3], *theirs[3:]], 4, "was changed")
+
     def test_cut_off(self, path: Path, lines: list[bytes]) -> None:
         head = verify(path).head
         path.write_bytes(b"".join(lines[:-1]))

@@ -313,6 +313,7 @@ class TestRestore:
                 pay(made, "r5", {1: 5e-324})
             assert made.export()["restores"][0]["statement"] == "counted"
             assert "unbounded" in str(made)
+            assert "from entry 5: what may have been lost after it is counted" in str(made)
 
     def test_what_is_lost_counts(self, backup: Path) -> None:
         seen = self.seen(backup)

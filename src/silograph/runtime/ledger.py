@@ -21,6 +21,7 @@ runs over some of them the ledgers of the edge's holders add.
 """
 
 import os
+import sqlite3
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -110,7 +111,7 @@ class Ledger:
             timestamp(self._clock()),
         )
         with self._session.writing() as connection:
-            ledger_chain.check_witness(connection, self.path, self._seen)
+            self._past(connection)
             current = reading.limit_in_force(connection, lineage)
             if current is not None and replace(current, time=limit.time) == limit:
                 limit = current
@@ -153,7 +154,7 @@ class Ledger:
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
         )
         with self._session.writing() as connection:
-            ledger_chain.check_witness(connection, self.path, self._seen)
+            last = self._past(connection)
             known = reading.find_spend(connection, lineage, run, phase)
             if known is not None:
                 if not known.same_as(asked):
@@ -169,10 +170,16 @@ class Ledger:
             if limit is not None:
                 spent = self._totals.at(connection, lineage, limit.collusion)
                 reading.check_budget(asked, spent, limit)
-            number = ledger_writing.add_spend(connection, self.path, asked)
-            stood = ledger_chain.head(connection)
-        self._seen = stood  # when it is on the disk
+            number, end = ledger_writing.add_spend(connection, self.path, asked, last)
+        self._seen = Witness(self.identity, *end)  # now that it is on the disk
         return replace(asked, number=number)
+
+    def _past(self, connection: sqlite3.Connection) -> ledger_chain.End:
+        """Where the ledger ends; refuses one that no longer holds what was seen of it here."""
+        last = ledger_chain.end(connection)
+        if last != (self._seen.serial, self._seen.digest):  # others have written, or worse
+            ledger_chain.check_witness(connection, self.path, self._seen)
+        return last
 
     def limit(self, lineage: str) -> Limit | None:
         """The limit in force, or None."""

@@ -25,8 +25,20 @@ from pathlib import Path
 
 from silograph.errors import ArgumentError, LedgerError, RollbackError
 
-__all__ = ["TABLES", "Witness", "append", "check_witness", "head", "numbered", "rebuild", "verify"]
+__all__ = [
+    "TABLES",
+    "Witness",
+    "append",
+    "check_witness",
+    "end",
+    "head",
+    "numbered",
+    "rebuild",
+    "verify",
+]
 
+#: A serial and a digest.
+End = tuple[int, str]
 #: A plain value of SQLite and JSON.
 Plain = str | int | float | None | list["Plain"]
 
@@ -82,39 +94,48 @@ def _linked(before: str, serial: int, kind: str, content: list[Plain]) -> str:
 def head(connection: sqlite3.Connection) -> Witness:
     """Where the ledger stands."""
     (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
-    row = connection.execute(
+    return Witness(identity, *end(connection))
+
+
+def end(connection: sqlite3.Connection) -> End:
+    """The last entry's serial and digest."""
+    row: End | None = connection.execute(
         "SELECT serial, digest FROM chain ORDER BY serial DESC LIMIT 1"
     ).fetchone()
-    return Witness(identity, *(row or (0, _start(connection))))
+    return row or (0, _start(connection))
 
 
 def numbered(connection: sqlite3.Connection, path: Path, kind: str) -> int:
     """The number of the next entry of a kind; refuses a table that has lost its last rows."""
-    row = connection.execute(
-        "SELECT number FROM chain WHERE kind = ? ORDER BY serial DESC LIMIT 1", (kind,)
+    table = TABLES[kind]
+    row: tuple[int, int] = connection.execute(
+        "SELECT ifnull((SELECT number FROM chain WHERE kind = ? ORDER BY serial DESC LIMIT 1), 0),"  # noqa: S608
+        f" ifnull((SELECT max(number) FROM {table}), 0)",
+        (kind,),
     ).fetchone()
-    last = row[0] if row else 0
-    (found,) = connection.execute(
-        f"SELECT ifnull(max(number), 0) FROM {TABLES[kind]}"  # noqa: S608 - our own table
-    ).fetchone()
+    last, found = row
     if found != last:
-        raise LedgerError(_broken(path, f"it had {last} {TABLES[kind]}, and has {found}"))
+        raise LedgerError(_broken(path, f"it had {last} {table}, and has {found}"))
     return last + 1
 
 
 def append(
-    connection: sqlite3.Connection, kind: str, content: list[Plain], *, serial: int | None = None
-) -> None:
+    connection: sqlite3.Connection,
+    last: End,
+    kind: str,
+    content: list[Plain],
+    *,
+    serial: int | None = None,
+) -> End:
     """Chain an entry whose ``content`` begins with its number, before its row is written.
 
-    ``serial`` is the next one, unless a restoration steps over those that are lost.
+    ``last`` is where the chain ended, and what is returned where it ends now. ``serial`` is the
+    next one, unless a restoration steps over those that are lost.
     """
-    last = head(connection)
-    serial = serial or last.serial + 1
-    connection.execute(
-        "INSERT INTO chain VALUES (?, ?, ?, ?)",
-        (serial, kind, content[0], _linked(last.digest, serial, kind, content)),
-    )
+    serial = serial or last[0] + 1
+    digest = _linked(last[1], serial, kind, content)
+    connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (serial, kind, content[0], digest))
+    return serial, digest
 
 
 def verify(connection: sqlite3.Connection, path: Path) -> Witness:
@@ -154,9 +175,10 @@ def _contents(connection: sqlite3.Connection, kind: str) -> Iterator[list[Plain]
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Chain the entries of a ledger that has none: limits first, then spends."""
+    last = end(connection)
     for kind in ("limit", "spend"):
         for content in _contents(connection, kind):
-            append(connection, kind, content)
+            last = append(connection, last, kind, content)
 
 
 def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> None:
@@ -165,6 +187,9 @@ def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> 
     A restoration accounts for the entries that were lost between its backup and the last one that
     was seen before it; witnesses of those are taken.
     """
+    row = connection.execute("SELECT digest FROM chain WHERE serial = ?", (seen.serial,)).fetchone()
+    if row is not None and row[0] == seen.digest:
+        return  # a digest covers all before it, the ledger's identity first
     now = head(connection)
     if now.identity != seen.identity:
         raise RollbackError(
@@ -172,9 +197,6 @@ def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> 
         )
     if seen.serial == 0:
         return  # a ledger of this identity, with nothing in it
-    row = connection.execute("SELECT digest FROM chain WHERE serial = ?", (seen.serial,)).fetchone()
-    if row is not None and row[0] == seen.digest:
-        return
     for last, digest in connection.execute(
         "SELECT seen, seen_digest FROM restores WHERE base < ?1 AND seen >= ?1", (seen.serial,)
     ):
