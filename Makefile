@@ -2,7 +2,8 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union
+	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	bench-featplus bench-sealed bench-accuracy
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -74,6 +75,9 @@ bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 	$(BIN)/python benchmarks/ledger.py
 
+bench-accuracy: $(BUILT) ## sealed beside a trusted curator and beside feat, 20,000 redraws
+	$(BIN)/python benchmarks/sealed_accuracy.py
+
 audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 	@$(BIN)/silograph audit
 
@@ -85,6 +89,12 @@ soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a led
 
 bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
 	$(BIN)/python benchmarks/wire.py
+
+bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
+	$(BIN)/python benchmarks/featplus.py
+
+bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
+	$(BIN)/python benchmarks/sealed.py
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

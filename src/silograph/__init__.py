@@ -24,11 +24,14 @@ from silograph.graph import (
     split,
     union,
 )
+from silograph.methods.planner import Plan, plan
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 from silograph.queries.estimate import Estimate
+from silograph.queries.outline import Outline
 from silograph.queries.release import Provenance, Release
 from silograph.queries.reports import Reports
+from silograph.queries.sealed import SealedRelease
 from silograph.runtime.federation import Federation
 from silograph.runtime.ledger import Ledger
 
@@ -41,9 +44,12 @@ __all__ = [
     "Ledger",
     "LoadReport",
     "NodeUniverse",
+    "Outline",
+    "Plan",
     "Provenance",
     "Release",
     "Reports",
+    "SealedRelease",
     "Silo",
     "UniverseComparison",
     "View",
@@ -51,6 +57,7 @@ __all__ = [
     "clustered_power_law",
     "dataset",
     "errors",
+    "plan",
     "read_graph",
     "split",
     "union",

@@ -1,8 +1,14 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import deployment, operations, unions
+from bugs import deployment, featplus, integer_noise, operations, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
 
-BUGS = [*unions.BUGS, *operations.BUGS, *deployment.BUGS]
+BUGS = [
+    *unions.BUGS,
+    *integer_noise.BUGS,
+    *featplus.BUGS,
+    *operations.BUGS,
+    *deployment.BUGS,
+]

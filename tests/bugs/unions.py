@@ -329,7 +329,7 @@ _CONTRIBUTIONS = [
     ),
 ]
 
-_CONTEXT = "self._binding.run, self._binding.parameters, self._binding.roster.digest, *ends"
+_CONTEXT = "binding.run, binding.parameters, binding.roster.digest, *ends"
 
 _MASKS = [
     Bug(
@@ -367,25 +367,25 @@ _MASKS = [
     Bug(
         "context without the run",
         "run keys that come again by mistake give masks that come again",
-        _PROTOCOL + "masked.py",
+        _PROTOCOL + "agreement.py",
         _CONTEXT,
-        _CONTEXT.replace("self._binding.run, ", ""),
+        _CONTEXT.replace("binding.run, ", ""),
         _LEAKS,
     ),
     Bug(
         "context without the parameters",
         "as before, for another question about the same silos",
-        _PROTOCOL + "masked.py",
+        _PROTOCOL + "agreement.py",
         _CONTEXT,
-        _CONTEXT.replace("self._binding.parameters, ", ""),
+        _CONTEXT.replace("binding.parameters, ", ""),
         _LEAKS,
     ),
     Bug(
         "context without the roster",
         "as before, among other parties",
-        _PROTOCOL + "masked.py",
+        _PROTOCOL + "agreement.py",
         _CONTEXT,
-        _CONTEXT.replace("self._binding.roster.digest, ", ""),
+        _CONTEXT.replace("binding.roster.digest, ", ""),
         _LEAKS,
     ),
     Bug(
@@ -407,17 +407,17 @@ _MASKS = [
     Bug(
         "a pair of silos without a mask",
         "silos 2 and 3 leave theirs out: it cancels anyway, but silo 1 can look",
-        _PROTOCOL + "masked.py",
-        "            if place == self._place:\n",
-        "            if place == self._place or {place, self._place} == {1, 2}:\n",
+        _PROTOCOL + "agreement.py",
+        "        if place == own:\n",
+        "        if place == own or {place, own} == {1, 2}:\n",
         _LEAKS,
     ),
     Bug(
         "mask sign wrong for one party",
         "both silos of a pair add",
-        _PROTOCOL + "masked.py",
-        "others.append((key, context, self._place == first))",
-        "others.append((key, context, True))",
+        _PROTOCOL + "agreement.py",
+        "Pair(place, key, context, own == first)",
+        "Pair(place, key, context, True)",
         _RESULT,
     ),
     Bug(
@@ -523,9 +523,9 @@ _MESSAGES = [
     Bug(
         "confirmations not compared",
         "silos that were shown different run keys go on",
-        _PROTOCOL + "masked.py",
-        "if view != self._view:",
-        "if len(view) != len(self._view):",
+        _PROTOCOL + "agreement.py",
+        "if view != own:",
+        "if len(view) != len(own):",
         _HOSTILE,
     ),
     Bug(
@@ -539,25 +539,25 @@ _MESSAGES = [
     Bug(
         "confirmation without the run keys",
         "the digest is the same whatever keys were shown",
-        _PROTOCOL + "masked.py",
-        "            self._binding.roster.digest,\n            *keys,\n",
-        "            self._binding.roster.digest,\n",
+        _PROTOCOL + "agreement.py",
+        "        binding.roster.digest,\n        *keys,\n",
+        "        binding.roster.digest,\n",
         _HOSTILE,
     ),
     Bug(
         "confirmation without the parameters",
         "the digest is the same whatever noise was agreed on",
-        _PROTOCOL + "masked.py",
-        "            self._binding.run,\n            self._binding.parameters,\n",
-        "            self._binding.run,\n",
+        _PROTOCOL + "agreement.py",
+        "        binding.run,\n        binding.parameters,\n",
+        "        binding.run,\n",
         _HOSTILE,
     ),
     Bug(
         "confirmation without the roster",
         "the digest is the same whoever takes part",
-        _PROTOCOL + "masked.py",
-        "            self._binding.roster.digest,\n            *keys,\n",
-        "            *keys,\n",
+        _PROTOCOL + "agreement.py",
+        "        binding.roster.digest,\n        *keys,\n",
+        "        *keys,\n",
         _HOSTILE,
     ),
     Bug(
@@ -572,15 +572,14 @@ _MESSAGES = [
 
 _DRIVEN = """\
     run.spend()
-    for silo in silos:
-        silo.authorise()
+    post.deliver(enumerate([silo.authorise() for silo in silos]))
     done, total = coordinator.progress
     with (
         progress(what, total, shown=run.shown) as advance,
         ThreadPoolExecutor(_AHEAD) as pool,
     ):
-        for sender, message in _made(coordinator, silos, pool):
-            post.deliver([(sender, [message])])
+        for sender, made in _made(coordinator, silos, pool):
+            post.deliver([(sender, made)])
             before, (done, _) = done, coordinator.progress
             advance(done - before)
 """

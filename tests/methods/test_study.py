@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from silograph.crypto.identity import Identity
 from silograph.errors import ProtocolError, StudyError
-from silograph.methods.plans import BaselinePlan, FeatPlan, plan_study
+from silograph.methods.catalogue import plan_study
+from silograph.methods.plans import BaselinePlan, FeatPlan
 from silograph.methods.study import Study, open_proposal
 from silograph.protocol.envelope import EVERYONE, Envelope, seal
 from silograph.protocol.roster import COORDINATOR, Member, Roster

@@ -307,6 +307,26 @@ class TestHostile:
             run.silos[0].receive(self.bundle(run, "keys", messages))
         assert run.silos[0].state is State.KEYS
 
+    def test_nobody_else_authorises_a_silo(self) -> None:
+        """The coordinator sends the confirmations again, as a message with the name of a step."""
+        run = MaskedRun()
+        keys = run.relay(run.key_messages())
+        confirms = [silo.receive(keys)[0].raw for silo in run.silos]
+        silo = run.silos[0]
+        silo.receive(self.bundle(run, "confirms", confirms))
+        assert silo.state is State.AGREED
+        for name in ("authorise", "start", "chunk"):
+            with pytest.raises(OrderError, match="no such message"):
+                silo.receive(self.bundle(run, name, confirms))
+        assert silo.state is State.AGREED
+
+    def test_steps_of_the_coordinator_are_no_messages(self) -> None:
+        run = MaskedRun()
+        for name in ("all keys", "all confirms", "all chunks"):
+            with pytest.raises(OrderError, match="no such message"):
+                run.coordinator.receive(self.forge(run, 0, name, bytes(32), run.keys[0]))
+        run.relay(run.key_messages())
+
     def test_different_keys_to_different_silos(self) -> None:
         """Silo 2 signs two keys (or its identity was stolen); silos 1 and 3 see different ones."""
         run = MaskedRun()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from silograph.errors import ArgumentError, DeadlineError, PolicyError
-from silograph.methods.plans import plan_study
+from silograph.methods.catalogue import plan_study
 from silograph.runtime.policy import Policy
 
 from ..methods.test_study import study

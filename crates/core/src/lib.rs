@@ -7,3 +7,4 @@
 pub mod crypto;
 pub mod dp;
 pub mod graph;
+pub mod shares;

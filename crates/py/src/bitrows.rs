@@ -8,13 +8,15 @@ use silograph_core::graph::bitrows::{self, BitRows, pair_count, row_words};
 use silograph_core::graph::kernels;
 use silograph_core::graph::simd::Level;
 
-fn borrow<'a>(words: &'a PyReadonlyArray2<'_, u64>) -> PyResult<BitRows<'a>> {
+/// Rows of a numpy array, if they are padded bit rows.
+pub fn borrow<'a>(words: &'a PyReadonlyArray2<'_, u64>) -> PyResult<BitRows<'a>> {
     let n = words.as_array().nrows();
     let words = words.as_slice()?;
     BitRows::new(n, words).ok_or_else(|| PyValueError::new_err("these are not padded bit rows"))
 }
 
-fn level(name: Option<&str>) -> PyResult<Level> {
+/// The level of that name, or the best.
+pub fn level(name: Option<&str>) -> PyResult<Level> {
     match name {
         None => Ok(Level::best()),
         Some(name) => Level::named(name)
@@ -22,7 +24,8 @@ fn level(name: Option<&str>) -> PyResult<Level> {
     }
 }
 
-fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
+/// Refuses nodes that are not in the graph.
+pub fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
     match picked.iter().all(|&u| (u as usize) < n) {
         true => Ok(()),
         false => Err(PyValueError::new_err("a picked node is not in the graph")),

@@ -1,13 +1,19 @@
 //! The only crate that knows Python: parse, call, convert.
 
+mod aead;
+mod agreement;
 mod bitrows;
 mod channel;
+mod dealing;
 mod edgelist;
 mod elgamal;
 mod generate;
 mod identity;
 mod ids;
+mod laplace;
+mod local;
 mod masked;
+mod shares;
 mod sparse;
 mod split;
 
@@ -15,14 +21,20 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    aead::register(module)?;
+    agreement::register(module)?;
     bitrows::register(module)?;
     channel::register(module)?;
+    dealing::register(module)?;
     edgelist::register(module)?;
     elgamal::register(module)?;
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;
+    laplace::register(module)?;
+    local::register(module)?;
     masked::register(module)?;
+    shares::register(module)?;
     sparse::register(module)?;
     split::register(module)
 }

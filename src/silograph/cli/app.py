@@ -13,6 +13,7 @@ from rich.console import Console
 import silograph
 from silograph.audit import report as audit_report
 from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, tables
+from silograph.cli.plan import plan
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
 from silograph.graph.bitrows import simd_levels
@@ -39,6 +40,8 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(journal.app, name="journal")
 app.add_typer(silo.app, name="silo")
 app.add_typer(study.app, name="study")
+
+app.command()(plan)
 
 console = Console(highlight=False)
 

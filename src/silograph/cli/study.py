@@ -33,7 +33,7 @@ def propose(
     query: Annotated[str, typer.Argument(help="What to count: triangles, edges, kstars …")],
     config: Config,
     epsilon: Annotated[float, typer.Option(help="The most that the study may cost an edge.")],
-    method: Annotated[str, typer.Option(help="feat or baseline.")] = "feat",
+    method: Annotated[str, typer.Option(help="feat, feat+, sealed or baseline.")] = "feat",
     protocol: Annotated[str, typer.Option(help="masked, elgamal/blinded …")] = "",
     k: Annotated[int | None, typer.Option("--k", help="Leaves of a star, for kstars.")] = None,
     delta: Annotated[float, typer.Option(help="For methods that have one.")] = 0.0,
@@ -49,7 +49,7 @@ def propose(
     """Propose a study to the silos of the roster, and carry it to its end."""
     from silograph.runtime.nats.coordinator import Question  # noqa: PLC0415
 
-    chosen = protocol or ("masked" if method == "feat" else "")
+    chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
     only, options = tuple(silos or ()), _options(option or [])
     question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options)
     service = _service(config)

@@ -118,7 +118,10 @@ class Terms:
         "feat elgamal/blinded",
         "feat elgamal/replace",
         "baseline reports",
+        "feat+ masked",
+        "sealed sealed",
     )
+    delta: float = 1e-6
     least_collusion: int = 0
     trust: bool = True
     part_of_roster: bool = False
@@ -212,9 +215,10 @@ class Trial:
         return self._party_text(name) + (
             f'\n[data]\nedges = "{name}.csv"\nlineage = "trial"\n'
             f'\n[ledger]\npath = "{name}.ledger"\nepsilon = {terms.epsilon}\n'
-            f"collusion = {terms.collusion}\n"
+            f"delta = {terms.delta}\ncollusion = {terms.collusion}\n"
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
-            f"epsilon = {terms.study}\nleast_collusion = {terms.least_collusion}\n"
+            f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
+            f"least_collusion = {terms.least_collusion}\n"
             f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
             f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
         )

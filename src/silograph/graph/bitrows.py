@@ -67,6 +67,14 @@ class BitRows:
         return _core.row_degrees(self.words).astype(np.int64)
 
     @cached_property
+    def neighbour_degrees(self) -> NDArray[np.int64]:
+        """The sum of the degrees of every node's neighbours."""
+        degrees = self.degrees.astype(np.float64)  # sums are below 2^53, so exact
+        blocks = (slice(start, start + 1024) for start in range(0, self.n, 1024))
+        sums = [self.bits(block).astype(np.float64) @ degrees for block in blocks]
+        return np.concatenate([*sums, np.empty(0)]).astype(np.int64)
+
+    @cached_property
     def edges(self) -> int:
         """The number of edges."""
         return int(self.degrees.sum()) // 2
@@ -109,6 +117,12 @@ class BitRows:
         """The chosen rows as an array of zeros and ones."""
         block = np.ascontiguousarray(self.words[rows], dtype="<u8").view(np.uint8)
         return np.unpackbits(block, axis=1, count=self.n, bitorder="little")
+
+    def at(self, pairs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The bits of the given pairs."""
+        u, v = pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.uint64)
+        words = self.words[u, (v >> np.uint64(6)).astype(np.intp)]
+        return ((words >> (v & np.uint64(63))) & np.uint64(1)).astype(np.int64)
 
     def edge_products(self, f: NDArray[np.float64]) -> float:
         """Σ f(u)·f(v) over the edges."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, ChannelError, StudyError
+from silograph.errors import StudyError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.methods.sessions import CoordinatorSession, SiloSession
 from silograph.methods.study import Study
-from silograph.methods.union import plan_union
+from silograph.methods.union import UnionPlan, plan_union
 from silograph.methods.unions import (
     ElgamalCoordinatorSession,
     ElgamalSiloSession,
@@ -38,18 +38,17 @@ from silograph.queries.release import Provenance, Release
 from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
 
-__all__ = ["METHODS", "BaselinePlan", "FeatPlan", "Outcome", "StudyPlan", "plan_study"]
-
-_QUERIES = (
-    "edges",
-    "degrees",
-    "degree_histogram",
-    "kstars",
-    "triangles",
-    "node_triangles",
-    "four_cycles",
-    "clustering",
-)
+__all__ = [
+    "BaselinePlan",
+    "FeatPlan",
+    "Outcome",
+    "StudyPlan",
+    "ask",
+    "release_of",
+    "union_coordinator",
+    "union_parameters",
+    "union_silo",
+]
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,18 @@ class StudyPlan(ABC):
     views: tuple[View, ...]
     #: With its variant, as it stands in a release.
     protocol: str
+    #: Whose loss it is that ``losses`` bounds.
+    view: str = "coordinator + t silos"
     #: What the proposer should be told.
     advice: str = ""
+
+    @classmethod
+    def settled(cls, study: Study) -> Study:
+        """The study with every choice written down that a method would otherwise make by itself.
+
+        It is the proposer's; all others compute from what is written alone.
+        """
+        return study
 
     @property
     def what(self) -> str:
@@ -102,60 +111,95 @@ class StudyPlan(ABC):
         """The session of the silo at a place."""
 
     @abstractmethod
-    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[Any]:
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[Any]:
         """The coordinator's session."""
 
     @abstractmethod
     def outcome(self, result: Any, universe: NodeUniverse) -> Outcome:
         """The answer, from what the coordinator's session is left with."""
 
-    def _provenance(self) -> Provenance:
-        study = self.study
-        return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
-
 
 class FeatPlan(StudyPlan):
     """A release of the union, by the masked or the ElGamal protocol."""
 
-    parameters: MaskedParameters | ElgamalParameters
-
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        if study.protocol in ("clear", "elgamal/printed"):
-            raise StudyError(f"protocol {study.protocol!r} is for experiments, not for a study")
-        plan = plan_union(study.protocol, study.epsilon, self.silos, study.collusion)
+        self.union = plan_union(
+            _for_a_study(study.protocol), study.epsilon, self.silos, study.collusion
+        )
+        plan = self.union
         self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
-        self.protocol, self._channel = plan.protocol, plan.channel
-        pairs, subject = study.pairs, study.subject
-        if isinstance(plan.noise, MaskedNoise):
-            q, b = plan.noise.q, plan.noise.b
-            self.parameters = MaskedParameters(q, b, self.silos, pairs, subject)
-        elif plan.noise is not None:
-            variant, coin = plan.noise.variant, plan.noise.coin
-            self.parameters = ElgamalParameters(variant, coin, self.silos, pairs, subject)
+        self.protocol = plan.protocol
+        self.parameters = union_parameters(plan, study.pairs, study.subject)
 
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """A silo in the union."""
         given, run = self.parameters, self.study.id
-        if isinstance(given, MaskedParameters):
-            return MaskedSiloSession(given, roster, run, place, identity, entropy, silo)
-        return ElgamalSiloSession(given, roster, run, place, identity, entropy, silo)
+        return union_silo(given, roster, run, place, identity, entropy, silo)
 
-    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[bytes]:
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[bytes]:
         """The union's coordinator."""
-        given, run = self.parameters, self.study.id
-        if isinstance(given, MaskedParameters):
-            return MaskedCoordinatorSession(given, roster, run, identity)
-        return ElgamalCoordinatorSession(given, roster, run, identity)
+        return union_coordinator(self.parameters, roster, self.study.id, identity)
 
     def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
         """The release, and the question asked of it."""
-        graph = BitRows.from_triangle(self.study.nodes, result)
-        provenance = self._provenance()
-        release = Release(graph, self._channel, universe.digest, provenance, self.views, universe)
-        return Outcome(_ask(release, self.study), release)
+        made = release_of(self.union, self.study, result, universe)
+        return Outcome(ask(made, self.study), made)
+
+
+def _for_a_study(protocol: str) -> str:
+    if protocol in ("clear", "elgamal/printed"):
+        raise StudyError(f"protocol {protocol!r} is for experiments, not for a study")
+    return protocol
+
+
+def union_parameters(
+    plan: UnionPlan, pairs: int, subject: bytes
+) -> MaskedParameters | ElgamalParameters:
+    """What the machines of a planned union agree on."""
+    if isinstance(plan.noise, MaskedNoise):
+        return MaskedParameters(plan.noise.q, plan.noise.b, plan.silos, pairs, subject)
+    if plan.noise is None:
+        raise StudyError(f"protocol {plan.protocol!r} has no messages")
+    variant, coin = plan.noise.variant, plan.noise.coin
+    return ElgamalParameters(variant, coin, plan.silos, pairs, subject)
+
+
+def union_silo(
+    given: MaskedParameters | ElgamalParameters,
+    roster: Roster,
+    run: bytes,
+    place: int,
+    identity: Identity,
+    entropy: Entropy,
+    silo: Silo,
+) -> SiloSession:
+    """A silo's session in a union."""
+    if isinstance(given, MaskedParameters):
+        return MaskedSiloSession(given, roster, run, place, identity, entropy, silo)
+    return ElgamalSiloSession(given, roster, run, place, identity, entropy, silo)
+
+
+def union_coordinator(
+    given: MaskedParameters | ElgamalParameters, roster: Roster, run: bytes, identity: Identity
+) -> CoordinatorSession[bytes]:
+    """The coordinator's session in a union."""
+    if isinstance(given, MaskedParameters):
+        return MaskedCoordinatorSession(given, roster, run, identity)
+    return ElgamalCoordinatorSession(given, roster, run, identity)
+
+
+def release_of(plan: UnionPlan, study: Study, triangle: bytes, universe: NodeUniverse) -> Release:
+    """What a union made."""
+    graph = BitRows.from_triangle(study.nodes, triangle)
+    made = Provenance(study.method, plan.protocol, plan.silos, study.collusion, study.run)
+    return Release(graph, plan.channel, universe.digest, made, plan.views, universe)
 
 
 class BaselinePlan(StudyPlan):
@@ -187,38 +231,22 @@ class BaselinePlan(StudyPlan):
         run = self.study.id
         return ReportSiloSession(self.parameters, roster, run, place, identity, entropy, silo)
 
-    def coordinator(self, roster: Roster, identity: Identity) -> CoordinatorSession[list[bytes]]:
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[list[bytes]]:
         """The coordinator that keeps all reports."""
         return ReportCoordinatorSession(self.parameters, roster, self.study.id, identity)
 
     def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
         """The question, asked of all reports."""
         rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
-        counts, provenance = ReportCounts.of(rows), self._provenance()
+        counts, study = ReportCounts.of(rows), self.study
+        provenance = Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
         reports = Reports(counts, self._noise, universe.digest, provenance, universe)
-        return Outcome(_ask(reports, self.study, raw=bool(self.study.options.get("raw", False))))
+        return Outcome(ask(reports, self.study, raw=bool(self.study.options.get("raw", False))))
 
 
-#: Every method that a study can ask for.
-METHODS: dict[str, type[StudyPlan]] = {"feat": FeatPlan, "baseline": BaselinePlan}
-
-
-def plan_study(study: Study) -> StudyPlan:
-    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not."""
-    if study.method not in METHODS:
-        raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
-    if study.query not in _QUERIES:
-        raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(_QUERIES)}")
-    if (study.k is None) != (study.query != "kstars"):
-        raise StudyError("kstars needs k, and nothing else takes it")
-    try:
-        if study.k is not None:
-            Release.check_k(study.k, study.nodes)
-        return METHODS[study.method](study)
-    except (ArgumentError, ChannelError) as error:
-        raise StudyError(str(error)) from None
-
-
-def _ask(source: Release | Reports, study: Study, **options: bool) -> Estimate[Any]:
+def ask(source: object, study: Study, **options: bool) -> Estimate[Any]:
+    """Ask a release, or whatever has the query's name, what the study asks."""
     given: dict[str, Any] = dict(options) if study.k is None else {**options, "k": study.k}
     return cast("Estimate[Any]", getattr(source, study.query)(**given))

@@ -2,9 +2,9 @@
 
 What
     A *session* wraps the machines of one party in one run. Whoever carries messages (the
-    simulation, or a deployment) starts it, hands it what comes in, sends what it returns, and pulls
-    what it makes by itself, piece by piece: what is not pulled is not made, so a slow line slows
-    the maker and memory stays constant.
+    simulation, or a deployment) starts it, hands it what comes in, sends what it returns in the
+    order in which it came, and pulls what it makes by itself, piece by piece: what is not pulled is
+    not made, so a slow line slows the maker and memory stays constant.
 Guarantee
     Nothing that depends on edges leaves a silo's session before :meth:`SiloSession.authorise`. A
     message that is refused raises and changes nothing. A session with the same entropy that is
@@ -17,7 +17,7 @@ A new method is one small class a side.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Generic, TypeVar
 
 from silograph.protocol.envelope import Binding, Envelope
@@ -31,8 +31,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Session(ABC):
     """What both sides have in common."""
 
-    #: What the run's messages are bound to.
-    binding: Binding
+    #: What the run's messages may be bound to, as far as it is known yet.
+    bindings: tuple[Binding, ...]
 
     def start(self) -> list[Outgoing]:
         """What is said first, unasked."""
@@ -42,17 +42,22 @@ class Session(ABC):
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a message; what it gives rise to."""
 
-    def produce(self, sent: Container[tuple[str, int]] = ()) -> Iterator[Outgoing]:
-        """Messages that are made as they are pulled, while there is :attr:`room`.
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """The next messages that the session makes by itself; called while there is :attr:`room`.
 
         ``sent`` holds (round, slot) of messages that a party sent before it was restarted; a
         session may leave them out where they are not needed to rebuild its state.
         """
-        return iter(())
+        return []
 
     @property
     def room(self) -> bool:
-        """Whether the next message of :meth:`produce` may be pulled now."""
+        """Whether :meth:`make` may be called now."""
+        return False
+
+    @property
+    def ahead(self) -> bool:
+        """Whether nothing comes in that :meth:`make` could be disturbed by."""
         return False
 
     @property
@@ -79,8 +84,8 @@ class SiloSession(Session):
         """Whether all is agreed, and the silo waits for :meth:`authorise`."""
 
     @abstractmethod
-    def authorise(self) -> None:
-        """Say that the run's whole cost is in the ledger."""
+    def authorise(self) -> list[Outgoing]:
+        """Say that the run's whole cost is in the ledger; what that gives rise to."""
 
 
 class CoordinatorSession(Session, Generic[T_co]):

@@ -1,6 +1,6 @@
 """Sessions of the unions and of the baseline's reports."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 
 from silograph.crypto.identity import Identity
 from silograph.errors import BindingError
@@ -80,22 +80,27 @@ class _UploadingSilo(SiloSession):
 
     def __init__(self, silo: Silo, parameters: Chunked) -> None:
         self._bits = _Bits(silo, parameters)
-        self._chunks = self._left = parameters.chunks
+        self._chunks = parameters.chunks
+        self._made = 0
 
-    def produce(self, sent: Container[tuple[str, int]] = ()) -> Iterator[Outgoing]:
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """The silo's part, chunk by chunk."""
-        for number in range(self._chunks):
-            made = None
-            if (self._round, number) not in sent:
-                made = self._machine.chunk(number, self._bits(number))
-            self._left -= 1
-            if made is not None:
-                yield made
+        number = self._made
+        chunk = []
+        if (self._round, number) not in sent:
+            chunk.append(self._machine.chunk(number, self._bits(number)))
+        self._made += 1
+        return chunk
+
+    @property
+    def ahead(self) -> bool:
+        """Nothing is said to a silo any more that uploads."""
+        return True
 
     @property
     def done(self) -> bool:
         """Whether every chunk was made."""
-        return self._left == 0
+        return self._made == self._chunks
 
 
 class MaskedSiloSession(_UploadingSilo):
@@ -116,7 +121,7 @@ class MaskedSiloSession(_UploadingSilo):
     ) -> None:
         super().__init__(silo, parameters)
         self._machine = MaskedSilo(parameters, roster, run, place, identity, entropy)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
 
     def start(self) -> list[Outgoing]:
         """The run key."""
@@ -131,14 +136,15 @@ class MaskedSiloSession(_UploadingSilo):
         """Whether all silos confirmed the same keys."""
         return self._machine.state is masked.State.AGREED
 
-    def authorise(self) -> None:
+    def authorise(self) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger."""
         self._machine.authorise()
+        return []
 
     @property
     def room(self) -> bool:
         """Whether chunks are still to be made."""
-        return self._machine.state is masked.State.CHUNKS and self._left > 0
+        return self._machine.state is masked.State.CHUNKS and not self.done
 
     @property
     def phase(self) -> str:
@@ -153,7 +159,7 @@ class MaskedCoordinatorSession(CoordinatorSession[bytes]):
         self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = MaskedCoordinator(parameters, roster, run, identity)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
         self._uploads = _Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -202,7 +208,7 @@ class ElgamalSiloSession(SiloSession):
         silo: Silo,
     ) -> None:
         self._machine = ElgamalSilo(parameters, roster, run, place, identity, entropy)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
         self._parameters = parameters
         self._bits = _Bits(silo, parameters)
         self._opened: set[int] = set()
@@ -224,9 +230,10 @@ class ElgamalSiloSession(SiloSession):
         """Whether all silos confirmed the same keys."""
         return self._machine.state is elgamal.State.AGREED
 
-    def authorise(self) -> None:
+    def authorise(self) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger."""
         self._machine.authorise(self._bits)
+        return []
 
     @property
     def phase(self) -> str:
@@ -250,7 +257,7 @@ class ElgamalCoordinatorSession(CoordinatorSession[bytes]):
         self, parameters: ElgamalParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = ElgamalCoordinator(parameters, roster, run, identity)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
         self._parameters = parameters
         self._begun = 0
         self._shares = 0
@@ -261,12 +268,11 @@ class ElgamalCoordinatorSession(CoordinatorSession[bytes]):
         self._shares += peek(raw).round == "share"
         return outgoing
 
-    def produce(self, sent: Container[tuple[str, int]] = ()) -> Iterator[Outgoing]:
-        """Chunks, handed to the first silo one after the other."""
-        for number in range(self._parameters.chunks):
-            begun = self._machine.begin(number)
-            self._begun += 1
-            yield from begun
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """The next chunk, handed to the first silo."""
+        begun = self._machine.begin(self._begun)
+        self._begun += 1
+        return begun
 
     @property
     def room(self) -> bool:
@@ -341,7 +347,7 @@ class ReportSiloSession(_UploadingSilo):
     ) -> None:
         super().__init__(silo, parameters)
         self._machine = ReportSilo(parameters, roster, run, place, identity, entropy)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
         self._authorised = False
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -353,15 +359,16 @@ class ReportSiloSession(_UploadingSilo):
         """From the beginning: there is nothing to agree on."""
         return not self._authorised
 
-    def authorise(self) -> None:
+    def authorise(self) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger."""
         self._machine.authorise()
         self._authorised = True
+        return []
 
     @property
     def room(self) -> bool:
         """Whether chunks are still to be made."""
-        return self._authorised and self._left > 0
+        return self._authorised and not self.done
 
     @property
     def phase(self) -> str:
@@ -376,7 +383,7 @@ class ReportCoordinatorSession(CoordinatorSession[list[bytes]]):
         self, parameters: ReportParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         self._machine = ReportCoordinator(parameters, roster, run, identity)
-        self.binding = Binding(run, parameters.digest, roster)
+        self.bindings = (Binding(run, parameters.digest, roster),)
         self._uploads = _Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:

@@ -11,7 +11,14 @@ from fractions import Fraction
 
 from silograph.errors import ArgumentError
 
-__all__ = ["STEP", "check_epsilon", "least_share", "log_upper", "ratio_within"]
+__all__ = [
+    "STEP",
+    "check_epsilon",
+    "float_below",
+    "least_share",
+    "log_upper",
+    "ratio_within",
+]
 
 #: Probabilities of noise are multiples of 1/STEP.
 STEP = 2**64
@@ -26,6 +33,16 @@ def check_epsilon(epsilon: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise ArgumentError(f"epsilon must be a positive, finite number, not {epsilon!r}")
     return value
+
+
+def float_below(x: Fraction) -> float:
+    """The largest float that is at most x.
+
+    >>> float_below(Fraction(1, 10)), 0.1
+    (0.09999999999999999, 0.1)
+    """
+    value = float(x)
+    return value if Fraction(value) <= x else math.nextafter(value, -math.inf)
 
 
 def log_upper(ratio: Fraction) -> float:

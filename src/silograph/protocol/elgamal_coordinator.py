@@ -16,7 +16,7 @@ from silograph.protocol.elgamal import (
     joint_key,
 )
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind
+from silograph.protocol.handshake import Collection, Outgoing, bind, check_round
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
@@ -55,6 +55,7 @@ class ElgamalCoordinator:
         envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
         if envelope.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        check_round(self._binding, envelope, ("key", "confirm", "hop", "share"))
         name = self._binding.roster.silos[envelope.sender].name
         if (self.state, envelope.round) not in COORDINATOR_STEPS:
             what = f"not while in state {self.state.value!r}"

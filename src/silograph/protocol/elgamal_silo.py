@@ -19,7 +19,7 @@ from silograph.protocol.elgamal import (
 )
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind, open_bundle
+from silograph.protocol.handshake import Outgoing, bind, check_round, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
@@ -69,6 +69,7 @@ class ElgamalSilo:
             name = self._binding.roster.member(message.sender).name
             what = "silos speak through the coordinator"
             raise OrderError(what, silo=name, round=message.round)
+        check_round(self._binding, message, ("keys", "confirms", "work", "open"))
         state = self._step(message.round)
         if message.round == "keys":
             return self._agree(message, state)

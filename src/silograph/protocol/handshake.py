@@ -13,7 +13,7 @@ from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelo
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
-__all__ = ["Collection", "Outgoing", "bind", "open_bundle"]
+__all__ = ["Collection", "Outgoing", "bind", "check_round", "open_bundle"]
 
 
 class _Parameters(Protocol):
@@ -46,6 +46,14 @@ class Outgoing:
     raw: bytes
 
 
+def check_round(binding: Binding, envelope: Envelope, rounds: tuple[str, ...]) -> None:
+    """Refuse what is no message to us. Tables of steps also name what a party does by itself, such
+    as to authorise; nobody else may do that in its stead."""
+    if envelope.round not in rounds:
+        name = binding.roster.member(envelope.sender).name
+        raise OrderError("there is no such message", silo=name, round=envelope.round)
+
+
 class Collection:
     """The coordinator's side of a round: one message of each silo, then a bundle."""
 
@@ -53,8 +61,10 @@ class Collection:
         self._binding = binding
         self._collected: dict[int, bytes] = {}
 
-    def take(self, envelope: Envelope, raw: bytes, identity: Identity) -> list[Outgoing]:
-        """Keep a checked message; when it is the last one, all of them go out."""
+    def take(
+        self, envelope: Envelope, raw: bytes, identity: Identity, *own: bytes
+    ) -> list[Outgoing]:
+        """Keep a checked message; when it is the last one, all go out, and ``own`` after them."""
         silos = self._binding.roster.silos
         name = silos[envelope.sender].name
         if envelope.sequence != 0:
@@ -64,24 +74,37 @@ class Collection:
         self._collected[envelope.sender] = raw
         if len(self._collected) < len(silos):
             return []
-        bundle = pack(*(self._collected[place] for place in range(len(silos))))
+        bundle = pack(*(self._collected[place] for place in range(len(silos))), *own)
         relayed = Envelope(f"{envelope.round}s", COORDINATOR, EVERYONE, 0, bundle)
         self._collected = {}
         return [Outgoing(EVERYONE, seal(self._binding, identity, relayed))]
 
 
 def open_bundle(
-    binding: Binding, bundle: Envelope, expected: str, *, receiver: int, length: int
+    binding: Binding,
+    bundle: Envelope,
+    expected: str,
+    *,
+    receiver: int,
+    length: int,
+    after: tuple[int, ...] = (),
 ) -> list[bytes]:
-    """A silo's side: the payloads of all silos, each checked as if it had come by itself."""
-    payloads = []
-    for place, raw in enumerate(unpack(bundle.payload, len(binding.roster.silos))):
+    """A silo's side: the payloads of all silos, each checked as if it had come by itself.
+
+    ``after`` are the parties whose messages follow those of the silos.
+    """
+    payloads, places = [], (*range(len(binding.roster.silos)), *after)
+    for place, raw in zip(places, unpack(bundle.payload, len(places)), strict=True):
         inner = open_envelope(binding, raw, receiver=receiver)
         name = binding.roster.member(inner.sender).name
         if (inner.round, inner.sender, inner.sequence) != (expected, place, 0):
-            what = f"{expected} of silo {place} was due"
+            what = f"{expected} of {_party(place)} was due"
             raise OrderError(what, silo=name, round=inner.round)
         if len(inner.payload) != length:
             raise PayloadError(f"{length} bytes were due", silo=name, round=inner.round)
         payloads.append(inner.payload)
     return payloads
+
+
+def _party(place: int) -> str:
+    return "the coordinator" if place == COORDINATOR else f"silo {place}"

@@ -25,12 +25,18 @@ from silograph.errors import (
     OrderError,
     PayloadError,
     ProtocolError,
-    ViewsDifferError,
+)
+from silograph.protocol.agreement import (
+    check_own_key,
+    check_views,
+    pairs_of,
+    view_digest,
+    weak_key,
 )
 from silograph.protocol.chunks import Chunked
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, open_bundle
+from silograph.protocol.handshake import Collection, Outgoing, bind, check_round, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -140,16 +146,14 @@ class MaskedSilo:
         bundle = open_envelope(self._binding, raw, receiver=self._place)
         if bundle.sender != COORDINATOR:
             raise self._refuse(OrderError, "silos speak through the coordinator", bundle)
+        check_round(self._binding, bundle, ("keys", "confirms"))
         state = self._step(bundle.round)
         if bundle.round == "keys":
             masks, view = self._agree(self._bundled(bundle, "key"))
             sent = self._seal("confirm", EVERYONE, view)
             self._masks, self._view, self.state = masks, view, state
             return [Outgoing(COORDINATOR, sent)]
-        for place, view in enumerate(self._bundled(bundle, "confirm")):
-            if view != self._view:
-                name = self._binding.roster.silos[place].name
-                raise ViewsDifferError("saw other keys than we did", silo=name, round="confirm")
+        check_views(self._binding, self._bundled(bundle, "confirm"), self._view)
         self.state = state
         return []
 
@@ -181,33 +185,13 @@ class MaskedSilo:
 
     def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
         """Masks with every other silo, and the digest of all that was shown to us."""
-        if keys[self._place] != self._masker.public():
-            name = self._binding.roster.silos[self._place].name
-            raise ViewsDifferError("our own key came back changed", silo=name, round="key")
-        members = self._binding.roster.silos
-        others = []
-        for place, key in enumerate(keys):
-            if place == self._place:
-                continue
-            first, second = sorted((place, self._place))
-            ends = [part for p in (first, second) for part in (keys[p], members[p].public)]
-            context = pack(
-                self._binding.run, self._binding.parameters, self._binding.roster.digest, *ends
-            )
-            others.append((key, context, self._place == first))
+        check_own_key(self._binding, keys[self._place], self._masker.public(), self._place)
+        pairs = pairs_of(self._binding, dict(enumerate(keys)), self._place)
         try:
-            masks = self._masker.agree(others)
+            masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
         except ValueError as error:
-            place = error.args[0] + (error.args[0] >= self._place)
-            raise PayloadError("a weak run key", silo=members[place].name, round="key") from None
-        seen = pack(
-            b"silograph/masked/view/v1",
-            self._binding.run,
-            self._binding.parameters,
-            self._binding.roster.digest,
-            *keys,
-        )
-        return masks, hashlib.sha256(seen).digest()
+            raise weak_key(self._binding, pairs[error.args[0]].place) from None
+        return masks, view_digest(b"silograph/masked/view/v1", self._binding, keys)
 
     def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
         return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
@@ -249,6 +233,7 @@ class MaskedCoordinator:
         envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
         if envelope.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        check_round(self._binding, envelope, ("key", "confirm", "chunk"))
         name = self._binding.roster.silos[envelope.sender].name
         if (self.state, envelope.round) not in COORDINATOR_STEPS:
             raise OrderError(

@@ -7,13 +7,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "FloatArray"]
+__all__ = ["Z95", "Estimate", "FloatArray"]
 
 FloatArray = NDArray[np.float64]
 V = TypeVar("V", float, FloatArray)
 
 #: The 97.5 % point of the normal law.
-_Z95 = 1.959963984540054
+Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,14 @@ class Estimate(Generic[V]):
     note: str = ""
     #: The query's own parameters, such as k or the edges of bins.
     parameters: dict[str, Any] = field(default_factory=dict)
+    #: Half the 95 % interval, where the noise is known not to be normal.
+    margin: V | None = None
 
     @property
     def interval(self) -> tuple[V, V]:
-        """The 95 % interval, value ± 1.96 standard errors (not cut at zero, so never biased)."""
-        margin = _Z95 * self.stderr
+        """The 95 % interval, value ± 1.96 standard errors or ± ``margin`` where there is one (not
+        cut at zero, so never biased)."""
+        margin = Z95 * self.stderr if self.margin is None else self.margin
         return self.value - margin, self.value + margin
 
     @property

@@ -1,8 +1,9 @@
 """The degree histogram: noisy degrees, sharpened.
 
 Model
-    A node of true degree d has Bin(d, p11) + Bin(n−1−d, p01) noisy edges. The histogram of noisy
-    degrees is the true one, blurred by that known law. Undoing the blur exactly is possible and
+    On a release a node of true degree d has Bin(d, p11) + Bin(n−1−d, p01) noisy edges; in a sealed
+    run its degree carries integer noise. The histogram of noisy degrees is the true one, blurred by
+    that known law. Undoing the blur exactly is possible and
     useless (the noise grows without limit), so the true histogram is fitted by maximum likelihood
     with the EM algorithm (Richardson–Lucy), stopped early, which keeps it smooth.
 Bias
@@ -30,7 +31,7 @@ from silograph.privacy.channel import Channel
 from silograph.queries.degrees import degree_values
 from silograph.queries.estimate import FloatArray
 
-__all__ = ["check_bins", "degree_histogram"]
+__all__ = ["check_bins", "degree_grid", "degree_histogram", "sharpen"]
 
 _STEPS = 100
 # The finest grid of degrees; wider ranges are fitted on every second, third … degree.
@@ -60,13 +61,18 @@ def degree_histogram(
     noisy: BitRows, channel: Channel, bins: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
     """The number of nodes in each bin, and its standard errors."""
-    n = noisy.n
     seen = np.bincount(noisy.degrees, minlength=1).astype(np.float64)
     observed = np.flatnonzero(seen)
-    counts = seen[observed]
     degrees = _grid(noisy, channel)
-    blur = _blur(degrees, observed, n, channel)
-    steps = [np.full(len(degrees), n / len(degrees))]
+    return sharpen(seen[observed], degrees, _blur(degrees, observed, noisy.n, channel), bins)
+
+
+def sharpen(
+    counts: FloatArray, degrees: FloatArray, blur: FloatArray, bins: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """The number of nodes in each bin, and its standard errors, from how many nodes showed each
+    noisy degree (the rows of the blur) and the degrees that they may have (its columns)."""
+    steps = [np.full(len(degrees), counts.sum() / len(degrees))]
     for _ in range(_STEPS):
         fitted = steps[-1]
         steps.append(fitted * (blur.T @ (counts / np.maximum(blur @ fitted, 1e-300))))
@@ -79,13 +85,18 @@ def degree_histogram(
     return inside @ steps[-1], np.sqrt(np.maximum(spread @ steps[-1], 0))
 
 
+def degree_grid(top: int) -> FloatArray:
+    """The degrees from 0 to top that a fit may use: all, or every second, third …"""
+    return np.arange(0, top + 1, max(1, math.ceil((top + 1) / _LARGEST_GRID)), dtype=np.float64)
+
+
 def _grid(noisy: BitRows, channel: Channel) -> FloatArray:
     """The degrees that the fit may use: 0 to a safe distance above the largest estimate."""
     n = noisy.n
     largest = float(degree_values(noisy, channel).max(initial=0))
     noise = math.sqrt(float(max(channel.weights.v0, channel.weights.v1)) * n)
     top = min(n - 1, max(0, math.ceil(largest + noise)))
-    return np.arange(0, top + 1, max(1, math.ceil((top + 1) / _LARGEST_GRID)), dtype=np.float64)
+    return degree_grid(top)
 
 
 def _blur(degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Channel) -> FloatArray:

@@ -19,7 +19,7 @@ from silograph.queries.outline import EdgeSample, Outline
 from silograph.queries.release import Release
 from silograph.queries.tally import ExactSums, PairSums, Tally
 
-__all__ = ["guess", "outline_of", "outline_of_release"]
+__all__ = ["guess", "outline_like", "outline_of", "outline_of_release"]
 
 #: Edges of which an outline keeps the neighbourhood.
 _SAMPLED_EDGES = 4096
@@ -63,6 +63,17 @@ def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
         cycles=cycles,
     )
     return replace(found, source=f"a past release at ε = {release.epsilon:.4g}")
+
+
+def outline_like(like: Outline | Release | Silo, *, cycles: bool = True) -> Outline:
+    """The outline of whatever is given."""
+    if isinstance(like, Outline):
+        return like
+    if isinstance(like, Release):
+        return outline_of_release(like, cycles=cycles)
+    if isinstance(like, Silo):
+        return outline_of(like, cycles=cycles)
+    raise ArgumentError("like must be a public graph, a past release or an outline")
 
 
 def guess(

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = ["Provenance", "Release"]
+__all__ = ["CURVE_NOTE", "RATIO_NOTE", "Provenance", "Release"]
 
-_RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
-_CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
+RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Release:
         edges = histogram.check_bins(bins, self.n)
         value, stderr = histogram.degree_histogram(self.graph, self.channel, edges)
         return self._array(
-            "degree_histogram", value, stderr, note=_CURVE_NOTE, parameters={"bins": edges}
+            "degree_histogram", value, stderr, note=CURVE_NOTE, parameters={"bins": edges}
         )
 
     def kstars(self, k: int) -> Estimate[float]:
@@ -161,7 +161,7 @@ class Release:
         """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased."""
         value = triangles.clustering_value(self.tally, self.channel)
         stderr = triangles.clustering_stderr(self.tally, self.channel)
-        return self._estimate("clustering", value, stderr, note=_RATIO_NOTE)
+        return self._estimate("clustering", value, stderr, note=RATIO_NOTE)
 
     @cached_property
     def tally(self) -> Tally:

@@ -31,6 +31,7 @@ __all__ = [
     "kstars_value",
     "kstars_variance",
     "kstars_variance_estimate",
+    "newton_differences",
     "square_root",
     "symmetric_polynomials",
 ]
@@ -94,7 +95,7 @@ def kstars_noise(
 def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fraction:
     """The unbiased estimate of :func:`kstars_variance` from the noisy graph."""
     n, w = noisy.n, channel.weights
-    newton = _newton([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
+    newton = newton_differences([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
     rows = Fraction(0)
     apart, joined = {}, {}
     for c, count in _distinct(noisy).items():
@@ -143,7 +144,7 @@ def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
     )  # fmt: skip
 
 
-def _newton(values: list[Fraction]) -> list[Fraction]:
+def newton_differences(values: list[Fraction]) -> list[Fraction]:
     """The differences Δ^l at 0: values[d] = Σ_l Δ^l·C(d,l)."""
     differences, row = [], values
     while row:

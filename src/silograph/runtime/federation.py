@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from silograph import _core
@@ -10,26 +11,42 @@ from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
+from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
+from silograph.methods.planner import plan_options
+from silograph.methods.prediction import Question
+from silograph.methods.sealed import TRUST_NOTE, plan_sealed, sealed_parameters
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon
 from silograph.privacy.masked import MaskedNoise, check_parties
+from silograph.privacy.sealed import Answer, Kind, SealedNoise
 from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.masked import MaskedParameters
 from silograph.protocol.reports import ReportParameters
 from silograph.queries.estimate import Estimate
+from silograph.queries.outline import Outline
+from silograph.queries.outline_sources import guess, outline_like
 from silograph.queries.release import Provenance, Release
 from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
+from silograph.queries.sealed import SealedRelease
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
-from silograph.runtime.simulation import Run, run_elgamal, run_masked, run_reports
+from silograph.runtime.simulation import (
+    Run,
+    run_elgamal,
+    run_masked,
+    run_reports,
+    simulated_roster,
+)
+from silograph.runtime.simulation_featplus import run_local
+from silograph.runtime.simulation_sealed import run_sealed
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat", "baseline")
+_METHODS = ("feat", "feat+", "sealed", "baseline", "auto")
 _QUERIES = (
     "edges",
     "degrees",
@@ -130,22 +147,69 @@ class Federation:
             ReportCounts.of(rows), noise, self.universe.digest, provenance, self.universe
         )
 
+    def seal(
+        self,
+        epsilon: float,
+        answers: Sequence[Answer] = ("degrees", "triangles"),
+        *,
+        delta: float = 0.0,
+        collusion: int = 1,
+        noise: Kind = "shared",
+        degree_share: float = 0.1,
+        progress: bool | None = None,
+    ) -> SealedRelease:
+        """Count exactly on the hidden union, and open the answers with noise.
+
+        ``answers`` are some of edges, degrees, two_stars, triangles. With ``delta`` the noisy
+        degrees come first, with ``degree_share`` of epsilon, and bound the noise of the others.
+        It assumes that the coordinator deals honestly and colludes with no silo.
+        """
+        chosen = SealedNoise.choose(
+            epsilon,
+            len(self.universe),
+            len(self.silos),
+            collusion,
+            answers,
+            delta=delta,
+            degree_share=degree_share,
+            kind=noise,
+        )
+        return self._seal(chosen, progress)
+
     def count(
         self,
         query: str,
         method: str = "feat",
         *,
         epsilon: float,
+        delta: float = 0.0,
         k: int | None = None,
         protocol: str = "masked",
         collusion: int = 1,
         raw: bool = False,
+        local: str = "gradient",
+        split: str | tuple[float, float, float] = "auto",
+        bound: float | None = None,
+        like: Outline | Release | Silo | None = None,
+        owned: float | None = None,
+        trust: Collection[str] = (),
+        noise: Kind = "shared",
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Ask one question. For several, :meth:`collect` once and ask the release.
 
-        ``method`` is ``feat`` (a release of the union) or ``baseline`` (every silo's own report at
-        epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
+        ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
+        answer beside it), ``sealed`` (exact counting on the hidden union, opened with noise; it can
+        use ``delta``, and trusts the coordinator to deal) or ``baseline`` (every silo's own report
+        at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
+        ``auto`` takes the one with the least error that :func:`silograph.plan` predicts among
+        those that ``trust`` allows, on a graph ``like`` a public one, or a past release.
+
+        For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
+        take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
+        their edges and the release together); ``split`` shares epsilon among release, partition and
+        local answers: ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three
+        numbers. ``owned`` is the share of a node's edges that you expect its main silo to hold.
         """
         if query not in _QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
@@ -157,7 +221,26 @@ class Federation:
             Release.check_k(k, len(self.universe))
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
+        asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
+        if method == "auto":
+            best = plan_options(self._outline(like, query), asked, trust).best
+            return self.count(
+                query,
+                best.method,
+                epsilon=epsilon,
+                delta=best.delta,
+                k=k,
+                protocol=best.protocol if best.method == "feat" else "masked",
+                collusion=collusion,
+                like=like,
+                progress=progress,
+                **best.arguments,
+            )
+        if delta and method != "sealed":
+            raise ArgumentError(f"{method} has no use for delta; leave it 0")
         options = {} if k is None else {"k": k}
+        if bound is not None and method != "feat+":
+            raise ArgumentError("a bound is for method 'feat+' only")
         if method == "baseline":
             if not hasattr(Reports, query):
                 raise ArgumentError(f"baseline does not answer {query}")
@@ -165,15 +248,85 @@ class Federation:
             return cast("Estimate[Any]", getattr(reports, query)(raw=raw, **options))
         if raw:
             raise ArgumentError("raw counts are for method 'baseline' only")
+        if method == "sealed":
+            sealed = plan_sealed(self._outline(like, query), asked, noise)
+            answer = getattr(self._seal(sealed.noise, progress), query)(**options)
+            note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
+            return cast("Estimate[Any]", replace(answer, note=note))
+        if method == "feat+":
+            m, n = len(self.silos), len(self.universe)
+            outline = self._outline(like, query) if split == "auto" else None
+            featplus = plan_featplus(
+                query,
+                k,
+                local,
+                split,
+                epsilon,
+                m,
+                collusion,
+                protocol,
+                n,
+                bound,
+                outline=outline,
+                owned=owned,
+            )
+            return self._featplus(featplus, progress)
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
         return cast("Estimate[Any]", getattr(release, query)(**options))
+
+    def _outline(self, like: Outline | Release | Silo | None, query: str) -> Outline:
+        """What the graph may look like; never taken from the silos' edges."""
+        cycles = query == "four_cycles"
+        if like is None:
+            return guess(len(self.universe), cycles=cycles)
+        return outline_like(like, cycles=cycles)
 
     def _collect(self, plan: UnionPlan, method: str, progress: bool | None) -> Release:
         if plan.advice:
             warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
         run = self._entropy.bytes(16)
         simulated = self._run(run, plan.losses, f"{method} {plan.protocol}", progress)
+        return self._release(plan, method, simulated)
+
+    def _featplus(self, plan: FeatPlusPlan, progress: bool | None) -> Estimate[float]:
+        if plan.advice:
+            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
+        run = self._entropy.bytes(16)
+        parties = simulated_roster(self.silos, self._entropy)
+        # One spend, of all of epsilon: the union makes it, before its first byte.
+        simulated = self._run(run, plan.losses, f"feat+ {plan.union.protocol}", progress)
+        simulated = replace(simulated, parties=parties)
+        release = self._release(plan.union, "feat+", simulated)
+        if not plan.answers_locally:
+            return combine(plan, release, None, ())
+        subject = bytes.fromhex(self.universe.digest)
+        shared, reports = run_local(simulated, parties, plan, release.graph, subject)
+        return combine(plan, release, shared, reports)
+
+    def _seal(self, noise: SealedNoise, progress: bool | None) -> SealedRelease:
+        parameters = sealed_parameters(noise, bytes.fromhex(self.universe.digest))
+        for view in noise.views:
+            if not view.claimed and math.isfinite(view.epsilon):
+                loss = (
+                    f"with collusion=0 one who holds {view.name} has a loss of {view.epsilon:.4g}"
+                )
+                warnings.warn(loss, PrivacyWarning, stacklevel=3)
+        run = self._entropy.bytes(16)
+        simulated = self._run(
+            run, noise.losses, "sealed", progress, delta=noise.delta, view="t silos + answers"
+        )
+        opened = run_sealed(simulated, parameters).values
+        return SealedRelease(
+            noise,
+            self.universe.digest,
+            Provenance("sealed", "sealed", noise.silos, noise.collusion, run.hex()),
+            noisy_degrees=opened.get("degrees"),
+            universe=self.universe,
+            **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
+        )
+
+    def _release(self, plan: UnionPlan, method: str, simulated: Run) -> Release:
         n = len(self.universe)
         if plan.noise is None:
             simulated.spend()
@@ -189,12 +342,22 @@ class Federation:
                 elgamal = ElgamalParameters(variant, coin, plan.silos, pairs, subject)
                 triangle = run_elgamal(simulated, elgamal)
             graph = BitRows.from_triangle(n, triangle)
-        provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run.hex())
+        run = simulated.id.hex()
+        provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run)
         return Release(
             graph, plan.channel, self.universe.digest, provenance, plan.views, self.universe
         )
 
-    def _run(self, run: bytes, losses: dict[int, float], what: str, progress: bool | None) -> Run:
+    def _run(
+        self,
+        run: bytes,
+        losses: dict[int, float],
+        what: str,
+        progress: bool | None,
+        *,
+        delta: float = 0.0,
+        view: str = "coordinator + t silos",
+    ) -> Run:
         """A run whose cost, at every level of collusion, is in the ledger before any release."""
         unbounded = any(map(math.isinf, losses.values()))
 
@@ -204,7 +367,8 @@ class Federation:
                 run.hex(),
                 "release",
                 losses,
-                view="coordinator + t silos",
+                delta,
+                view=view,
                 method=what,
                 unbounded=unbounded,
             )

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from silograph.crypto.identity import Identity
 from silograph.graph.silo import Silo
@@ -26,7 +26,17 @@ from silograph.protocol.reports import ReportParameters
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
-__all__ = ["Record", "Run", "drive", "run_elgamal", "run_masked", "run_reports", "simulated_roster"]
+__all__ = [
+    "Parties",
+    "Post",
+    "Record",
+    "Run",
+    "drive",
+    "run_elgamal",
+    "run_masked",
+    "run_reports",
+    "simulated_roster",
+]
 
 T = TypeVar("T")
 
@@ -35,6 +45,15 @@ _AHEAD = 2
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
 Record = Callable[[int, int, bytes], None]
+#: The roster, the coordinator's identity, and those of the silos.
+Parties = tuple[Roster, Identity, list[Identity]]
+
+
+class Machine(Protocol):
+    """Whatever takes messages: a session, or a machine by itself."""
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a message; what it gives rise to."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +68,11 @@ class Run:
     record: Record | None = None
     #: Whether to show a progress bar; None for where there is a terminal.
     shown: bool | None = None
+    #: Who takes part, where a run has several steps; None for fresh identities.
+    parties: Parties | None = None
 
 
-def simulated_roster(
-    silos: Sequence[Silo], entropy: Entropy
-) -> tuple[Roster, Identity, list[Identity]]:
+def simulated_roster(silos: Sequence[Silo], entropy: Entropy) -> Parties:
     """A coordinator and silos with fresh identities."""
     coordinator = Identity(entropy.bytes(32))
     identities = [Identity(entropy.bytes(32)) for _ in silos]
@@ -66,7 +85,7 @@ def simulated_roster(
 
 def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
     """The masked union of all silos: Y, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = MaskedCoordinatorSession(parameters, roster, run.id, key)
     silos = [
         MaskedSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
@@ -77,7 +96,7 @@ def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
 
 def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
     """The baseline: every silo's noisy bits, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = ReportCoordinatorSession(parameters, roster, run.id, key)
     silos = [
         ReportSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
@@ -88,7 +107,7 @@ def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
 
 def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
     """The ElGamal union of all silos: Y, one bit a pair."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
     coordinator = ElgamalCoordinatorSession(parameters, roster, run.id, key)
     silos = [
         ElgamalSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
@@ -101,18 +120,17 @@ def drive(
     coordinator: CoordinatorSession[T], silos: Sequence[SiloSession], run: Run, what: str
 ) -> T:
     """Carry all messages between the sessions of one run, until there are none; its result."""
-    post = _Post(coordinator, silos, run.record)
+    post = Post(coordinator, silos, run.record)
     post.deliver(enumerate(silo.start() for silo in silos))
     run.spend()
-    for silo in silos:
-        silo.authorise()
+    post.deliver(enumerate([silo.authorise() for silo in silos]))
     done, total = coordinator.progress
     with (
         progress(what, total, shown=run.shown) as advance,
         ThreadPoolExecutor(_AHEAD) as pool,
     ):
-        for sender, message in _made(coordinator, silos, pool):
-            post.deliver([(sender, [message])])
+        for sender, made in _made(coordinator, silos, pool):
+            post.deliver([(sender, made)])
             before, (done, _) = done, coordinator.progress
             advance(done - before)
     return coordinator.result()
@@ -120,46 +138,42 @@ def drive(
 
 def _made(
     coordinator: CoordinatorSession[object], silos: Sequence[SiloSession], pool: ThreadPoolExecutor
-) -> Iterator[tuple[int, Outgoing]]:
+) -> Iterator[tuple[int, list[Outgoing]]]:
     """What the sessions make by themselves: silos in turns, and the coordinator when they rest.
 
-    Messages are made ahead and delivered in order. The two that are under way are of different
-    silos, which share no state, so the transcript is that of one after the other.
+    Messages are made ahead, where a session allows it, and delivered in order. The two that are
+    under way are of different silos, which share no state, so the transcript is that of one after
+    the other.
     """
-    pulled = [silo.produce() for silo in silos]
-    handed = coordinator.produce()
     turns = deque(range(len(silos)))
-    ahead: deque[tuple[int, Future[Outgoing | None]]] = deque()
+    ahead: deque[tuple[int, Future[list[Outgoing]]]] = deque()
     while True:
         under_way = {place for place, _ in ahead}
         for _ in range(len(turns)):
-            if len(ahead) == _AHEAD or turns[0] in under_way:
-                break
             place = turns[0]
+            busy = len(ahead) == _AHEAD or place in under_way
+            if busy or (ahead and not silos[place].ahead):
+                break
             turns.rotate(-1)
             if silos[place].room:
-                ahead.append((place, pool.submit(next, pulled[place], None)))
+                ahead.append((place, pool.submit(silos[place].make)))
                 under_way.add(place)
         if ahead:
             place, future = ahead.popleft()
-            message = future.result()
-            if message is not None:
-                yield place, message
+            yield place, future.result()
         elif coordinator.room:
-            begun = next(handed, None)
-            if begun is not None:
-                yield COORDINATOR, begun
+            yield COORDINATOR, coordinator.make()
         else:
             return
 
 
-class _Post:
+class Post:
     """Carries messages between the machines until none is left."""
 
     def __init__(
         self,
-        coordinator: CoordinatorSession[object],
-        silos: Sequence[SiloSession],
+        coordinator: Machine,
+        silos: Sequence[Machine],
         record: Record | None,
     ) -> None:
         self._coordinator = coordinator

@@ -49,6 +49,8 @@ METHODS = {
     "blinded": Question("edges", 30.0, protocol="elgamal/blinded"),
     "replace": Question("edges", 30.0, protocol="elgamal/replace", collusion=0),
     "baseline": Question("edges", 90.0, method="baseline", protocol=""),
+    "feat+": Question("edges", 90.0, method="feat+", options={"split": "paper"}),
+    "sealed": Question("edges", 30.0, method="sealed", protocol=""),
 }
 #: Moments that a method does not pass.
 ABSENT = {
@@ -58,6 +60,8 @@ ABSENT = {
     "baseline": {
         "silo.received", "silo.taken", "coordinator.made", "coordinator.frozen",
     },
+    "feat+": set(),
+    "sealed": {"coordinator.made"},
 }  # fmt: skip
 #: Moments that are passed once.
 ONCE = {
@@ -65,6 +69,8 @@ ONCE = {
     "silo.ended", "coordinator.drafted", "coordinator.proposed", "coordinator.result",
     "coordinator.saved", "coordinator.ended",
 }  # fmt: skip
+#: Rounds whose messages depend on edges.
+EDGES = ("chunk", "hop", "share", "report", "numbers", "open", "output")
 DEADLINE, SHORT = 25.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
 GRACE = 12.0
@@ -368,7 +374,11 @@ def every_case(seed: int = 1) -> list[Case]:
             p for p in (*faultpoints.SILO, *faultpoints.COORDINATOR) if p not in ABSENT[method]
         ]
         for at in points:
+            if (method, at) == ("baseline", "coordinator.sent"):  # its end, and nothing else
+                found.append(Case(method, "kill", at))
+                continue
             few = method == "masked" and at in ("silo.received", "silo.taken")
+            few |= at in ("coordinator.made", "silo.made")
             counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
             found += [Case(method, "kill", at, count) for count in sorted(counts)]
         for at in points:

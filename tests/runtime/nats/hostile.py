@@ -12,7 +12,7 @@ import pytest
 from silograph.crypto.identity import Identity
 from silograph.errors import SilographError
 from silograph.experiments.trial import HUB, Terms, Trial
-from silograph.methods.plans import plan_study
+from silograph.methods.catalogue import plan_study
 from silograph.methods.study import Study
 from silograph.protocol.envelope import Binding, Envelope, peek, seal
 from silograph.protocol.roster import COORDINATOR, Roster

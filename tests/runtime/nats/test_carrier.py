@@ -82,7 +82,7 @@ def rounds(one: Silo1) -> list[str]:
 
 def other_keys(run: Recorded) -> bytes:
     """The bundle of keys once more, with a second key that silo 3 signed too."""
-    binding = run.coordinator.binding
+    binding = run.coordinator.bindings[0]
     first, second, _ = unpack(peek(run.told[0][0]).payload, 3)
     third = seal(binding, KEYS[2], Envelope("key", 2, EVERYONE, 0, bytes(range(32))))
     message = Envelope("keys", COORDINATOR, EVERYONE, 0, pack(first, second, third))
@@ -115,7 +115,7 @@ def test_other_content_under_an_old_name_is_refused_after_a_restart_too(
 
 def test_what_a_stranger_makes_up_ends_nothing(one: Silo1, run: Recorded) -> None:
     one.do(one.carrier.start())
-    binding, stranger = run.coordinator.binding, KEYS[1]
+    binding, stranger = run.coordinator.bindings[0], KEYS[1]
     forged = seal(binding, stranger, Envelope("keys", COORDINATOR, EVERYONE, 0, b"x"))
     for raw in (b"", b"garbage", forged):
         assert one.do(one.carrier.take(raw)) is False

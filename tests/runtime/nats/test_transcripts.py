@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from silograph.experiments.trial import Terms
-from silograph.methods.plans import plan_study
+from silograph.methods.catalogue import plan_study
 from silograph.protocol.envelope import EVERYONE, peek
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime.control import ROUNDS
@@ -23,6 +23,8 @@ QUESTIONS = {
     "elgamal/blinded": Question("triangles", 3.0, protocol="elgamal/blinded"),
     "elgamal/replace": Question("edges", 3.0, protocol="elgamal/replace", collusion=0),
     "baseline": Question("edges", 8.0, method="baseline", protocol=""),
+    "feat+": Question("triangles", 3.0, method="feat+", options={"split": "paper"}),
+    "sealed": Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9),
 }
 
 
@@ -58,11 +60,14 @@ def test_the_transcript_is_that_of_the_simulation(
 
     def record(sender: int, receiver: int, raw: bytes) -> None:
         called = [roster.member(place).name for place in (sender, receiver)]
-        everyone = sender == COORDINATOR and peek(raw).receiver == EVERYONE
+        own = peek(raw).sender == COORDINATOR  # what is relayed goes to one after the other
+        everyone = sender == COORDINATOR and own and peek(raw).receiver == EVERYONE
         recorded.append((called[0], "all" if everyone else called[1], raw))
 
     run = Run(silos(), study.id, Fixed("unused"), lambda: None, record)
-    coordinator = plan.coordinator(roster, keys[0])
+    hub = Fixed("hub")
+    hub.bytes(16)  # the run id came first
+    coordinator = plan.coordinator(roster, keys[0], RunEntropy(hub.bytes(32)))
     simulated = plan.outcome(drive(coordinator, sessions, run, name), silos()[0].universe)
     assert result["answer"] == simulated.answer.to_dict()
     of_run = [message for message in sent if peek(message[2]).round not in ROUNDS]

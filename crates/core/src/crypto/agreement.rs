@@ -52,9 +52,15 @@ impl SharedSecret {
     pub fn chunk_seed(&self, chunk: u64) -> [u8; 32] {
         expand(&self.0, b"silograph/mask/v1", &chunk.to_le_bytes())
     }
+
+    /// 32 bytes for another use, named by a label and a context.
+    pub fn derive(&self, label: &[u8], context: &[u8]) -> [u8; 32] {
+        expand(&self.0, label, context)
+    }
 }
 
-fn expand(secret: &[u8], label: &[u8], context: &[u8]) -> [u8; 32] {
+/// 32 bytes from a secret, for the use that a label and a context name.
+pub(crate) fn expand(secret: &[u8], label: &[u8], context: &[u8]) -> [u8; 32] {
     let mut out = [0u8; 32];
     let length = (label.len() as u64).to_le_bytes();
     Hkdf::<Sha256>::new(None, secret)

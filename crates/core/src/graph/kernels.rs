@@ -17,7 +17,7 @@ const TILE_BYTES: usize = 1 << 19;
 ///
 /// A plain loop: any cleverer one keeps the compiler from using whole registers.
 #[inline(always)]
-fn common(a: &[u64], b: &[u64]) -> u64 {
+pub(super) fn common(a: &[u64], b: &[u64]) -> u64 {
     a.iter()
         .zip(b)
         .map(|(x, y)| u64::from((x & y).count_ones()))

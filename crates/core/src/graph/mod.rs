@@ -7,6 +7,7 @@ pub mod generate;
 pub mod ids;
 pub mod kernels;
 pub mod lines;
+pub mod local;
 pub mod simd;
 mod sinks;
 pub mod sparse;

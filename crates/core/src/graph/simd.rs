@@ -1,11 +1,12 @@
 //! One kernel source, three machine codes: the compiler vectorises the same safe loop for
 //! AVX-512 (with its population count), for AVX2, and for whatever the build target is.
 //!
-//! This is the only place in the crate that says `unsafe`: calling code compiled for a CPU
-//! feature is sound because a [`Level`] other than `Portable` exists only where the CPU has it.
+//! This file and `shares/simd.rs` are the only ones in the crate that say `unsafe`: calling code
+//! compiled for a CPU feature is sound because a [`Level`] other than `Portable` exists only where
+//! the CPU has it.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -41,6 +42,11 @@ impl Level {
     /// The fastest level of this CPU.
     pub fn best() -> Self {
         *Self::available().last().expect("portable is always there")
+    }
+
+    /// What it is, for code that is written for one instruction set.
+    pub(crate) fn kind(self) -> Kind {
+        self.0
     }
 
     /// Its name, as [`Level::named`] takes it.

@@ -7,8 +7,9 @@ from the same messages, and whatever it makes again is what it made before.
 """
 
 import asyncio
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from silograph.crypto.identity import Identity
@@ -126,13 +127,19 @@ class Carrier(Voice):
         self._taken: dict[Name, bytes] = {}
         self._turn = asyncio.Lock()
         self._window = asyncio.Semaphore(_WINDOW)
-        self._made: Iterator[Outgoing] | None = None
+        self._sent: set[tuple[str, int]] | None = None
 
     async def start(self) -> None:
         """Send what the session says first."""
+        await self._say(self.session.start)
+
+    async def authorise(self, authorise: Callable[[], list[Outgoing]]) -> None:
+        """Let a silo's session know that its cost is paid, and send what that gives rise to."""
+        await self._say(authorise)
+
+    async def _say(self, act: Callable[[], list[Outgoing]]) -> None:
         async with self._turn:
-            frozen = await asyncio.to_thread(self._frozen, self.session.start)
-        await self._send(frozen)
+            await self._send(await asyncio.to_thread(self._frozen, act))
 
     async def take(self, raw: bytes) -> bool:
         """Hand a message to the session and send its answers.
@@ -149,10 +156,9 @@ class Carrier(Voice):
                     raise
                 self._journal.event("message.dropped", level="warning", run=self.run, error=error)
                 return False
-        if frozen is None:
-            return False
-        await self._send(frozen)
-        return True
+            # Answers leave in the order in which they were made, so before the next is taken.
+            await self._send(frozen or [])
+        return frozen is not None
 
     async def pump(self) -> None:
         """Pull what the session makes by itself, while it has room for more.
@@ -186,8 +192,9 @@ class Carrier(Voice):
             return None
         known = self._known.get(name)
         if known is not None and known != digest:
-            open_envelope(self.session.binding, raw, receiver=self.seat.place)
-            raise OrderError("came again with other content", round=message.round)
+            if self._signed(raw):
+                raise OrderError("came again with other content", round=message.round)
+            raise BindingError("a forged message under a name that is known", round=message.round)
         outgoing = self.session.receive(raw)
         self._point("taken")
         self._taken[name] = self._known[name] = digest
@@ -195,23 +202,22 @@ class Carrier(Voice):
         return self._freeze(taken, outgoing)
 
     def _signed(self, raw: bytes) -> bool:
-        try:
-            open_envelope(self.session.binding, raw, receiver=self.seat.place)
-        except UNPROVEN:
-            return False
-        return True
+        for binding in self.session.bindings:
+            with contextlib.suppress(*UNPROVEN):
+                open_envelope(binding, raw, receiver=self.seat.place)
+                return True
+        return False
 
     def _frozen(self, act: Callable[[], list[Outgoing]]) -> list[Frozen]:
         return self._freeze(None, act())
 
     def _make(self) -> list[Frozen]:
-        if self._made is None:
-            self._made = self.session.produce(self._store.sent(self.run))
-        made = next(self._made, None)
-        if made is None:
-            return []
-        self._point("made")
-        return self._freeze(None, [made])
+        if self._sent is None:
+            self._sent = self._store.sent(self.run)
+        made = self.session.make(self._sent) if self.session.room else []
+        if made:
+            self._point("made")
+        return self._freeze(None, made)
 
     def _freeze(self, taken: Taken | None, outgoing: list[Outgoing]) -> list[Frozen]:
         messages = []
@@ -219,6 +225,8 @@ class Carrier(Voice):
             sent = peek(out.raw)
             name = Name(out.to, sent.round, self.session.slot(sent))
             messages.append(Frozen(name, out.raw))
+        if taken is None and not messages:
+            return []
         acked, self._acked = self._acked, []
         frozen = self._store.step(self.run, taken, messages, acked)
         if frozen:

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError
-from silograph.methods.plans import Outcome, StudyPlan, plan_study
+from silograph.methods.catalogue import plan_study, settle_study
+from silograph.methods.plans import Outcome, StudyPlan
 from silograph.methods.study import Option, Study, read_proposal
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, whole_files
 from silograph.runtime.config import CoordinatorConfig
 from silograph.runtime.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
-from silograph.runtime.entropy import OsEntropy
-from silograph.runtime.nats.carrier import UNPROVEN, Carrier, Seat
+from silograph.runtime.entropy import OsEntropy, RunEntropy
+from silograph.runtime.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.runtime.nats.link import Link, stream_name
 from silograph.runtime.nats.silo_run import cause, last_words
 from silograph.runtime.party import Clock, Party, locked
@@ -123,9 +124,10 @@ class CoordinatorService:
             k=question.k,
             options=question.options,
         )
+        study = settle_study(study)
         plan = plan_study(study)
         self._store.add(study.run, study.propose(party.roster, party.identity))
-        self._store.decide(study.run, "accepted", party.name)
+        self._store.accept(study.run, party.name, self._entropy.bytes(32))
         party.trail.proposed(
             study.id, party.name, study.digest, query=study.query, method=study.method,
             protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
@@ -178,11 +180,20 @@ class CoordinatorService:
             if row.open or self._store.pending(study.run):
                 link = await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
                 try:
-                    await _CoordinatorRun(self, study, link, watch).carry()
+                    if row.open:
+                        await _CoordinatorRun(self, study, row, link, watch).carry()
+                    else:
+                        await self._repeat(study, link)
                 finally:
                     await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)
+
+    async def _repeat(self, study: Study, link: Link) -> None:
+        """Say the last word of a run that ended: it may not have been heard."""
+        voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
+        await last_words(voice.open(now), study.deadline - now, self._party.journal)
+        voice.settle()
 
     def seat(self, study: Study) -> Seat:
         """The coordinator's place in a run."""
@@ -214,7 +225,9 @@ class CoordinatorService:
 class _CoordinatorRun:
     """One study on its way."""
 
-    def __init__(self, service: CoordinatorService, study: Study, link: Link, watch: Watch) -> None:
+    def __init__(
+        self, service: CoordinatorService, study: Study, row: Run, link: Link, watch: Watch
+    ) -> None:
         self._service = service
         self._study = study
         self._link = link
@@ -223,7 +236,10 @@ class _CoordinatorRun:
         self._store, self._clock, self._journal = party.store, party.clock, party.journal
         self._plan = plan_study(study)
         seat = service.seat(study)
-        self._session = self._plan.coordinator(seat.roster, seat.identity)
+        assert row.secret is not None  # noqa: S101 - it was accepted, and is open
+        entropy = RunEntropy(row.secret)
+        self._session = self._plan.coordinator(seat.roster, seat.identity, entropy)
+        self._proposal = row.proposal
         self._carrier = Carrier(seat, self._session, self._store, link, party.journal)
         self._progress = StudyProgress(
             "proposed", [SiloProgress(name) for name in study.silos], 0, study.pairs
@@ -233,16 +249,11 @@ class _CoordinatorRun:
 
     async def carry(self) -> None:
         """Until the result is kept and all are told, or the run is over without one."""
-        run = self._store.run(self._study.run)
         left = max(self._study.deadline - self._clock(), 0.0)
-        if run is not None and not run.open:  # the last word may not have been heard
-            await last_words(self._carrier.open(self._clock()), left, self._journal)
-            self._carrier.settle()
-            return
         try:
             async with asyncio.timeout(left):
                 await self._carrier.open(self._clock())
-                await self._link.announce(run.proposal if run else b"")
+                await self._link.announce(self._proposal)
                 faultpoints.point("coordinator.proposed")
                 await self._rounds()
             # All is here: what follows takes what it takes.

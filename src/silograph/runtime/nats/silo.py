@@ -20,7 +20,8 @@ from silograph.errors import (
     StudyError,
     TransportError,
 )
-from silograph.methods.plans import StudyPlan, plan_study
+from silograph.methods.catalogue import plan_study
+from silograph.methods.plans import StudyPlan
 from silograph.methods.study import Study, open_proposal
 from silograph.protocol.entropy import Entropy
 from silograph.runtime import faultpoints

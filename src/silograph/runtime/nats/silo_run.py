@@ -11,8 +11,7 @@ from typing import Any
 
 from silograph.errors import AbortedError, DeadlineError, TransportError
 from silograph.graph.silo import Silo
-from silograph.methods.plans import plan_study
-from silograph.methods.sessions import SiloSession
+from silograph.methods.catalogue import plan_study
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, subjects
 from silograph.runtime.control import ABORT, ACCEPT, END, Code, Control, code_of
@@ -28,7 +27,6 @@ __all__ = ["Books", "SiloRun", "cause", "last_words"]
 
 #: The least time for which a party tries to tell others that it ended a run.
 _LAST_WORD_SECONDS = 5.0
-_VIEW = "coordinator + t silos"
 
 
 @dataclass(frozen=True)
@@ -99,9 +97,12 @@ class SiloRun:
             upload: asyncio.Task[None] | None = None
             while True:
                 if session.ready:
-                    await asyncio.to_thread(self._pay, session)
+                    await asyncio.to_thread(self._pay)
+                    await self._carrier.authorise(session.authorise)
+                    faultpoints.point("silo.authorised")
                 if session.room and (upload is None or upload.done()):
                     upload = making.create_task(self._upload())
+                    await asyncio.sleep(0)  # what is made comes before what is taken next
                 self._note_phase()
                 raw = await reader.next()
                 word = self._word(raw)
@@ -115,11 +116,11 @@ class SiloRun:
                         raise AbortedError("ended early", code="protocol", by=study.coordinator)
                     break
 
-    def _pay(self, session: SiloSession) -> None:
+    def _pay(self) -> None:
         """The whole cost of the run, on the disk before anything of it leaves; once, ever."""
         plan, study, books = self._plan, self._study, self._books
         books.ledger.spend(
-            books.lineage, study.run, books.phase, plan.losses, plan.delta, view=_VIEW,
+            books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
             method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
         )  # fmt: skip
         faultpoints.point("silo.spent")
@@ -129,8 +130,6 @@ class SiloRun:
             study.id, books.lineage, plan.losses[study.collusion], plan.delta, study.collusion,
             witness.serial, bytes.fromhex(witness.digest),
         )  # fmt: skip
-        session.authorise()
-        faultpoints.point("silo.authorised")
 
     async def _upload(self) -> None:
         await self._carrier.pump()

@@ -1,0 +1,145 @@
+"""Sealed beside a trusted curator and beside feat: the error of triangles and 2-stars.
+
+The hidden count of each graph is computed once and only the noise is drawn again, exactly as the
+silos draw it (the protocol opens exactly that: tests/protocol/test_sealed.py). The curator holds
+the whole graph and uses the same mechanism, budget and delta with one silo's worth of noise. Feat's
+error is its exact variance formula on the graph.
+
+Goals: error at most 1.05 × the curator's without collusion and 1.2 × with one colluding silo; at
+ε ≤ 2 at least 10 × below feat. A goal that is missed makes the exit code 1.
+
+    make bench-accuracy
+"""
+
+import argparse
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from silograph import _core, dataset
+from silograph.graph.seeds import seed_bytes
+from silograph.methods.prediction import Question, feat_error
+from silograph.methods.sealed import plan_sealed
+from silograph.privacy.sealed import Answer, SealedNoise
+from silograph.queries.outline_sources import outline_of
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+QUERIES: tuple[tuple[str, int | None, Answer], ...] = (
+    ("triangles", None, "triangles"),
+    ("kstars", 2, "two_stars"),
+)
+GRAPHS = ("facebook", "wiki-vote", "ca-hepph")
+EPSILONS = (1.0, 2.0, 3.0, 6.0)
+SILOS, DELTA = 4, 1e-9
+console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+
+
+def total_noise(
+    noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int, *, alone: bool
+) -> NDArray[np.int64]:
+    """The sum of all silos' noise, drawn as they draw it; or one whole discrete Laplace each."""
+    scale = noise.scale(answer, bound)
+    shares, parties = (1, 1) if alone else (noise.shares, noise.silos)
+    parts = scale.numerator, scale.denominator, shares
+    labels = [f"accuracy/{answer}/{bound}/{party}" for party in range(parties)]
+    drawn = (_core.polya_difference(count, *parts, seed_bytes(label, seed)) for label in labels)
+    return sum(drawn, np.zeros(count, dtype=np.int64))
+
+
+def errors(
+    degrees: NDArray[np.int64],
+    noise: SealedNoise,
+    answer: Answer,
+    runs: int,
+    seed: int,
+    *,
+    alone: bool = False,
+) -> NDArray[np.float64]:
+    """The error of an answer in every one of so many redraws."""
+    if answer not in noise.slacks:
+        return total_noise(noise, answer, None, runs, seed, alone=alone).astype(np.float64)
+    # A node so far below the top that its noise cannot lift it there does not matter.
+    reach = 2 * noise.law("degrees").least_reach(1e-15)
+    high = degrees[degrees >= degrees.max() - reach]
+    noisy = total_noise(noise, "degrees", None, runs * len(high), seed, alone=alone)
+    tops = (noisy.reshape(runs, len(high)) + high).max(axis=1)
+    found = np.empty(runs)
+    for top in np.unique(tops):
+        chosen = np.flatnonzero(tops == top)
+        bound = noise.bound(answer, np.full(len(degrees), top))
+        found[chosen] = total_noise(noise, answer, bound, len(chosen), seed + int(top), alone=alone)
+    return found
+
+
+def curator_of(noise: SealedNoise) -> SealedNoise:
+    """The same mechanism and budgets for one who holds the whole graph and adds whole noise."""
+    whole = sum(noise.budgets.values(), Fraction(0))
+    share = noise.budgets.get("degrees", whole / 10) / whole
+    return SealedNoise.choose(
+        float(whole),
+        noise.nodes,
+        noise.silos,
+        0,
+        noise.answers,
+        delta=noise.delta,
+        degree_share=share,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=20_000)
+    parser.add_argument("--graphs", nargs="*", default=GRAPHS)
+    given = parser.parse_args()
+    table = Table(title=f"relative RMSE, {given.runs:,} redraws, m = {SILOS}, δ = {DELTA:g}")
+    columns = ("graph", "query", "t", "ε", "sealed", "curator", "ratio", "feat", "feat/sealed", "")
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("graph", "query") else "right")
+    missed = 0
+    for name in track(given.graphs, console=Console(stderr=True), description="redrawing"):
+        graph = dataset(name, folder=BESIDE if BESIDE.is_dir() else None)
+        outline, degrees = outline_of(graph, cycles=False), graph.degrees()
+        for query, k, answer in QUERIES:
+            truth = outline.count(query, k)
+            for t in (0, 1):
+                for epsilon in EPSILONS:
+                    asked = Question(query, epsilon, SILOS, t, k, DELTA)
+                    noise = plan_sealed(outline, asked).noise
+                    seed = round(1000 * epsilon) + t
+                    sealed = rmse(errors(degrees, noise, answer, given.runs, seed))
+                    limit = curator_of(noise)
+                    trusted = errors(degrees, limit, answer, given.runs, seed + 7, alone=True)
+                    curator, feat = rmse(trusted), feat_error(outline, asked, "masked")
+                    ratio = sealed / curator
+                    fine = ratio <= (1.05 if t == 0 else 1.2)
+                    fine &= epsilon > 2 or feat >= 10 * sealed
+                    missed += not fine
+                    row = (sealed / truth, curator / truth)
+                    table.add_row(
+                        name,
+                        "triangles" if k is None else f"{k}-stars",
+                        str(t),
+                        f"{epsilon:g}",
+                        *(f"{100 * x:.4f} %" for x in row),
+                        f"{ratio:.3f}",
+                        f"{100 * feat / truth:.3f} %",
+                        f"{feat / sealed:,.0f} ×",
+                        "ok" if fine else "MISSED",
+                    )
+    console.print(table)
+    return 1 if missed else 0
+
+
+def rmse(errors: NDArray[np.float64]) -> float:
+    return math.sqrt(float(np.mean(errors**2)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

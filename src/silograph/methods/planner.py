@@ -1,0 +1,333 @@
+"""The planner: what every method would cost and give, before anything is drawn or spent.
+
+It predicts the error of each method and protocol on a graph like the outline, says what each of
+them assumes of whom, and ranks those that the caller's trust allows.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from silograph.errors import ArgumentError
+from silograph.graph.silo import Silo
+from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
+from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
+from silograph.methods.split import choose_split
+from silograph.privacy.featplus import Split
+from silograph.privacy.loss import check_epsilon
+from silograph.privacy.masked import check_parties
+from silograph.queries.gradient import GRADIENTS
+from silograph.queries.outline import Outline
+from silograph.queries.outline_sources import guess, outline_like
+from silograph.queries.release import Release
+
+__all__ = ["TRUST", "Option", "Plan", "plan", "plan_options"]
+
+#: What a caller may be ready to trust, beyond silos that follow the protocol.
+TRUST = {
+    "coordinator": "the coordinator follows the protocol",
+    "dealer": "the coordinator deals honestly and colludes with no silo",
+    "silos": "the silos trust each other with their edges",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to ask the question."""
+
+    method: str
+    protocol: str
+    #: The standard deviation of the answer, and the same divided by the answer.
+    error: float
+    relative: float
+    #: What must be trusted for it (see :data:`TRUST`); empty for nothing.
+    needs: frozenset[str]
+    #: What it assumes of whom, in one sentence.
+    assumes: str
+    delta: float = 0.0
+    #: More arguments of :meth:`Federation.count` that ask for it.
+    arguments: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """The method, with the kind of its local answers."""
+        local = self.arguments.get("local")
+        return f"{self.method} {local}" if local else self.method
+
+    @property
+    def percent(self) -> str:
+        """The relative error as it is shown."""
+        if not math.isfinite(self.relative):
+            return "∞"
+        digits = ",.0f" if self.relative >= 1 else ".3g"
+        return f"{100 * self.relative:{digits}} %"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "method": self.method,
+            "protocol": self.protocol,
+            "error": self.error,
+            "relative": self.relative,
+            "delta": self.delta,
+            "needs": sorted(self.needs),
+            "assumes": self.assumes,
+            "arguments": {
+                k: list(v) if isinstance(v, tuple) else v for k, v in self.arguments.items()
+            },
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All options, best first, and which of them the caller's trust allows."""
+
+    question: Question
+    #: The answer that the outline would give, and where the outline comes from.
+    count: float
+    source: str
+    options: tuple[Option, ...]
+    trust: frozenset[str]
+
+    @property
+    def allowed(self) -> tuple[Option, ...]:
+        """The options that need no more trust than there is."""
+        return tuple(option for option in self.options if option.needs <= self.trust)
+
+    @property
+    def best(self) -> Option:
+        """The allowed option with the least error."""
+        return self.allowed[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        asked = self.question
+        return {
+            "query": asked.query,
+            "k": asked.k,
+            "epsilon": asked.epsilon,
+            "delta": asked.delta,
+            "silos": asked.silos,
+            "collusion": asked.collusion,
+            "count": self.count,
+            "source": self.source,
+            "trust": sorted(self.trust),
+            "options": [
+                {**option.to_dict(), "allowed": option.needs <= self.trust}
+                for option in self.options
+            ],
+        }
+
+    def __str__(self) -> str:
+        asked = self.question
+        name = f"{asked.query}({asked.k})" if asked.k else asked.query
+        lines = [
+            f"{name} of {asked.silos} silos at ε = {asked.epsilon:g}"
+            + (f", δ = {asked.delta:g}" if asked.delta else "")
+            + f", collusion {asked.collusion}; expected answer about {self.count:,.4g}",
+            f"outline: {self.source}",
+        ]
+        for option in self.options:
+            mark = " " if option.needs <= self.trust else "-"
+            mark = "*" if option is self.best else mark
+            lines.append(
+                f"{mark} {option.label:16}{option.protocol:17}{option.percent:>10}  "
+                f"{option.note}".rstrip()
+            )
+        lines.append("* best that your trust allows   - needs more trust")
+        return "\n".join(lines)
+
+
+def plan(
+    query: str,
+    *,
+    epsilon: float,
+    silos: int,
+    nodes: int | None = None,
+    edges: float | None = None,
+    wedges: float | None = None,
+    triangles: float | None = None,
+    common_squares: float | None = None,
+    top_degree: int | None = None,
+    like: Outline | Release | Silo | None = None,
+    k: int | None = None,
+    delta: float = 0.0,
+    collusion: int = 1,
+    trust: Collection[str] = (),
+    owned: float | None = None,
+) -> Plan:
+    """Predict the error of every method, and rank them.
+
+    Say how the graph looks: by a few numbers (``nodes`` at least; ``wedges`` are 2-stars,
+    ``common_squares`` is the sum over pairs of squared common neighbours), or by something *like*
+    it that is public: a reference graph, or a past release. Nothing here touches anyone's edges.
+
+    ``trust`` names what you are ready to assume (see :data:`TRUST`); ``owned`` is the share of a
+    node's edges that you expect its main silo to hold, 1/silos where edges are dealt at random.
+
+    >>> found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
+    >>> found.best.method, found.best.protocol
+    ('feat', 'masked')
+    """
+    cycles = query == "four_cycles"
+    if like is None:
+        if nodes is None:
+            raise ArgumentError("say how many nodes there are, or give something like the graph")
+        outline = guess(
+            nodes,
+            edges,
+            wedges=wedges,
+            triangles=triangles,
+            common_squares=common_squares,
+            top_degree=top_degree,
+            cycles=cycles,
+        )
+    elif any(x is not None for x in (nodes, edges, wedges, triangles, common_squares, top_degree)):
+        raise ArgumentError("give numbers, or something like the graph, not both")
+    else:
+        outline = outline_like(like, cycles=cycles)
+    if (k is None) != (query != "kstars"):
+        raise ArgumentError("kstars needs k, and nothing else takes it")
+    if k is not None:
+        Release.check_k(k, outline.nodes)
+    if owned is not None and not 0 <= owned <= 1:
+        raise ArgumentError(f"owned must be from 0 to 1, not {owned!r}")
+    asked = Question(query, check_epsilon(epsilon), silos, collusion, k, delta, owned)
+    return plan_options(outline, asked, trust)
+
+
+def plan_options(outline: Outline, question: Question, trust: Collection[str] = ()) -> Plan:
+    """Every option for the question, best first."""
+    check_epsilon(question.epsilon)
+    check_parties(question.silos, question.collusion)
+    unknown = set(trust) - set(TRUST)
+    if unknown:
+        raise ArgumentError(
+            f"unknown trust {', '.join(sorted(unknown))}; choose from {', '.join(TRUST)}"
+        )
+    if not (0 <= question.delta < 1):
+        raise ArgumentError(f"delta must be from 0 to 1, not {question.delta!r}")
+    count = outline.count(question.query, question.k)
+    found = [
+        option
+        for options in (_baseline, _feat, _featplus, _sealed)
+        for option in options(outline, question)
+    ]
+    if not found:
+        raise ArgumentError(f"no error can be predicted for {question.query}")
+    found.sort(key=lambda option: option.error)
+    # Who trusts the coordinator to deal also trusts it to follow the protocol.
+    trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
+    return Plan(question, count, outline.source, tuple(found), trusted)
+
+
+_FOLLOW = "silos follow the protocol"
+
+
+def _option(
+    outline: Outline, question: Question, method: str, protocol: str, error: float, **more: Any
+) -> Option:
+    count = abs(outline.count(question.query, question.k))
+    relative = error / count if count else math.inf
+    return Option(method, protocol, error, relative, **more)
+
+
+def _baseline(outline: Outline, question: Question) -> Iterator[Option]:
+    if question.query == "degrees" or question.query in GRADIENTS or question.query == "clustering":
+        yield _option(
+            outline,
+            question,
+            "baseline",
+            "reports",
+            baseline_error(outline, question),
+            needs=frozenset(),
+            assumes="silos add their noise; who holds an edge shows, as far as ε allows",
+        )
+
+
+def _feat(outline: Outline, question: Question) -> Iterator[Option]:
+    t = question.collusion
+    pool = (
+        f"; {t} of them may pool with the coordinator" if t else "; none of them sees the release"
+    )
+    kinds = {
+        "masked": (frozenset(), f"{_FOLLOW}{pool}; the coordinator may be malicious"),
+        "elgamal/blinded": (
+            frozenset({"coordinator"}),
+            f"{_FOLLOW}{pool}; so does the coordinator",
+        ),
+        "elgamal/replace": (
+            frozenset({"coordinator", "silos"}),
+            "silos trust each other; the coordinator follows the protocol",
+        ),
+    }
+    for protocol, (needs, assumes) in kinds.items():
+        if protocol == "elgamal/replace" and t:
+            continue
+        error = feat_error(outline, question, protocol)
+        note = "" if protocol == "masked" else "slow: keys for every pair"
+        yield _option(
+            outline, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
+        )
+
+
+def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
+    t = question.collusion
+    assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
+    common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}
+    if question.query in GRADIENTS:
+        chosen = choose_split(outline, question, "masked")
+        shares = chosen.split.release, chosen.split.partition, chosen.split.local
+        local = chosen.split.answers_locally
+        yield _option(
+            outline,
+            question,
+            "feat+",
+            "masked",
+            chosen.error,
+            arguments={
+                "local": "gradient",
+                "split": tuple(float(share) for share in shares),
+                **({"bound": chosen.bound} if local else {}),
+            },
+            note="local gradients" if local else "all of ε to the release: as feat",
+            **common,
+        )
+    if question.query == "triangles" or (question.query == "kstars" and question.k):
+        split = Split.of("paper", question.epsilon)
+        yield _option(
+            outline,
+            question,
+            "feat+",
+            "masked",
+            paper_error(outline, question, "masked", split),
+            arguments={"local": "paper", "split": "paper"},
+            note="the paper's form and split",
+            **common,
+        )
+
+
+def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
+    if question.query not in SEALED_QUERIES or outline.nodes > sealed_limit(question.query):
+        return
+    kinds = [replace(question, delta=0.0)] + ([question] if question.delta else [])
+    found = [plan_sealed(outline, kind) for kind in kinds]
+    for chosen in found[-1:] if found[-1].noise.delta else found[:1]:
+        t = question.collusion
+        pool = f"; {t} of them may pool what they see" if t else ""
+        opened = ", ".join(chosen.noise.answers).replace("_", "-")
+        yield _option(
+            outline,
+            question,
+            "sealed",
+            "sealed",
+            chosen.error,
+            needs=frozenset({"dealer"}),
+            assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
+            delta=chosen.noise.delta,
+            note=f"opens {opened}"
+            + (f", δ = {chosen.noise.delta:g}" if chosen.noise.delta else ""),
+        )

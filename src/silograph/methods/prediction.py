@@ -1,0 +1,149 @@
+"""How large the error of each method will be, on a graph like the outline.
+
+What
+    Standard deviations, before anything is drawn or spent. For ``baseline`` and ``feat`` they are
+    the exact variance formulas on the outline's sums; ``feat+`` takes the noise of owned edges off
+    and adds that of the local answers, which leaves out what is of second order in owned edges.
+Reference
+    The formulas are with their estimators (:mod:`silograph.queries`).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from silograph.methods.union import plan_union
+from silograph.privacy.baseline import BaselineNoise
+from silograph.privacy.channel import Channel, Weights
+from silograph.privacy.featplus import Split, gradient_sensitivity, paper_sensitivity
+from silograph.queries.outline import Outline
+from silograph.queries.report_counts import ReportWeights
+
+__all__ = [
+    "Question",
+    "baseline_error",
+    "feat_error",
+    "gradient_error",
+    "owned_share",
+    "paper_error",
+    "union_channel",
+    "wobble",
+]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, of how many silos, at what cost."""
+
+    query: str
+    epsilon: float
+    silos: int
+    collusion: int
+    k: int | None = None
+    delta: float = 0.0
+    #: The share of its edges that the silo with most edges of a node holds; 1/m where edges are
+    #: dealt at random.
+    owned: float | None = None
+
+
+@lru_cache(maxsize=1024)
+def union_channel(protocol: str, epsilon: float, silos: int, collusion: int) -> Channel:
+    """The channel of a union at epsilon."""
+    return plan_union(protocol, epsilon, silos, collusion).channel
+
+
+def baseline_error(outline: Outline, question: Question) -> float:
+    """Of the calibrated answer from all reports, each edge held by one silo."""
+    noise = BaselineNoise.choose(question.epsilon, question.silos, question.collusion)
+    spread = ReportWeights(noise.channel, question.silos)
+    weights = Weights(Fraction(1), Fraction(0), spread.variance(0), spread.variance(1))
+    return outline.noise(question.query, weights, question.k)
+
+
+def feat_error(
+    outline: Outline, question: Question, protocol: str, epsilon: float | None = None
+) -> float:
+    """Of the answer on a release of the union, at the question's epsilon or another one."""
+    spent = question.epsilon if epsilon is None else epsilon
+    return _release_noise(outline, question, protocol, spent)
+
+
+@lru_cache(maxsize=1024)
+def _release_noise(outline: Outline, question: Question, protocol: str, epsilon: float) -> float:
+    weights = union_channel(protocol, epsilon, question.silos, question.collusion).weights
+    return outline.noise(question.query, weights, question.k)
+
+
+def owned_share(outline: Outline, question: Question, epsilon: float) -> float:
+    """The share of edges that the owner of an end holds, after a partition at epsilon.
+
+    The right owner of a node of degree d leads the others by about d·(owned − the share of another
+    one); each of them passes it by noise alone with the probability that a difference of two
+    Laplace variables of scale 2m/ε exceeds the lead.
+    """
+    m = question.silos
+    best = 1 / m if question.owned is None else question.owned
+    other = (1 - best) / (m - 1) if best >= 1 / m else best
+    if epsilon <= 0:
+        return (best + (m - 1) * other) / m
+    ends = np.concatenate([outline.sample.first, outline.sample.second])
+    weights = np.concatenate([outline.sample.weights, outline.sample.weights])
+    lead = ends * (best - other) * epsilon / (2 * m)
+    right = (1 - np.exp(-lead) * (0.5 + lead / 4)) ** (m - 1)
+    right = np.maximum(right, 1 / m)
+    share = float(weights @ right) / max(float(weights.sum()), 1e-300)
+    return share * best + (1 - share) * other
+
+
+def wobble(outline: Outline, question: Question, weights: Weights) -> float:
+    """About how much noise the gradient at an edge has, taken on a release."""
+    n, v = outline.nodes, float(weights.v0)
+    edges = max(float(outline.edges), 1.0)
+    sums = float(outline.joined.s) / edges
+    match question.query:
+        case "triangles":
+            return math.sqrt(v * v * n + v * sums)
+        case "kstars" if question.k and question.k > 1:
+            steps = math.prod((sums / 2 - i) / (i + 1) for i in range(question.k - 2))
+            return math.sqrt(2 * v * n) * max(steps, 1.0)
+        case "four_cycles":
+            near = 4 * float(outline.pairs.cc) / n
+            return math.sqrt(v * (sums * sums / 4 + near) + 1.5 * v * v * n * sums + v**3 * n * n)
+    return 0.0
+
+
+def gradient_error(
+    outline: Outline,
+    question: Question,
+    protocol: str,
+    split: Split,
+    bound: float,
+) -> float:
+    """Of ``feat+`` with gradients that are cut at ``bound``."""
+    release = split.release_epsilon
+    base = feat_error(outline, question, protocol, release)
+    if not split.answers_locally:
+        return base
+    channel = union_channel(protocol, release, question.silos, question.collusion)
+    reach = max(bound - wobble(outline, question, channel.weights), 0.0)
+    steps = outline.gradients(question.query, question.k)
+    taken = steps**2 - np.maximum(steps - reach, 0) ** 2
+    share = owned_share(outline, question, float(split.partition))
+    saved = float(channel.weights.v1) * share * float(outline.sample.weights @ taken)
+    width = float(gradient_sensitivity(channel, bound))
+    noise = 2 * question.silos * (width / float(split.local)) ** 2
+    return math.sqrt(max(base * base - saved, 0.0) + noise)
+
+
+def paper_error(outline: Outline, question: Question, protocol: str, split: Split) -> float:
+    """Of ``feat+`` with local answers as in the paper: owned edges carry no noise, and all reports
+    carry that of the joint sensitivity."""
+    channel = union_channel(protocol, split.release_epsilon, question.silos, question.collusion)
+    w, share = channel.weights, owned_share(outline, question, float(split.partition))
+    known = Weights(w.alpha, w.beta, w.v0, w.v1 * Fraction(1 - share))
+    base = outline.noise(question.query, known, question.k)
+    width = float(paper_sensitivity(question.query, question.k, channel, outline.nodes))
+    return math.hypot(base, math.sqrt(2 * question.silos) * width / float(split.local))
