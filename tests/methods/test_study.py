@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from silograph.crypto.identity import Identity
 from silograph.errors import ProtocolError, StudyError
-from silograph.methods.catalogue import plan_study
+from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.plans import BaselinePlan, FeatPlan
 from silograph.methods.study import Study, open_proposal
 from silograph.protocol.envelope import EVERYONE, Envelope, seal
@@ -212,8 +212,38 @@ class TestPlans:
         assert isinstance(plan_study(study(method="baseline", protocol="")), BaselinePlan)
 
     @pytest.mark.parametrize(
+        "change",
+        [
+            {"method": "feat+"},
+            {"method": "feat+", "epsilon": 0.5},
+            {"method": "sealed", "protocol": ""},
+            {"method": "sealed", "protocol": "", "delta": 1e-9},
+            {"method": "sealed", "protocol": "", "query": "clustering", "delta": 1e-9},
+            {"method": "sealed", "protocol": "", "query": "kstars", "k": 3},
+        ],
+    )
+    def test_what_a_planner_chooses_is_written_down(self, change: dict[str, Any]) -> None:
+        """Every party then computes from what is written, and the proposer's choice is final."""
+        drafted = study(**change)
+        settled = settle_study(drafted)
+        assert settled.options.keys() > drafted.options.keys()
+        assert settle_study(settled) == settled
+        plan = plan_study(settled)
+        assert plan.losses[1] <= settled.epsilon
+        assert plan.delta <= settled.delta
+        assert plan_study(Study.decode(settled.encode())).losses == plan.losses
+
+    @pytest.mark.parametrize(
         ("change", "message"),
         [
+            ({"method": "feat+", "options": {"split": "1,2"}}, "three numbers"),
+            ({"method": "feat+", "options": {"local": 3}}, "local is a text"),
+            ({"method": "feat+", "protocol": "elgamal/replace", "collusion": 0}, "against silos"),
+            ({"method": "sealed"}, "no protocol to choose"),
+            ({"method": "sealed", "protocol": "", "query": "four_cycles"}, "sealed answers"),
+            ({"method": "sealed", "protocol": "", "options": {"noise": "no"}}, "shared or each"),
+            ({"method": "sealed", "protocol": "", "options": {"answers": "x"}}, "what is opened"),
+            ({"delta": 0.1}, "no use for delta"),
             ({"protocol": "elgamal/printed", "collusion": 0}, "for experiments"),
             ({"protocol": "clear"}, "for experiments"),
             ({"protocol": "pigeon"}, "unknown protocol"),

@@ -37,7 +37,11 @@ def test_what_is_within_the_terms_passes() -> None:
         ({"least_collusion": 0}, {"protocol": "elgamal/replace", "collusion": 0}, "must trust"),
         ({"epsilon": 2.9}, {}, "epsilon 3; at most 2.9"),
         ({}, {"epsilon": 3.1}, r"epsilon 3\.1; at most 3"),
-        ({}, {"delta": 0.1}, "delta 0.1; at most 0"),
+        (
+            {"methods": ("sealed sealed",)},
+            {"method": "sealed", "protocol": "", "delta": 1e-9},
+            "delta 1e-09; at most 0",
+        ),
         ({"longest": 10}, {}, "more than 10 seconds"),
     ],
 )

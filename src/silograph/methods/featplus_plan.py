@@ -65,20 +65,26 @@ class FeatPlusStudyPlan(StudyPlan):
         """A silo in the union, and after it."""
         run, subject = self.study.id, self.study.subject
         union = union_silo(self.parameters, roster, run, place, identity, entropy, silo)
+        if not self.plan.answers_locally:
+            return union
         return FeatPlusSiloSession(
             self.plan, subject, union, roster, run, place, identity, entropy, silo
         )
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[FeatPlusResult]:
+    ) -> CoordinatorSession[FeatPlusResult | bytes]:
         """The coordinator of the union, and after it."""
         run, subject = self.study.id, self.study.subject
         union = union_coordinator(self.parameters, roster, run, identity)
+        if not self.plan.answers_locally:
+            return union
         return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity)
 
-    def outcome(self, result: FeatPlusResult, universe: NodeUniverse) -> Outcome:
+    def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
         """The release and the local answers together."""
+        if isinstance(result, bytes):
+            result = FeatPlusResult(result, None, ())
         release = release_of(self.plan.union, self.study, result.triangle, universe)
         return Outcome(combine(self.plan, release, result.shared, result.reports), release)
 

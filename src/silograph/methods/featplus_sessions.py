@@ -1,7 +1,8 @@
 """Sessions of feat+: a union, noisy degrees, what all silos are shown, noisy local answers.
 
 The messages of each part are bound to parameters of its own, and those of the last to what was
-shown; the whole cost is paid before the first.
+shown; the whole cost is paid before the first. A plan that gives all of epsilon to the release has
+no such parts, and the union's own sessions carry it.
 """
 
 from collections.abc import Container
@@ -97,7 +98,7 @@ class FeatPlusSiloSession(SiloSession):
             return True
         if not self._union.done:
             return False
-        if self._degrees.state is numbers.State.READY and self._plan.answers_locally:
+        if self._degrees.state is numbers.State.READY:
             return True
         return self._shown.state is broadcast.State.AGREED and self._report is None
 
@@ -115,8 +116,8 @@ class FeatPlusSiloSession(SiloSession):
 
     @property
     def done(self) -> bool:
-        """Whether the local answer was made (or the union's part, where there is none)."""
-        return self._report is not None or (self._union.done and not self._plan.answers_locally)
+        """Whether the local answer was made."""
+        return self._report is not None
 
     def slot(self, message: Envelope) -> int:
         """The union's; of numbers, which they are."""
@@ -125,7 +126,7 @@ class FeatPlusSiloSession(SiloSession):
 
 @dataclass(frozen=True)
 class FeatPlusResult:
-    """What the coordinator is left with; without local answers ``shared`` is None."""
+    """What the coordinator is left with; where it is feat alone, ``shared`` is None."""
 
     triangle: bytes
     shared: Shared | None
@@ -204,8 +205,6 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
     @property
     def done(self) -> bool:
         """Whether every silo's answer is there."""
-        if not self._plan.answers_locally:
-            return self._union.done
         return self._reports is not None and self._reports.state is numbers.State.DONE
 
     @property
@@ -215,11 +214,8 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
 
     def result(self) -> FeatPlusResult:
         """The release, what was shown, and all answers."""
-        if not self._plan.answers_locally:
-            return FeatPlusResult(self._union.result(), None, ())
-        reports = self._reported().result()
-        numbers_ = tuple(report for (report,) in reports)
-        return FeatPlusResult(self._union.result(), self._shared, numbers_)
+        reports = tuple(report for (report,) in self._reported().result())
+        return FeatPlusResult(self._union.result(), self._shared, reports)
 
     def slot(self, message: Envelope) -> int:
         """The union's; of numbers, which they are."""
