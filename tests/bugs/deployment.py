@@ -123,6 +123,14 @@ BUGS = [
         _CARRIER,
     ),
     Bug(
+        "a replay in any order",
+        "a restarted coordinator takes answers before what they answer to",
+        _NATS + "carrier.py",
+        "        self._replay = deque(self._known)\n",
+        "        self._replay: deque[Name] = deque()\n",
+        _CARRIER,
+    ),
+    Bug(
         "sent before it is frozen",
         "after a crash nobody knows what was sent",
         _NATS + "carrier.py",

@@ -164,6 +164,10 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
             return self._union.receive(raw)
         return (self._reported() if _is_report(message) else self._degrees).receive(raw)
 
+    def early(self, message: Envelope) -> bool:
+        """A report is bound to what all silos have signed for."""
+        return _is_report(message) and self._shown.state is not broadcast.State.AGREED
+
     def _reported(self) -> NumberCoordinator:
         """What takes local answers: bound to what all silos signed for."""
         if self._reports is None:

@@ -60,6 +60,10 @@ class Session(ABC):
         """Whether nothing comes in that :meth:`make` could be disturbed by."""
         return False
 
+    def early(self, message: Envelope) -> bool:
+        """Whether it cannot be told yet if a message is genuine: what it is bound to is to come."""
+        return False
+
     @property
     @abstractmethod
     def phase(self) -> str:

@@ -64,13 +64,14 @@ CREATE TABLE outgoing (
     UNIQUE (run, receiver, round, slot)
 );
 CREATE TABLE incoming (
+    number INTEGER PRIMARY KEY,
     run TEXT NOT NULL,
     sender INTEGER NOT NULL,
     round TEXT NOT NULL,
     slot TEXT NOT NULL,
     digest BLOB NOT NULL,
-    PRIMARY KEY (run, sender, round, slot)
-) WITHOUT ROWID;
+    UNIQUE (run, sender, round, slot)
+);
 """
 
 
@@ -328,10 +329,11 @@ class Store:
             ).fetchall()
 
     def taken(self, run: str) -> dict[Name, bytes]:
-        """Digests of all messages that were taken."""
+        """Digests of all messages that were taken, in the order in which they were."""
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT sender, round, slot, digest FROM incoming WHERE run = ?", (run,)
+                "SELECT sender, round, slot, digest FROM incoming WHERE run = ? ORDER BY number",
+                (run,),
             )
             return {Name(place, name, int(slot)): digest for place, name, slot, digest in rows}
 
@@ -418,7 +420,10 @@ def _read(row: tuple[object, ...]) -> Run:
 def _note(connection: sqlite3.Connection, run: str, taken: Taken) -> None:
     name = taken.name
     row = (run, name.party, name.round, str(name.slot), taken.digest)
-    connection.execute("INSERT OR IGNORE INTO incoming VALUES (?, ?, ?, ?, ?)", row)
+    connection.execute(
+        "INSERT OR IGNORE INTO incoming (run, sender, round, slot, digest) VALUES (?, ?, ?, ?, ?)",
+        row,
+    )
 
 
 def _release(connection: sqlite3.Connection, run: str, names: Iterable[Name]) -> None:

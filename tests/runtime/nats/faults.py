@@ -69,6 +69,8 @@ ONCE = {
     "silo.ended", "coordinator.drafted", "coordinator.proposed", "coordinator.result",
     "coordinator.saved", "coordinator.ended",
 }  # fmt: skip
+#: Moments that some methods pass only once.
+SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("sealed", "silo.made")}
 #: Rounds whose messages depend on edges.
 EDGES = ("chunk", "hop", "share", "report", "numbers", "open", "output")
 DEADLINE, SHORT = 25.0, 4.0
@@ -374,7 +376,7 @@ def every_case(seed: int = 1) -> list[Case]:
             p for p in (*faultpoints.SILO, *faultpoints.COORDINATOR) if p not in ABSENT[method]
         ]
         for at in points:
-            if (method, at) == ("baseline", "coordinator.sent"):  # its end, and nothing else
+            if (method, at) in SELDOM:
                 found.append(Case(method, "kill", at))
                 continue
             few = method == "masked" and at in ("silo.received", "silo.taken")

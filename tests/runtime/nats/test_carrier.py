@@ -143,3 +143,56 @@ def test_with_another_secret_nothing_goes_out(one: Silo1) -> None:
     with pytest.raises(StoreError, match="never made anew"):
         one.do(one.carrier.start())
     assert rounds(one) == ["key"]
+
+
+class TestReplay:
+    """A restarted coordinator, which finds whole streams of all silos at once."""
+
+    def hub(self, folder: Path, run: Recorded) -> tuple[Carrier, Listening]:
+        store = Store(folder / "hub.db", "hub")
+        if store.run(run.plan.study.run) is None:
+            store.add(run.plan.study.run, b"proposal")
+        seat = Seat(run.plan.study, ROSTER, COORDINATOR, KEYS[3], "coordinator")
+        session = run.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer"))
+        link, journal = Listening(), Journal(folder / "hub.jsonl")
+        given: Any = link
+        return Carrier(seat, session, store, given, journal), link
+
+    @pytest.mark.parametrize("method", ["masked", "elgamal/blinded", "feat+", "sealed"])
+    def test_what_was_taken_comes_first_and_in_the_same_order(
+        self, method: str, tmp_path: Path
+    ) -> None:
+        run = Recorded(method)
+        first, link = self.hub(tmp_path, run)
+        asyncio.run(self.carry(first, [[out.raw for out in said] for said in run.said], fair=True))
+        assert first.session.done
+        again, repeated = self.hub(tmp_path, run)
+        asyncio.run(self.carry(again, [[out.raw for out in said] for said in run.said], fair=False))
+        assert again.session.done
+        assert set(repeated.heard) <= set(link.heard)  # only what was not known to have arrived
+
+    async def carry(self, hub: Carrier, streams: list[list[bytes]], *, fair: bool) -> None:
+        """Take from the streams: in turns, or each as far as it can be."""
+        waiting = [list(stream) for stream in streams]
+        while any(waiting):
+            before = sum(map(len, waiting))
+            for stream in waiting:
+                while stream and (self.live(hub, stream[0]) if fair else hub.due(stream[0])):
+                    await hub.take(stream.pop(0))
+                    await hub.pump()
+                    if fair:
+                        break
+            assert sum(map(len, waiting)) < before, "nothing is due"
+
+    @staticmethod
+    def live(hub: Carrier, raw: bytes) -> bool:
+        """Whether a silo would have sent it by now: all that it answers to has been sent."""
+        needs = {
+            "confirm": "keys", "chunk": "confirms", "hop": "work", "share": "open",
+            "seen": "shown", "tell": "confirms", "ready": "seed", "open": "readys",
+        }  # fmt: skip
+        sent = {name for name, _ in hub._store.sent(hub.run)}
+        message = peek(raw)
+        if message.round == "numbers" and len(message.payload) == 32:
+            return "seens" in sent
+        return needs.get(message.round, "") in {"", *sent}

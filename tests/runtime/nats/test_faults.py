@@ -16,7 +16,8 @@ SAMPLE = [
     Case("masked", "broker", "silo.frozen"),
     Case("masked", "stall", "silo.authorised"),
     Case("masked", "cut", "0.30"),
-    Case("masked", "kill", "silo.proposed"),
+    Case("feat+", "kill", "coordinator.frozen", 4),
+    Case("sealed", "kill", "silo.taken", 4),
     Case("blinded", "kill", "silo.taken", 3),
 ]
 
@@ -36,7 +37,7 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", ["masked", "blinded", "baseline"])
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed"])
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
     made = trial(tmp_path, Terms(epsilon=1000.0, study=100.0, collusion=0))
     passed: set[str] = set()

@@ -9,6 +9,7 @@ from the same messages, and whatever it makes again is what it made before.
 import asyncio
 import contextlib
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from silograph.crypto.identity import Identity
 from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
 from silograph.methods.sessions import Session
 from silograph.methods.study import Study
-from silograph.protocol.envelope import EVERYONE, Binding, open_envelope, peek
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek
 from silograph.protocol.handshake import Outgoing
 from silograph.protocol.roster import Roster
 from silograph.runtime import faultpoints, subjects
@@ -124,6 +125,7 @@ class Carrier(Voice):
         self.session = session
         self._journal = journal
         self._known = store.taken(self.run)
+        self._replay = deque(self._known)
         self._taken: dict[Name, bytes] = {}
         self._turn = asyncio.Lock()
         self._window = asyncio.Semaphore(_WINDOW)
@@ -140,6 +142,25 @@ class Carrier(Voice):
     async def _say(self, act: Callable[[], list[Outgoing]]) -> None:
         async with self._turn:
             await self._send(await asyncio.to_thread(self._frozen, act))
+
+    def due(self, raw: bytes) -> bool:
+        """Whether a message can be taken now.
+
+        After a restart what was taken before comes first, and in the same order: streams of
+        several senders do not tell which of their messages answered to which.
+        """
+        while self._replay and self._replay[0] in self._taken:
+            self._replay.popleft()
+        if not self._replay:
+            return True
+        try:
+            message = peek(raw)
+            name = self._name(message)
+        except UNPROVEN:
+            return True  # it will be dropped
+        if name == self._replay[0] or name in self._taken:
+            return True
+        return not (self._signed(raw) or self.session.early(message))
 
     async def take(self, raw: bytes) -> bool:
         """Hand a message to the session and send its answers.
@@ -186,7 +207,7 @@ class Carrier(Voice):
 
     def _step(self, raw: bytes) -> list[Frozen] | None:
         message = peek(raw)
-        name = Name(message.sender, message.round, self.session.slot(message))
+        name = self._name(message)
         digest = hashlib.sha256(raw).digest()
         if self._taken.get(name) == digest:
             return None
@@ -200,6 +221,9 @@ class Carrier(Voice):
         self._taken[name] = self._known[name] = digest
         taken = None if known == digest else Taken(name, digest)
         return self._freeze(taken, outgoing)
+
+    def _name(self, message: Envelope) -> Name:
+        return Name(message.sender, message.round, self.session.slot(message))
 
     def _signed(self, raw: bytes) -> bool:
         for binding in self.session.bindings:

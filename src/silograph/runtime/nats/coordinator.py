@@ -245,6 +245,7 @@ class _CoordinatorRun:
             "proposed", [SiloProgress(name) for name in study.silos], 0, study.pairs
         )
         self._moved = asyncio.Condition()
+        self._step = asyncio.Lock()
         self._began = time.monotonic()
 
     async def carry(self) -> None:
@@ -291,9 +292,7 @@ class _CoordinatorRun:
             silo.bytes += len(raw)
             word = self._word(raw, place)
             if word is None:
-                if await self._carrier.take(raw):
-                    silo.phase = self._session.phase
-                    await self._carrier.pump()
+                await self._take(raw, silo)
             elif word.round == ACCEPT:
                 silo.phase = "accepted"
             elif word.round in (REFUSE, ABORT):
@@ -303,6 +302,15 @@ class _CoordinatorRun:
             self._show()
             async with self._moved:
                 self._moved.notify_all()
+
+    async def _take(self, raw: bytes, silo: SiloProgress) -> None:
+        """Take a message when it is due, and send all that it gives rise to before the next."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: self._carrier.due(raw))
+        async with self._step:
+            if await self._carrier.take(raw):
+                silo.phase = self._session.phase
+                await self._carrier.pump()
 
     def _word(self, raw: bytes, place: int) -> Control | None:
         """A silo's word about the run; anything else is left to the carrier."""
