@@ -46,8 +46,8 @@ BUGS = [
         "printed in a deployment",
         "the paper's protocol, which costs m·ε, is carried out",
         "src/silograph/methods/plans.py",
-        'if study.protocol in ("clear", "elgamal/printed"):',
-        'if study.protocol == "clear":',
+        'if protocol in ("clear", "elgamal/printed"):',
+        'if protocol == "clear":',
         _STUDIES,
     ),
     Bug(

@@ -117,9 +117,9 @@ class Terms:
         "feat masked",
         "feat elgamal/blinded",
         "feat elgamal/replace",
-        "baseline reports",
+        "baseline",
         "feat+ masked",
-        "sealed sealed",
+        "sealed",
     )
     delta: float = 1e-6
     least_collusion: int = 0

@@ -101,7 +101,7 @@ class StudyPlan(ABC):
 
     @property
     def what(self) -> str:
-        """Method and protocol, for a ledger's row."""
+        """Method and protocol (where there is a choice), in ledgers and policies."""
         return f"{self.study.method} {self.protocol}"
 
     @abstractmethod
@@ -206,6 +206,7 @@ class BaselinePlan(StudyPlan):
     """Every silo's own report at ε/m."""
 
     protocol = "reports"
+    what = "baseline"
     options = frozenset({"raw"})
 
     def __init__(self, study: Study) -> None:

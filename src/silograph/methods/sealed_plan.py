@@ -38,6 +38,7 @@ class SealedStudyPlan(StudyPlan):
     """
 
     protocol = "sealed"
+    what = "sealed"
     view = "t silos + answers"
     advice = TRUST_NOTE
     options = frozenset({"answers", "degree_share", "noise"})

@@ -25,7 +25,8 @@ class Policy:
 
     #: Names of coordinators that may ask.
     coordinators: tuple[str, ...]
-    #: ``"feat masked"``, ``"baseline reports"`` …: method and protocol.
+    #: ``"feat masked"``, ``"feat+ masked"``, ``"feat elgamal/blinded"``, ``"sealed"`` (the
+    #: coordinator deals honestly and colludes with no silo), ``"baseline"`` …
     methods: tuple[str, ...] = ("feat masked",)
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()
