@@ -36,6 +36,8 @@ STUDIES_STREAM = f"{subjects.PREFIX}-studies"
 _PUBLISH_SECONDS = 4.0
 _IDLE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
+#: A reader whose stream is not there yet asks again, ever more slowly.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 _WRONG_LAST_SEQUENCE = 10071
 _STREAM_NAME_IN_USE = 10058
 #: What a lost line, a broker that restarts or a slow one can raise; tried again.
@@ -204,6 +206,7 @@ class Reader:
         self._subscription: JetStreamContext.PullSubscription | None = None
         self._seen = 0  # the last message's place in the stream
         self._count = 0  # messages that this consumer has handed out
+        self._pause = _SHORTEST_PAUSE
 
     async def next(self) -> bytes:
         """The next message, however long that takes."""
@@ -216,6 +219,7 @@ class Reader:
                 if place.consumer != self._count + 1:
                     raise TimeoutError  # one was lost on the way to us
                 self._count = place.consumer
+                self._pause = _SHORTEST_PAUSE
                 if place.stream > self._seen:
                     self._seen = place.stream
                     return bytes(message.data)
@@ -223,7 +227,8 @@ class Reader:
                 _heed()
                 # An idle consumer may also be one whose last message was lost with the line.
                 await self._stop()
-                await asyncio.sleep(0 if self._count else _PAUSE_SECONDS / 4)
+                await asyncio.sleep(self._pause)
+                self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     async def _begin(self) -> JetStreamContext.PullSubscription:
         config = ConsumerConfig(
