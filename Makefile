@@ -2,8 +2,8 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
-	bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union bench-featplus \
-	bench-sealed bench-accuracy
+	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	bench-featplus bench-sealed bench-accuracy
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -28,13 +28,16 @@ $(TOOLS): $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(BUILT): $(TOOLS) $(RUST) pyproject.toml
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop >/dev/null
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop,deploy,websocket >/dev/null
 	@touch $@
 
 build: $(BUILT) ## .venv with the package, all extras and the development tools
 
 demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 	@$(BIN)/silograph demo
+
+deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
+	@$(BIN)/python benchmarks/deploy_demo.py
 
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
@@ -80,6 +83,12 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python benchmarks/union.py
+
+soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
+	@$(BIN)/python tests/soak.py
+
+bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
+	$(BIN)/python benchmarks/wire.py
 
 bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
 	$(BIN)/python benchmarks/featplus.py

@@ -18,7 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from silograph.runtime.ledger import Ledger
+from silograph.runtime.ledger import Ledger, Spend
+from silograph.runtime.ledger_writing import add_spend
 
 ROUNDS, EACH = 7, 60
 EARLIER = (0, 1_000, 10_000)
@@ -38,14 +39,11 @@ def median(task: Callable[[int], object], numbers: range) -> float:
 def fill(path: Path, count: int) -> None:
     """Earlier spends, all in one transaction."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.executemany(
-            "INSERT INTO spends VALUES (?, 'claims', ?, 'release', 0.0, 'coordinator', 'feat', '')",
-            ((i, f"earlier-{i}") for i in range(1, count + 1)),
-        )
-        connection.executemany(
-            "INSERT INTO losses VALUES (?, ?, ?)",
-            ((i, t, loss) for i in range(1, count + 1) for t, loss in LOSSES.items()),
-        )
+        for i in range(1, count + 1):
+            earlier = Spend(
+                0, "claims", f"earlier-{i}", "release", LOSSES, 0.0, "coordinator", "feat", ""
+            )
+            add_spend(connection, path, earlier)
 
 
 def measure(folder: Path, earlier: int) -> tuple[float, float]:

@@ -17,8 +17,22 @@
     │   ├── OrderError       out of order, repeated, or after the end
     │   ├── PayloadError     a message whose content cannot be right
     │   └── ViewsDifferError the silos were shown different things
+    ├── StudyError           a study that cannot be read, makes no sense, or is not for us
+    │   ├── PolicyError      a study that a silo's policy does not allow
+    │   └── DeadlineError    a study whose time is over
+    ├── AbortedError         a run that ended without an answer
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
-    │   └── BudgetError      a spend that would pass the limit; nothing was spent
+    │   ├── BudgetError      a spend that would pass the limit; nothing was spent
+    │   └── RollbackError    a ledger that is older than what was seen of it
+    ├── DeploymentError      a file or a setting that a deployment rests on is refused
+    │   ├── KeyFileError     an identity file
+    │   ├── RosterError      a roster file
+    │   ├── CertificateError a certificate, or what it is made from
+    │   ├── BrokerError      settings of a broker
+    │   ├── JournalError     a log or an audit trail
+    │   ├── ConfigError      a configuration file
+    │   ├── StoreError       a state store, or one that contradicts the ledger
+    │   └── TransportError   a broker that cannot be reached, or does not do its part
     └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
         ├── EncodingError    bytes that are no point, scalar or whole chunk
         ├── ProofError       a proof that does not hold for this run
@@ -36,31 +50,45 @@ silo that owns the file (what leaves a silo is never an error text).
 """
 
 __all__ = [
+    "AbortedError",
     "ArgumentError",
     "BindingError",
+    "BrokerError",
     "BudgetError",
     "CalibrationWarning",
+    "CertificateError",
     "ChannelError",
+    "ConfigError",
     "CryptoError",
     "DatasetError",
+    "DeadlineError",
     "DecryptionError",
+    "DeploymentError",
     "EdgeError",
     "EncodingError",
     "EnvelopeError",
     "GraphError",
+    "JournalError",
+    "KeyFileError",
     "KeyRefusedError",
     "LedgerError",
     "LedgerWarning",
     "OrderError",
     "PayloadError",
+    "PolicyError",
     "PrivacyWarning",
     "ProofError",
     "ProtocolError",
     "ReleaseError",
+    "RollbackError",
+    "RosterError",
     "SignatureError",
     "SilographError",
     "SilographWarning",
     "SplitWarning",
+    "StoreError",
+    "StudyError",
+    "TransportError",
     "UniverseError",
     "ViewsDifferError",
 ]
@@ -166,6 +194,30 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class StudyError(SilographError):
+    """A study that cannot be read, makes no sense, or is not for us. Nothing was drawn or spent."""
+
+
+class PolicyError(StudyError):
+    """A study that this silo's policy does not allow. The reason stays in the silo's own log."""
+
+
+class DeadlineError(StudyError):
+    """A study whose time is over. Nothing of it goes on."""
+
+
+class AbortedError(SilographError):
+    """A run that ended without an answer. It costs what the ledgers say.
+
+    ``code`` is the bare code that goes out; ``by`` is the party that ended it.
+    """
+
+    def __init__(self, message: str, *, code: str, by: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.by = by
+
+
 class LedgerError(SilographError):
     """A ledger that cannot be opened, read or written, or a spend that contradicts it.
 
@@ -193,6 +245,56 @@ class BudgetError(LedgerError):
         self.collusion = collusion
         self.asked = asked
         self.left = left
+
+
+class RollbackError(LedgerError):
+    """A ledger that is older than what was seen of it, or has another past. Nothing was spent.
+
+    Spends that somebody saw are not in it: going on would spend their budget again.
+    """
+
+
+class DeploymentError(SilographError):
+    """A file or a setting that a deployment rests on is missing, damaged or refused.
+
+    Nothing was started or written. The texts name files, parties and settings, never secrets and
+    nothing of a silo's data.
+    """
+
+
+class KeyFileError(DeploymentError):
+    """An identity file that is absent, open to others, damaged, foreign or does not unseal."""
+
+
+class RosterError(DeploymentError):
+    """A roster file that is damaged, contradicts itself, or is not the one that people signed."""
+
+
+class CertificateError(DeploymentError):
+    """A certificate that cannot be made, read or trusted."""
+
+
+class BrokerError(DeploymentError):
+    """Settings by which a broker cannot be reached, or should not be."""
+
+
+class JournalError(DeploymentError):
+    """A journal that cannot be read or written, or whose lines do not follow each other."""
+
+
+class ConfigError(DeploymentError):
+    """A configuration file that is absent, unreadable or wrong; names the file and the key."""
+
+
+class StoreError(DeploymentError):
+    """A state store that cannot be opened or written, or that contradicts the ledger.
+
+    Nothing may be sent after one: what was sent before is not known.
+    """
+
+
+class TransportError(DeploymentError):
+    """A broker that cannot be reached, or that does not do its part."""
 
 
 class SilographWarning(UserWarning):

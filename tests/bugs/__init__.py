@@ -1,8 +1,15 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import featplus, integer_noise, sealed, unions
+from bugs import deployment, featplus, integer_noise, operations, sealed, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
 
-BUGS = [*unions.BUGS, *integer_noise.BUGS, *featplus.BUGS, *sealed.BUGS]
+BUGS = [
+    *unions.BUGS,
+    *integer_noise.BUGS,
+    *featplus.BUGS,
+    *sealed.BUGS,
+    *operations.BUGS,
+    *deployment.BUGS,
+]

@@ -570,24 +570,18 @@ _MESSAGES = [
     ),
 ]
 
-_MASKED_LOOP = """\
-    for machine in machines:
-        machine.authorise()
-    holdings = [PairBits(silo) for silo in run.silos]
-    with progress("masked union", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
-            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
-                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
-            advance(size)
-"""
-_ELGAMAL_LOOP = """\
-    for machine, silo in zip(machines, run.silos, strict=True):
-        machine.authorise(_bits(PairBits(silo), parameters))
-    with progress(f"elgamal/{parameters.variant}", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            post.deliver([(COORDINATOR, coordinator.begin(number))])
-            advance(parameters.chunk_size(number))
+_DRIVEN = """\
+    run.spend()
+    post.deliver(enumerate([silo.authorise() for silo in silos]))
+    done, total = coordinator.progress
+    with (
+        progress(what, total, shown=run.shown) as advance,
+        ThreadPoolExecutor(_AHEAD) as pool,
+    ):
+        for sender, made in _made(coordinator, silos, pool):
+            post.deliver([(sender, made)])
+            before, (done, _) = done, coordinator.progress
+            advance(done - before)
 """
 
 _STEPS = [
@@ -609,18 +603,11 @@ _STEPS = [
     ),
     Bug(
         "spent after the first chunk",
-        "a crash leaves a release that nobody paid for",
+        "a crash leaves chunks and cells that nobody paid for",
         _RUNTIME + "simulation.py",
-        "    run.spend()\n    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n\n    def made(",
-        "    for machine in machines:\n        machine.authorise()\n    holdings = [PairBits(silo) for silo in run.silos]\n    machines[0].chunk(0, holdings[0].chunk(0, parameters.chunk_size(0)))\n    run.spend()\n\n    def made(",
-        _LEDGER,
-    ),
-    Bug(
-        "spent after the cells (ElGamal)",
-        "a crash leaves cells that nobody paid for",
-        _RUNTIME + "simulation.py",
-        "    run.spend()\n" + _ELGAMAL_LOOP,
-        _ELGAMAL_LOOP + "            if number == 0:\n                run.spend()\n",
+        _DRIVEN,
+        _DRIVEN.removeprefix("    run.spend()\n")
+        + "            run.spend() if done == total else None\n",
         _LEDGER,
     ),
     Bug(

@@ -18,9 +18,9 @@ from silograph.errors import (
 )
 from silograph.experiments.redraw import QUERIES
 from silograph.graph.bitrows import BitRows
+from silograph.graph.pairbits import PairBits
 from silograph.privacy.masked import MaskedNoise
 from silograph.queries.tally import Tally
-from silograph.runtime import simulation
 from silograph.runtime.entropy import OsEntropy
 
 from .. import limits
@@ -205,7 +205,7 @@ class TestLedger:
     ) -> None:
         ledger.set_limit("simulation", 3.0)
         fed.collect(epsilon=2.0)
-        monkeypatch.setattr(simulation.PairBits, "chunk", lambda *_: pytest.fail("bits were read"))
+        monkeypatch.setattr(PairBits, "chunk", lambda *_: pytest.fail("bits were read"))
         with pytest.raises(BudgetError, match="left"):
             fed.collect(epsilon=2.0)
         assert len(ledger.rows()) == 1
@@ -224,7 +224,7 @@ class TestLedger:
             assert len(ledger.rows()) == 1
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(simulation.PairBits, "chunk", crash)
+        monkeypatch.setattr(PairBits, "chunk", crash)
         monkeypatch.setattr(_core, "draw_rows", crash)
         with pytest.raises(KeyboardInterrupt):
             fed.collect(epsilon=2.0, protocol=protocol)

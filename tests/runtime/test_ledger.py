@@ -407,7 +407,7 @@ class TestReading:
         pay(ledger, "r1", {0: 1.0, 1: 1.5}, 1e-7)
         pay(ledger, "r1", {0: 1.0, 1: math.inf}, unbounded=True, lineage="loans")
         found = json.loads(json.dumps(ledger.export(), allow_nan=False))
-        assert found["format"] == 1
+        assert found["format"] == 2
         assert found["identity"] == ledger.identity
         claims, loans = found["lineages"]
         assert claims["lineage"] == "claims"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import silograph
 from silograph.audit import report as audit_report
-from silograph.cli import tables
+from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, tables
 from silograph.cli.plan import plan
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
@@ -32,6 +32,14 @@ app = typer.Typer(
 )
 universe_app = typer.Typer(help="Make, show and compare public node lists.", no_args_is_help=True)
 app.add_typer(universe_app, name="universe")
+app.add_typer(keys.app, name="keys")
+app.add_typer(roster.app, name="roster")
+app.add_typer(certs.app, name="certs")
+app.add_typer(broker.app, name="broker")
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(journal.app, name="journal")
+app.add_typer(silo.app, name="silo")
+app.add_typer(study.app, name="study")
 
 app.command()(plan)
 

@@ -20,8 +20,8 @@ runs over some of them the ledgers of the edge's holders add.
 >>> folder.cleanup()
 """
 
-import math
 import os
+import sqlite3
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,9 +31,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from silograph.errors import LedgerError, LedgerWarning
-from silograph.runtime import ledger_file, ledger_table
+from silograph.runtime import (
+    ledger_backup,
+    ledger_chain,
+    ledger_file,
+    ledger_table,
+    ledger_writing,
+    versions,
+)
 from silograph.runtime import ledger_reading as reading
+from silograph.runtime.ledger_chain import Witness
 from silograph.runtime.ledger_entries import (
+    ANYONE,
     Amount,
     Limit,
     Spend,
@@ -46,7 +55,7 @@ from silograph.runtime.ledger_entries import (
 )
 from silograph.runtime.ledger_session import Session
 
-__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Spend"]
+__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Spend", "Witness"]
 
 
 def utc_now() -> datetime:
@@ -60,7 +69,8 @@ class Ledger:
     Several processes, and several threads on one object, may use a file at once: a spend is one
     immediate transaction, which reads what was spent, checks the limit and writes. A ledger may
     be carried through ``os.fork`` and :mod:`multiprocessing`; parent and child each go on with a
-    connection of their own.
+    connection of their own. Nothing is written to a file that no longer holds what this object
+    has seen of it.
 
     ``create=False`` refuses a file that is absent instead of starting an empty ledger there.
     """
@@ -81,6 +91,7 @@ class Ledger:
         self._session = Session(self.path, timestamp(clock()) if create else None)
         with self._session.reading() as connection:
             row = connection.execute("SELECT identity, created FROM ledger").fetchone()
+            self._seen = ledger_chain.head(connection)
         self.identity: str = row[0]
         self.created: str = row[1]
 
@@ -100,16 +111,15 @@ class Ledger:
             timestamp(self._clock()),
         )
         with self._session.writing() as connection:
+            self._past(connection)
             current = reading.limit_in_force(connection, lineage)
             if current is not None and replace(current, time=limit.time) == limit:
                 limit = current
             else:
-                connection.execute(
-                    "INSERT INTO limits (lineage, epsilon, delta, collusion, time)"
-                    " VALUES (:lineage, :epsilon, :delta, :collusion, :time)",
-                    limit.to_dict(),
-                )
+                ledger_writing.add_limit(connection, self.path, limit)
             total = self._totals.at(connection, lineage, collusion)
+            stood = ledger_chain.head(connection)
+        self._seen = stood
         if total.passes(limit):
             warnings.warn(
                 f"lineage {lineage!r}: the limit {limit.amount()} is below what is already spent, "
@@ -144,6 +154,7 @@ class Ledger:
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
         )
         with self._session.writing() as connection:
+            last = self._past(connection)
             known = reading.find_spend(connection, lineage, run, phase)
             if known is not None:
                 if not known.same_as(asked):
@@ -159,17 +170,16 @@ class Ledger:
             if limit is not None:
                 spent = self._totals.at(connection, lineage, limit.collusion)
                 reading.check_budget(asked, spent, limit)
-            added = connection.execute(
-                "INSERT INTO spends (lineage, run, phase, delta, view, method, time)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (lineage, run, phase, asked.delta, asked.view, asked.method, asked.time),
-            )
-            number = added.lastrowid or 0  # 0 is no spend, and no loss could refer to it
-            connection.executemany(
-                "INSERT INTO losses VALUES (?, ?, ?)",
-                [(number, t, None if math.isinf(e) else e) for t, e in asked.losses.items()],
-            )
+            number, end = ledger_writing.add_spend(connection, self.path, asked, last)
+        self._seen = Witness(self.identity, *end)  # now that it is on the disk
         return replace(asked, number=number)
+
+    def _past(self, connection: sqlite3.Connection) -> ledger_chain.End:
+        """Where the ledger ends; refuses one that no longer holds what was seen of it here."""
+        last = ledger_chain.end(connection)
+        if last != (self._seen.serial, self._seen.digest):  # others have written, or worse
+            ledger_chain.check_witness(connection, self.path, self._seen)
+        return last
 
     def limit(self, lineage: str) -> Limit | None:
         """The limit in force, or None."""
@@ -210,6 +220,57 @@ class Ledger:
         with self._session.reading() as connection:
             return reading.lineages(connection)
 
+    def witness(self) -> Witness:
+        """Where the ledger stands: kept elsewhere, it shows later that nothing was taken back."""
+        with self._session.reading() as connection:
+            return ledger_chain.head(connection)
+
+    def check_not_older_than(self, seen: Witness) -> None:
+        """Raise :class:`RollbackError` unless what was seen of the ledger is still in it."""
+        with self._session.reading() as connection:
+            ledger_chain.check_witness(connection, self.path, seen)
+
+    def verify(self) -> Witness:
+        """Follow the whole chain again (opening the file did); where it ends."""
+        with self._session.reading() as connection:
+            return ledger_chain.verify(connection, self.path)
+
+    def backup(self, path: str | os.PathLike[str]) -> Witness:
+        """Copy the ledger, as it is at one moment, to a new file; where it stood then.
+
+        The copy is read back, is on the disk, and is no ledger: nothing can be spent on it.
+        """
+        with self._session.reading() as connection:
+            return ledger_backup.backup(connection, Path(path))
+
+    @classmethod
+    def restore(
+        cls,
+        backup: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        complete: bool = False,
+        lost: Mapping[str, float | tuple[float, float]] | None = None,
+        seen: Witness | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> "Ledger":
+        """Make a ledger of a backup, where there is none, without giving budget back.
+
+        What was spent since the backup is lost, and nobody can tell how much by looking at it. So
+        one says it: with ``complete`` that nothing was spent since; or ``lost`` holds the epsilon
+        (or the epsilon and the delta) that may have been spent on each lineage, which is recorded
+        as spent. A lineage that it does not name counts as spent without a bound, and nothing
+        more can be spent on it.
+
+        ``seen`` is the last that anyone saw of the lost ledger, such as the witness in a party's
+        state store. ``complete`` is refused if it is later than the backup; otherwise the
+        restored ledger accounts for it, and :meth:`check_not_older_than` takes it.
+        """
+        ledger_backup.restore(
+            Path(backup), Path(path), complete, lost or {}, seen, timestamp(clock())
+        )
+        return cls(path, create=False, clock=clock)
+
     def settings(self) -> dict[str, str | int]:
         """What the connection in use answers to the pragmas that durability rests on."""
         with self._session.reading() as connection:
@@ -226,7 +287,7 @@ class Ledger:
             for lineage in reading.lineages(connection):
                 limit = reading.limit_in_force(connection, lineage)
                 own = [row for row in rows if row.lineage == lineage]
-                levels = sorted({t for row in own for t in row.losses})
+                levels = sorted({t for row in own for t in row.losses} - {ANYONE})
                 total = self._totals.at(connection, lineage, reading.level_in_force(limit))
                 lineages.append(
                     {
@@ -242,12 +303,14 @@ class Ledger:
                     }
                 )
             return {
-                "format": ledger_file.VERSION,
+                "format": versions.LEDGER.current,
                 "identity": self.identity,
                 "created": self.created,
+                "witness": str(ledger_chain.head(connection)),
                 "lineages": lineages,
                 "limits": [limit.to_dict() for limit in reading.limit_history(connection, None)],
                 "spends": [row.to_dict() for row in rows],
+                "restores": reading.restores(connection),
             }
 
     def summary(self) -> str:

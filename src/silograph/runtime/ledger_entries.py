@@ -18,6 +18,7 @@ from typing import Any
 from silograph.errors import ArgumentError
 
 __all__ = [
+    "ANYONE",
     "Amount",
     "Limit",
     "Spend",
@@ -34,6 +35,9 @@ __all__ = [
     "timestamp",
     "to_units",
 ]
+
+#: The level of a loss that holds against any coalition.
+ANYONE = (1 << 31) - 1
 
 _LONGEST_NAME = 200
 # Every finite float is a whole number of units of 2^-1074.

@@ -1,8 +1,10 @@
 """The file of a ledger: made whole or not at all, refused unless it is exactly one.
 
 Durability rests on three settings of every connection: write-ahead log, ``synchronous=FULL``
-(a commit returns when its log is on the disk) and a busy timeout. Spends, losses and limits are
-append-only; triggers refuse to change or remove one.
+(a commit returns when its log is on the disk) and a busy timeout. Spends, losses, limits and
+restorations are append-only; triggers refuse to change or remove one, and to add one that is not
+in the chain (:mod:`~silograph.runtime.ledger_chain`). A file of version 1, which had no chain, is
+given one when it is opened; a program that only knows version 1 can then no longer write to it.
 """
 
 import os
@@ -14,20 +16,24 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from silograph.errors import LedgerError
+from silograph.runtime import ledger_chain, versions
 
 __all__ = [
     "APPLICATION_ID",
+    "BACKUP_ID",
     "BUSY_SECONDS",
     "SETTINGS",
-    "VERSION",
     "connect",
     "create",
     "explained",
+    "sync",
+    "sync_path",
 ]
 
 #: "SILO", in the header of every ledger file.
 APPLICATION_ID = 0x53494C4F
-VERSION = 1
+#: "SILB", in that of a backup: it is no ledger, and nothing is spent on it.
+BACKUP_ID = 0x53494C42
 #: How long a process waits for its turn before it gives up.
 BUSY_SECONDS = 60.0
 
@@ -79,7 +85,25 @@ CREATE TABLE limits (
 );
 CREATE INDEX limits_of_lineage ON limits (lineage);
 """
+# What version 2 adds: the chain, and the restorations that may step over lost serials.
+_CHAIN = """
+CREATE TABLE restores (
+    number INTEGER PRIMARY KEY,
+    base INTEGER NOT NULL CHECK (typeof(base) = 'integer' AND base >= 0),
+    seen INTEGER CHECK (seen IS NULL OR typeof(seen) = 'integer' AND seen >= 0),
+    seen_digest TEXT CHECK ((seen IS NULL) = (seen_digest IS NULL)),
+    statement TEXT NOT NULL CHECK (statement IN ('complete', 'counted')),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text')
+);
+CREATE TABLE chain (
+    serial INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('spend', 'limit', 'restore')),
+    number INTEGER NOT NULL CHECK (typeof(number) = 'integer'),
+    digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64)
+);
+"""
 _KEPT = ("ledger", "spends", "losses", "limits")
+_KEPT_SINCE_2 = ("restores", "chain")
 
 
 def create(path: Path, time: str) -> None:
@@ -103,10 +127,14 @@ def create(path: Path, time: str) -> None:
             new.execute("PRAGMA journal_mode = WAL")
             new.execute("PRAGMA synchronous = FULL")
             new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            new.executescript(f"BEGIN; {_TABLES} {_guards()} COMMIT;")
-            new.execute("INSERT INTO ledger VALUES (?, ?, ?)", (VERSION, str(uuid.uuid4()), time))
+            triggers = "; ".join([*_guards(*_KEPT, *_KEPT_SINCE_2), *_links()])
+            new.executescript(f"BEGIN; {_TABLES} {_CHAIN} {triggers}; COMMIT;")
+            new.execute(
+                "INSERT INTO ledger VALUES (?, ?, ?)",
+                (versions.LEDGER.current, str(uuid.uuid4()), time),
+            )
         os.link(name, path)
-        _sync(path.parent)
+        sync_path(path.parent)
     except FileExistsError:
         pass
     except OSError as error:
@@ -116,13 +144,26 @@ def create(path: Path, time: str) -> None:
             Path(name + suffix).unlink(missing_ok=True)
 
 
-def _guards() -> str:
-    return " ".join(
+def _guards(*tables: str) -> list[str]:
+    return [_guard(table, change) for table in tables for change in ("UPDATE", "DELETE")]
+
+
+def _guard(table: str, change: str) -> str:
+    return (
         f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END;"
-        for table in _KEPT
-        for change in ("UPDATE", "DELETE")
+        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
     )
+
+
+def _links() -> list[str]:
+    """An entry's row is added right after its link of the chain, or not at all."""
+    return [
+        f"CREATE TRIGGER {table}_chained AFTER INSERT ON {table} WHEN NOT EXISTS "  # noqa: S608
+        "(SELECT 1 FROM chain WHERE serial = (SELECT max(serial) FROM chain) "
+        f"AND kind = '{kind}' AND number = NEW.number) "
+        "BEGIN SELECT RAISE(ABORT, 'an entry that is not chained: use Silograph to write'); END"
+        for kind, table in ledger_chain.TABLES.items()
+    ]
 
 
 def sync(path: Path) -> None:
@@ -133,15 +174,16 @@ def sync(path: Path) -> None:
     on the log, so closing it here drops none.)
     """
     try:
-        _sync(Path(f"{path}-wal"))
-        _sync(path.parent)
+        sync_path(Path(f"{path}-wal"))
+        sync_path(path.parent)
     except FileNotFoundError:
         pass  # no log: all of it is in the file
     except OSError as error:
         raise LedgerError(f"{path}: cannot sync the ledger: {error.strerror}") from None
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Put a file, or the names in a folder, on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -152,9 +194,9 @@ def _sync(path: Path) -> None:
 def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
     """A connection with all :data:`SETTINGS`, to a file that is a ledger of this version.
 
-    ``whole`` also reads the file from end to end for damage. A file that is refused is left as it
-    was. (Nothing but SQLite may open and close the file in a process that uses it: closing any
-    descriptor of a file drops the process's locks on it.)
+    ``whole`` also reads the file from end to end, for damage and along its chain. A file that is
+    refused is left as it was. (Nothing but SQLite may open and close the file in a process that
+    uses it: closing any descriptor of a file drops the process's locks on it.)
     """
     with explained(path):
         connection = sqlite3.connect(
@@ -165,7 +207,7 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
             check_same_thread=False,  # the ledger holds a lock around every use
         )
         try:
-            _check_kind(connection, path)
+            old = _check_kind(connection, path) == 1
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -173,33 +215,66 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
                 (found,) = connection.execute(f"PRAGMA {name}").fetchone()
                 if found != expected:
                     raise LedgerError(f"{path}: {name} is {found!r}, and must be {expected!r}")
-            if whole:
+            if whole or old:
                 (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
                     raise LedgerError(_damaged(path))
+            if old:
+                _bring_up_to_date(connection)
+            if whole:
+                with _transaction(connection, "BEGIN"):  # one moment of it
+                    ledger_chain.verify(connection, path)
         except BaseException:
             connection.close()
             raise
     return connection
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """From version 1 to 2, at once or not at all; of several that race the first does it."""
+    with _transaction(connection, "BEGIN IMMEDIATE"):
+        (version,) = connection.execute("SELECT version FROM ledger").fetchone()
+        if version != 1:
+            return
+        for statement in _CHAIN.split(";"):
+            connection.execute(statement)
+        ledger_chain.rebuild(connection)
+        connection.execute("DROP TRIGGER IF EXISTS ledger_no_update")
+        connection.execute("UPDATE ledger SET version = 2")
+        for trigger in (_guard("ledger", "UPDATE"), *_guards(*_KEPT_SINCE_2), *_links()):
+            connection.execute(trigger)
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == BACKUP_ID:
+        raise LedgerError(
+            f"{path}: a ledger's backup, and no ledger: use 'silograph ledger restore', which "
+            "counts what was spent since"
+        )
     if application != APPLICATION_ID:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         what = "another program's database" if pages else "empty"
         raise LedgerError(f"{path}: not a Silograph ledger: the file is {what}")
-    found = connection.execute(
+    table = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'ledger'"
     ).fetchone()
-    versions = connection.execute("SELECT version FROM ledger").fetchall() if found else []
-    if len(versions) != 1:
+    found = connection.execute("SELECT version FROM ledger").fetchall() if table else []
+    if len(found) != 1:
         raise LedgerError(_damaged(path))
-    if versions[0][0] != VERSION:
-        raise LedgerError(
-            f"{path}: ledger format {versions[0][0]}; this version of Silograph reads format "
-            f"{VERSION}"
-        )
+    return versions.LEDGER.check(found[0][0], path, LedgerError)
 
 
 def _damaged(path: Path) -> str:

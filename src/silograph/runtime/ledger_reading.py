@@ -4,6 +4,7 @@ import math
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from silograph.errors import BudgetError, LedgerError
 from silograph.runtime.ledger_entries import (
@@ -27,6 +28,7 @@ __all__ = [
     "limit_history",
     "limit_in_force",
     "lineages",
+    "restores",
     "spends",
 ]
 
@@ -192,3 +194,10 @@ def lineages(connection: sqlite3.Connection) -> list[str]:
         "SELECT lineage FROM spends UNION SELECT lineage FROM limits ORDER BY lineage"
     )
     return [lineage for (lineage,) in found]
+
+
+def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Every restoration from a backup, oldest first, as plain values."""
+    names = ("number", "base", "seen", "seen_digest", "statement", "time")
+    found = connection.execute(f"SELECT {', '.join(names)} FROM restores ORDER BY number")  # noqa: S608
+    return [dict(zip(names, row, strict=True)) for row in found]

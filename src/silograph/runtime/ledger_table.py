@@ -42,6 +42,12 @@ def render(name: str, export: dict[str, Any]) -> str:
                     "",
                 )
             )
+    for entry in export["restores"]:
+        said = "nothing was" if entry["statement"] == "complete" else "what may have been"
+        kept = " is counted" if entry["statement"] != "complete" else ""
+        lines.append(
+            f"restored {entry['time'][:10]} from entry {entry['base']}: {said} lost after it{kept}"
+        )
     return "\n".join(line.rstrip() for line in lines)
 
 

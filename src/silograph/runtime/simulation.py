@@ -1,22 +1,28 @@
 """All parties in one process, driving the same machines that a deployment drives."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from silograph.crypto.identity import Identity
-from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
+from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.unions import (
+    ElgamalCoordinatorSession,
+    ElgamalSiloSession,
+    MaskedCoordinatorSession,
+    MaskedSiloSession,
+    ReportCoordinatorSession,
+    ReportSiloSession,
+)
 from silograph.protocol.elgamal import ElgamalParameters
-from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
-from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE
 from silograph.protocol.handshake import Outgoing
-from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
+from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.reports import ReportParameters
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.runtime.progress import progress
 
@@ -25,11 +31,14 @@ __all__ = [
     "Post",
     "Record",
     "Run",
+    "drive",
     "run_elgamal",
     "run_masked",
     "run_reports",
     "simulated_roster",
 ]
+
+T = TypeVar("T")
 
 #: Messages that are made while another one is delivered.
 _AHEAD = 2
@@ -40,8 +49,11 @@ Record = Callable[[int, int, bytes], None]
 Parties = tuple[Roster, Identity, list[Identity]]
 
 
-class _Machine(Protocol):
-    def receive(self, raw: bytes) -> list[Outgoing]: ...
+class Machine(Protocol):
+    """Whatever takes messages: a session, or a machine by itself."""
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a message; what it gives rise to."""
 
 
 @dataclass(frozen=True)
@@ -74,91 +86,95 @@ def simulated_roster(silos: Sequence[Silo], entropy: Entropy) -> Parties:
 def run_masked(run: Run, parameters: MaskedParameters) -> bytes:
     """The masked union of all silos: Y, one bit a pair."""
     roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
-    coordinator = MaskedCoordinator(parameters, roster, run.id, key)
-    machines = [
-        MaskedSilo(parameters, roster, run.id, place, identity, run.entropy)
-        for place, identity in enumerate(identities)
+    coordinator = MaskedCoordinatorSession(parameters, roster, run.id, key)
+    silos = [
+        MaskedSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
+        for place, (identity, silo) in enumerate(zip(identities, run.silos, strict=True))
     ]
-    post = Post(coordinator, machines, run.record)
-    post.deliver(enumerate(machine.start() for machine in machines))
-    run.spend()
-    for machine in machines:
-        machine.authorise()
-    holdings = [PairBits(silo) for silo in run.silos]
-
-    def made(number: int, place: int) -> Outgoing:
-        start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
-        return machines[place].chunk(number, holdings[place].chunk(start, size))
-
-    # Messages are made ahead and delivered in order. The two that are under way are of different
-    # silos, which share no state, so the transcript is that of one after the other.
-    turns = [(n, place) for n in range(parameters.chunks) for place in range(len(machines))]
-    with (
-        progress("masked union", parameters.pairs, shown=run.shown) as advance,
-        ThreadPoolExecutor(_AHEAD) as pool,
-    ):
-        ahead = deque(pool.submit(made, *turn) for turn in turns[:_AHEAD])
-        for at, (number, place) in enumerate(turns):
-            message = ahead.popleft().result()
-            ahead.extend(pool.submit(made, *turn) for turn in turns[at + _AHEAD : at + _AHEAD + 1])
-            post.deliver([(place, [message])])
-            if place == len(machines) - 1:
-                advance(parameters.chunk_size(number))
-    return coordinator.result()
+    return drive(coordinator, silos, run, "masked union")
 
 
 def run_reports(run: Run, parameters: ReportParameters) -> list[bytes]:
     """The baseline: every silo's noisy bits, one bit a pair."""
     roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
-    coordinator = ReportCoordinator(parameters, roster, run.id, key)
-    machines = [
-        ReportSilo(parameters, roster, run.id, place, identity, run.entropy)
-        for place, identity in enumerate(identities)
+    coordinator = ReportCoordinatorSession(parameters, roster, run.id, key)
+    silos = [
+        ReportSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
+        for place, (identity, silo) in enumerate(zip(identities, run.silos, strict=True))
     ]
-    post = Post(coordinator, (), run.record)
-    run.spend()
-    for machine in machines:
-        machine.authorise()
-    holdings = [PairBits(silo) for silo in run.silos]
-    with progress("reports", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            start, size = number * parameters.chunk_pairs, parameters.chunk_size(number)
-            for place, (machine, held) in enumerate(zip(machines, holdings, strict=True)):
-                post.deliver([(place, [machine.chunk(number, held.chunk(start, size))])])
-            advance(size)
-    return coordinator.result()
+    return drive(coordinator, silos, run, "reports")
 
 
 def run_elgamal(run: Run, parameters: ElgamalParameters) -> bytes:
     """The ElGamal union of all silos: Y, one bit a pair."""
     roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
-    coordinator = ElgamalCoordinator(parameters, roster, run.id, key)
-    machines = [
-        ElgamalSilo(parameters, roster, run.id, place, identity, run.entropy)
-        for place, identity in enumerate(identities)
+    coordinator = ElgamalCoordinatorSession(parameters, roster, run.id, key)
+    silos = [
+        ElgamalSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
+        for place, (identity, silo) in enumerate(zip(identities, run.silos, strict=True))
     ]
-    post = Post(coordinator, machines, run.record)
-    post.deliver(enumerate(machine.start() for machine in machines))
+    return drive(coordinator, silos, run, f"elgamal/{parameters.variant}")
+
+
+def drive(
+    coordinator: CoordinatorSession[T], silos: Sequence[SiloSession], run: Run, what: str
+) -> T:
+    """Carry all messages between the sessions of one run, until there are none; its result."""
+    post = Post(coordinator, silos, run.record)
+    post.deliver(enumerate(silo.start() for silo in silos))
     run.spend()
-    for machine, silo in zip(machines, run.silos, strict=True):
-        machine.authorise(_bits(PairBits(silo), parameters))
-    with progress(f"elgamal/{parameters.variant}", parameters.pairs, shown=run.shown) as advance:
-        for number in range(parameters.chunks):
-            post.deliver([(COORDINATOR, coordinator.begin(number))])
-            advance(parameters.chunk_size(number))
+    post.deliver(enumerate([silo.authorise() for silo in silos]))
+    done, total = coordinator.progress
+    with (
+        progress(what, total, shown=run.shown) as advance,
+        ThreadPoolExecutor(_AHEAD) as pool,
+    ):
+        for sender, made in _made(coordinator, silos, pool):
+            post.deliver([(sender, made)])
+            before, (done, _) = done, coordinator.progress
+            advance(done - before)
     return coordinator.result()
 
 
-def _bits(held: PairBits, parameters: ElgamalParameters) -> Callable[[int], bytes]:
-    size, start = parameters.chunk_size, parameters.chunk_pairs
-    return lambda chunk: held.chunk(chunk * start, size(chunk))
+def _made(
+    coordinator: CoordinatorSession[object], silos: Sequence[SiloSession], pool: ThreadPoolExecutor
+) -> Iterator[tuple[int, list[Outgoing]]]:
+    """What the sessions make by themselves: silos in turns, and the coordinator when they rest.
+
+    Messages are made ahead, where a session allows it, and delivered in order. The two that are
+    under way are of different silos, which share no state, so the transcript is that of one after
+    the other.
+    """
+    turns = deque(range(len(silos)))
+    ahead: deque[tuple[int, Future[list[Outgoing]]]] = deque()
+    while True:
+        under_way = {place for place, _ in ahead}
+        for _ in range(len(turns)):
+            place = turns[0]
+            busy = len(ahead) == _AHEAD or place in under_way
+            if busy or (ahead and not silos[place].ahead):
+                break
+            turns.rotate(-1)
+            if silos[place].room:
+                ahead.append((place, pool.submit(silos[place].make)))
+                under_way.add(place)
+        if ahead:
+            place, future = ahead.popleft()
+            yield place, future.result()
+        elif coordinator.room:
+            yield COORDINATOR, coordinator.make()
+        else:
+            return
 
 
 class Post:
     """Carries messages between the machines until none is left."""
 
     def __init__(
-        self, coordinator: _Machine, silos: Sequence[_Machine], record: Record | None
+        self,
+        coordinator: Machine,
+        silos: Sequence[Machine],
+        record: Record | None,
     ) -> None:
         self._coordinator = coordinator
         self._silos = silos
@@ -172,5 +188,5 @@ class Post:
             everyone = range(len(self._silos))
             for place in everyone if message.to == EVERYONE else (message.to,):
                 self._record(sender, place, message.raw)
-                machine = self._coordinator if place == COORDINATOR else self._silos[place]
-                waiting += [(place, answer) for answer in machine.receive(message.raw)]
+                session = self._coordinator if place == COORDINATOR else self._silos[place]
+                waiting += [(place, answer) for answer in session.receive(message.raw)]

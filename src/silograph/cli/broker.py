@@ -1,0 +1,60 @@
+"""``silograph broker``: configuration of a NATS server."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from silograph.errors import ArgumentError
+from silograph.runtime import certs
+from silograph.runtime.broker import TlsFiles
+from silograph.runtime.broker_files import ServerSettings, write_broker_files
+from silograph.runtime.roster_file import read_roster
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Configure a broker.", no_args_is_help=True)
+
+
+@app.callback()
+def commands() -> None:
+    """Configure a broker."""
+
+
+@app.command("config")
+def config(
+    roster: Annotated[Path, typer.Option(help="Who takes part.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder to write to.", show_default=False)],
+    tls: Annotated[
+        Path, typer.Option(help="Folder with ca.pem, broker.pem and broker.key.")
+    ] = Path("certs"),
+    listen: Annotated[str, typer.Option(help="Address of the server.")] = "127.0.0.1:4222",
+    websocket: Annotated[
+        str | None, typer.Option(help="Address for WebSocket too.", show_default=False)
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Where streams are kept.  [default: OUT/streams]")
+    ] = None,
+    subject: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=SUBJECT, where a party's certificate does not say CN=NAME.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write nats.conf and users.conf: mutual TLS, durable streams, permissions of each party."""
+    files = TlsFiles(
+        tls / f"{certs.AUTHORITY}.pem", tls / f"{certs.BROKER}.pem", tls / f"{certs.BROKER}.key"
+    )
+    names = dict(_pair(text) for text in subject or [])
+    settings = ServerSettings(files, store or out / "streams", listen, websocket, names)
+    for path in write_broker_files(out, read_roster(roster), settings):
+        typer.echo(str(path))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, subject = text.partition("=")
+    if not equals or not subject:
+        raise ArgumentError(f"{text[:80]!r} is not NAME=SUBJECT, such as north=CN=north,O=Bank")
+    return name, subject

@@ -1,0 +1,72 @@
+"""``silograph certs``: TLS certificates for trials."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from silograph.runtime import certs
+from silograph.runtime.roster_file import read_roster
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Make and show TLS certificates for trials.", no_args_is_help=True)
+
+Days = Annotated[int, typer.Option(help="How long they are good.", min=1, max=825)]
+Folder = Annotated[Path, typer.Option(help="The folder of the certificates.", show_default=False)]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(help="A name or address of the broker; again for more.", show_default=False),
+]
+_LOCAL = ["localhost", "127.0.0.1"]
+
+
+@app.command("new")
+def new(
+    roster: Annotated[Path, typer.Option(help="Who takes part.", show_default=False)],
+    out: Folder,
+    host: Hosts = None,
+    days: Days = certs.DAYS,
+) -> None:
+    """Make an authority, and certificates for the broker and every party of a roster.
+
+    For trials: whoever has ca.key can be anyone on the broker. Give each party its own two files
+    and ca.pem, and put ca.key away.
+    """
+    members, now = read_roster(roster).members, datetime.now(UTC)
+    _say(certs.new_authority(out, now, days))
+    _say(certs.issue(out, certs.BROKER, now, days, host or _LOCAL))
+    for member in members:
+        _say(certs.issue(out, member.name, now, days))
+
+
+@app.command("issue")
+def issue(
+    name: Annotated[str, typer.Argument(help="A party's name.", show_default=False)],
+    out: Folder,
+    host: Hosts = None,
+    days: Days = certs.DAYS,
+) -> None:
+    """Make one more certificate with the authority in a folder; with --host, a server's."""
+    _say(certs.issue(out, name, datetime.now(UTC), days, host or ()))
+
+
+@app.command("show")
+def show(
+    paths: Annotated[list[Path], typer.Argument(help="Certificates.", show_default=False)],
+) -> None:
+    """Show whose certificates they are and when they expire; exit code 1 if one has."""
+    found = [certs.show_certificate(path) for path in paths]
+    for certificate in found:
+        _say(certificate)
+    expired = any(certificate.days_left(datetime.now(UTC)) < 0 for certificate in found)
+    raise typer.Exit(1 if expired else 0)
+
+
+def _say(certificate: certs.CertificateFile) -> None:
+    left = certificate.days_left(datetime.now(UTC))
+    when = f"in {left} days" if left >= 0 else "EXPIRED"
+    hosts = f" for {', '.join(certificate.hosts)}" if certificate.hosts else ""
+    typer.echo(f"{certificate.path}: {certificate.subject}{hosts}")
+    typer.echo(f"  expires {certificate.expires:%Y-%m-%d %H:%M} UTC ({when})")

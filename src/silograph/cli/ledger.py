@@ -1,0 +1,140 @@
+"""``silograph ledger``: what was spent, what is left, and keeping it safe."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from silograph.errors import ArgumentError, LedgerError
+from silograph.runtime import whole_files
+from silograph.runtime.ledger import Ledger, Witness
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Show, limit, back up and restore a ledger.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="A ledger.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seen = Annotated[
+    str | None,
+    typer.Option(help="A witness of the ledger that was noted elsewhere.", show_default=False),
+]
+
+
+@app.command("show")
+def show(path: File, as_json: AsJson = False) -> None:
+    """Show every lineage: limit, spent, left; and the witness of the ledger as it is now."""
+    with Ledger(path, create=False) as ledger:
+        found = ledger.export()
+        summary = ledger.summary()
+    if as_json:
+        typer.echo(json.dumps({key: found[key] for key in ("identity", "witness", "lineages")}))
+    else:
+        typer.echo(f"{summary}\nwitness {found['witness']}")
+
+
+@app.command("limit")
+def limit(
+    path: File,
+    lineage: Annotated[str, typer.Argument(help="The dataset's name.", show_default=False)],
+    epsilon: Annotated[float, typer.Argument(help="The most ε.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="The most δ.")] = 0.0,
+    collusion: Annotated[int, typer.Option(help="The level t that counts.", min=0)] = 1,
+    new: Annotated[bool, typer.Option("--new", help="Begin a ledger that is absent.")] = False,
+) -> None:
+    """Set the most that may ever be spent on a lineage. Every change is recorded."""
+    with warnings.catch_warnings(record=True) as said, Ledger(path, create=new) as ledger:
+        warnings.simplefilter("always")
+        made = ledger.set_limit(lineage, epsilon, delta, collusion)
+        left = ledger.remaining(lineage)
+    typer.echo(f"{lineage}: at most {made.amount()} at t = {made.collusion}; {left} is left")
+    for warning in said:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
+@app.command("export")
+def export(
+    path: File,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A new file, instead of the screen.")
+    ] = None,
+) -> None:
+    """The whole ledger as JSON: every spend, limit and restoration."""
+    with Ledger(path, create=False) as ledger:
+        text = json.dumps(ledger.export(), indent=1, ensure_ascii=False)
+    if output is None:
+        typer.echo(text)
+    else:
+        whole_files.create(output, f"{text}\n".encode(), LedgerError)
+        typer.echo(str(output))
+
+
+@app.command("backup")
+def backup(
+    path: File,
+    target: Annotated[Path, typer.Argument(help="The file to make.", show_default=False)],
+) -> None:
+    """Copy the ledger, as it is now, to a new file. Other processes may go on spending."""
+    with Ledger(path, create=False) as ledger:
+        stood = ledger.backup(target)
+    typer.echo(f"{target}: entries 1 to {stood.serial}\nwitness {stood}")
+
+
+@app.command("restore")
+def restore(
+    source: Annotated[Path, typer.Argument(help="A backup.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="The ledger to make.", show_default=False)],
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Nothing was spent after the backup.")
+    ] = False,
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="LINEAGE=EPSILON or LINEAGE=EPSILON,DELTA: the most that may have been spent on "
+            "it after the backup; again for more.",
+            show_default=False,
+        ),
+    ] = None,
+    close: Annotated[
+        bool, typer.Option("--close", help="Nobody knows: nothing more can be spent.")
+    ] = False,
+    seen: Seen = None,
+) -> None:
+    """Make a ledger of a backup, without giving back what was spent after it.
+
+    Say what came after the backup, with exactly one of --complete, --lost and --close; the audit
+    trail knows it (silograph journal show TRAIL --event budget.spent). A lineage that --lost does
+    not name is closed. Give the last witness with --seen: a party's state store refuses a ledger
+    that does not account for what it has seen.
+    """
+    if [complete, bool(lost), close].count(True) != 1:
+        raise ArgumentError(
+            "say what was spent after the backup, with exactly one of --complete, --lost, --close"
+        )
+    amounts = dict(_loss(text) for text in lost or [])
+    witness = None if seen is None else Witness.parse(seen)
+    with Ledger.restore(source, path, complete=complete, lost=amounts, seen=witness) as made:
+        typer.echo(f"{made.summary()}\nwitness {made.witness()}")
+
+
+def _loss(text: str) -> tuple[str, tuple[float, float]]:
+    lineage, equals, amount = text.rpartition("=")
+    epsilon, _, delta = amount.partition(",")
+    try:
+        if equals:
+            return lineage, (float(epsilon), float(delta or 0))
+    except ValueError:
+        pass
+    raise ArgumentError(f"{text[:80]!r} is not LINEAGE=EPSILON or LINEAGE=EPSILON,DELTA")
+
+
+@app.command("verify")
+def verify(path: File, seen: Seen = None) -> None:
+    """Read the whole ledger along its chain; with --seen, see that nothing was taken back."""
+    with Ledger(path, create=False) as ledger:
+        stood = ledger.verify()
+        if seen is not None:
+            ledger.check_not_older_than(Witness.parse(seen))
+    typer.echo(f"{path}: whole, entries 1 to {stood.serial}\nwitness {stood}")

@@ -1,0 +1,184 @@
+"""``silograph roster``: who takes part, written down, compared and signed by people."""
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from silograph.cli.passphrases import PassphraseFile, for_identity
+from silograph.errors import ArgumentError, RosterError
+from silograph.runtime.keys import key_text, load_identity, read_key
+from silograph.runtime.roster_file import (
+    RosterFile,
+    digest_text,
+    new_roster,
+    read_roster,
+    write_roster,
+)
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Write, compare, sign and change rosters.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="A roster.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="A party's name.", show_default=False)]
+Key = Annotated[
+    str, typer.Argument(help="Its public key (silograph keys show).", show_default=False)
+]
+
+
+@app.command("new")
+def new(path: File, name: Name, key: Key) -> None:
+    """Begin a roster with its coordinator."""
+    made = new_roster(name, read_key(key))
+    write_roster(path, made, new=True)
+    _say(path, made)
+
+
+@app.command("add")
+def add(path: File, name: Name, key: Key) -> None:
+    """Add a silo at the end."""
+    _change(path, read_roster(path).add(name, read_key(key)))
+
+
+@app.command("show")
+def show(
+    path: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
+    """Show the parties, who has signed, and which keys are revoked."""
+    found = read_roster(path)
+    if as_json:
+        typer.echo(json.dumps(_plain(found)))
+        return
+    _say(path, found)
+    for place, member in enumerate(found.members):
+        role = f"silo {place - 1}" if place else "coordinator"
+        signed = "signed" if member.name in found.signatures else "not signed"
+        typer.echo(f"{role:<12}{member.name:<40}{signed}\n  {key_text(member.public)}")
+    for entry in found.revoked:
+        typer.echo(f"revoked {entry.date}, {entry.name}: {entry.reason}\n  {key_text(entry.key)}")
+
+
+@app.command("digest")
+def digest(path: File) -> None:
+    """Print the digest: what people compare, and what they sign."""
+    typer.echo(digest_text(read_roster(path).digest))
+
+
+@app.command("sign")
+def sign(
+    path: File,
+    identity: Annotated[Path, typer.Option(help="Your identity file.", show_default=False)],
+    digest: Annotated[
+        str | None,
+        typer.Option(help="The digest as the others told it to you.", show_default=False),
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="The roster that this one replaces.", show_default=False)
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+) -> None:
+    """Sign a roster, after comparing its digest with the other parties.
+
+    Compare it over a channel that the coordinator does not carry: by telephone, or face to face.
+    """
+    found = read_roster(path)
+    if previous is not None:
+        found.check_follows(read_roster(previous))
+    elif found.previous is not None:
+        raise ArgumentError(
+            f"serial {found.serial} replaces another roster: give it with --previous, so that it "
+            "is seen what has changed"
+        )
+    if digest is None:
+        _say(path, found)
+        typer.confirm("Have you compared this digest with the others?", abort=True)
+    elif digest != digest_text(found.digest):
+        raise RosterError(f"{path}: the digest is {digest_text(found.digest)}, and not {digest}")
+    signed = found.sign(load_identity(identity, for_identity(identity, passphrase_file)))
+    write_roster(path, signed)
+    _say(path, signed)
+
+
+@app.command("merge")
+def merge(
+    path: File,
+    others: Annotated[list[Path], typer.Argument(help="Signed copies.", show_default=False)],
+) -> None:
+    """Bring the signatures of other copies of the same roster into one file."""
+    found = read_roster(path)
+    for other in others:
+        found = found.merge(read_roster(other))
+    write_roster(path, found)
+    _say(path, found)
+
+
+@app.command("rotate")
+def rotate(
+    path: File,
+    name: Name,
+    key: Key,
+    reason: Annotated[str, typer.Option(help="Why the old key is not used any more.")] = "rotated",
+) -> None:
+    """Give a party a new key; the old one is revoked, and everyone signs again."""
+    _change(path, read_roster(path).rotate(name, read_key(key), _today(), reason))
+
+
+@app.command("revoke")
+def revoke(
+    path: File,
+    name: Name,
+    reason: Annotated[str, typer.Option(help="Why.", show_default=False)],
+) -> None:
+    """Leave a silo out and revoke its key; everyone who stays signs again."""
+    _change(path, read_roster(path).revoke(name, _today(), reason))
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+def _change(path: Path, changed: RosterFile) -> None:
+    """Write what has changed; a roster that was signed is kept beside it, under its serial."""
+    before = read_roster(path)
+    if changed.serial != before.serial:
+        kept = path.with_name(f"{path.stem}.{before.serial}{path.suffix}")
+        if not kept.exists() or read_roster(kept) != before:
+            write_roster(kept, before, new=True)
+        typer.echo(f"{kept}: the roster that is replaced")
+    write_roster(path, changed)
+    _say(path, changed)
+
+
+def _say(path: Path, found: RosterFile) -> None:
+    missing = f"not signed by {', '.join(found.missing)}" if found.missing else "signed by all"
+    count = len(found.roster.silos)
+    silos = f"{count} silo{'' if count == 1 else 's'}"
+    typer.echo(f"{path}: serial {found.serial}, {silos}, {missing}")
+    typer.echo(f"digest {digest_text(found.digest)}")
+
+
+def _plain(found: RosterFile) -> dict[str, Any]:
+    coordinator, *silos = (
+        {"name": member.name, "key": key_text(member.public)} for member in found.members
+    )
+    return {
+        "serial": found.serial,
+        "digest": digest_text(found.digest),
+        "previous": None if found.previous is None else digest_text(found.previous),
+        "coordinator": coordinator,
+        "silos": silos,
+        "signed_by": list(found.signed_by),
+        "missing": list(found.missing),
+        "revoked": [
+            {
+                "name": entry.name,
+                "key": key_text(entry.key),
+                "date": entry.date.isoformat(),
+                "reason": entry.reason,
+            }
+            for entry in found.revoked
+        ],
+    }

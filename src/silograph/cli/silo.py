@@ -1,0 +1,182 @@
+"""``silograph silo``: serve one silo, look at it, and decide on studies."""
+
+import asyncio
+import json
+import signal
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from silograph.errors import ConfigError, StudyError, TransportError
+from silograph.methods.study import Study, read_proposal
+from silograph.runtime.config import SiloConfig
+from silograph.runtime.ledger import Ledger
+from silograph.runtime.party import Party, locked, open_store
+from silograph.runtime.silo_data import load_silo
+from silograph.runtime.store import Run
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Serve a silo's edges to studies, on its own terms.", no_args_is_help=True)
+console = Console(highlight=False)
+
+Config = Annotated[Path, typer.Option("--config", "-c", help="The silo's configuration file.")]
+RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def run(config: Config) -> None:
+    """Serve until SIGTERM or Ctrl-C. Runs that are under way go on after the next start."""
+    given = SiloConfig.read(config)
+    open_store(given).close()
+    with locked(given.state / "service.lock", "a service of this silo is already running"):
+        asyncio.run(_serve(given))
+
+
+async def _serve(config: SiloConfig) -> None:
+    from silograph.runtime.nats.silo import SiloService  # noqa: PLC0415 - needs the extra
+
+    stop = asyncio.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(sign, stop.set)
+    service = SiloService(config)
+    console.print(f"{config.name}: {service.silo!r}; serving")
+    try:
+        await service.serve(stop)
+    finally:
+        service.close()
+
+
+@app.command()
+def check(config: Config) -> None:
+    """Read everything that serving needs, show what would be served, and try the broker."""
+    given = SiloConfig.read(config)
+    party = Party(given)
+    data = load_silo(given, party.universe)
+    outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
+    table = Table(show_header=False, box=None)
+    policy, ledger = given.policy, given.ledger
+    with Ledger(ledger.path) as book:
+        spent = book.spent(given.data.lineage, ledger.collusion)
+    for name, value in (
+        ("silo", f"{given.name}, key {party.identity.public.hex()[:16]}…"),
+        ("roster", f"{len(party.roster.silos)} silos, coordinator {party.roster.coordinator.name}"),
+        ("universe", f"{len(party.universe):,} nodes, digest {party.universe.digest[:16]}…"),
+        ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
+        ("budget", f"{spent} of ε = {ledger.epsilon:g} spent on {given.data.lineage!r}"),
+        ("policy", f"{', '.join(policy.methods)}; ε ≤ {policy.epsilon:g} a study; {policy.accept}"),
+        ("broker", asyncio.run(_try_broker(given))),
+    ):
+        table.add_row(name, value)
+    party.close()
+    console.print(table)
+
+
+async def _try_broker(config: SiloConfig) -> str:
+    from silograph.runtime.nats.link import Link  # noqa: PLC0415
+
+    began = time.perf_counter()
+    try:
+        link = await Link.connect(config.broker, config.name, 5.0)
+    except TransportError as error:
+        return f"[red]{error}[/]"
+    await link.close()
+    return f"{', '.join(config.broker.urls)}: reached in {time.perf_counter() - began:.2f} s"
+
+
+@app.command()
+def status(config: Config, as_json: Json = False) -> None:
+    """Say whether the service is alive and where its runs are (exit code 1 if it is not)."""
+    given = SiloConfig.read(config)
+    path = given.state / "status.json"
+    try:
+        found = json.loads(path.read_bytes())
+        age = time.time() - found["time"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ConfigError(f"{path}: no service has written its status here") from None
+    alive = age < 60
+    if as_json:
+        typer.echo(json.dumps({"alive": alive, **found}))
+    else:
+        line = "connected" if found["connected"] else "not connected"
+        console.print(f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}")
+        for entry in found["runs"]:
+            console.print(f"  {entry['run'][:16]}  {entry['decision']}  {entry['phase']}")
+    raise typer.Exit(0 if alive else 1)
+
+
+@app.command()
+def studies(config: Config, as_json: Json = False) -> None:
+    """List the studies that were proposed to this silo, and what became of them."""
+    found = _studies(SiloConfig.read(config))
+    if as_json:
+        typer.echo(json.dumps([_plain(study, run) for study, run in found]))
+        return
+    table = Table("run", "query", "method", "ε", "t", "deadline", "decision", "state")
+    for study, row in found:
+        table.add_row(
+            study.run[:12], study.query, f"{study.method} {study.protocol}".strip(),
+            f"{study.epsilon:g}", str(study.collusion), _when(study.deadline),
+            f"{row.decision or 'waits for you'} {row.decided_by}".strip(),
+            f"{row.state} {row.code}".strip(),
+        )  # fmt: skip
+    console.print(table)
+
+
+@app.command()
+def approve(run: RunId, config: Config) -> None:
+    """Accept a study that the policy allows and leaves to the operator."""
+    _decide(SiloConfig.read(config), run, "accepted")
+
+
+@app.command()
+def refuse(run: RunId, config: Config) -> None:
+    """Refuse a study, or end one that is under way. What was spent stays spent."""
+    _decide(SiloConfig.read(config), run, "refused")
+
+
+def _decide(config: SiloConfig, run: str, decision: str) -> None:
+    found = [(study, row) for study, row in _studies(config) if run and study.run.startswith(run)]
+    if len(found) != 1:
+        raise StudyError(f"{len(found)} studies begin with {run!r}")
+    study, row = found[0]
+    if not row.open:
+        raise StudyError(f"study {study.run[:12]} is over: {row.state}")
+    if row.decision and decision == "accepted":
+        raise StudyError(f"study {study.run[:12]} is already {row.decision}")
+    store = open_store(config)
+    try:
+        store.decide(study.run, "abort" if row.decision else decision, "operator")
+    finally:
+        store.close()
+    console.print(f"{study.run[:12]}: {decision}; the service acts on it")
+
+
+def _studies(config: SiloConfig) -> list[tuple[Study, Run]]:
+    store = open_store(config)
+    try:
+        return [(read_proposal(row.proposal), row) for row in store.runs()]
+    finally:
+        store.close()
+
+
+def _plain(study: Study, row: Run) -> dict[str, object]:
+    return {
+        "study": json.loads(study.encode()),
+        "decision": row.decision,
+        "decided_by": row.decided_by,
+        "spent": row.spent,
+        "phase": row.phase,
+        "state": row.state,
+        "code": row.code,
+    }
+
+
+def _when(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

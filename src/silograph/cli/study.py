@@ -1,0 +1,216 @@
+"""``silograph study``: propose a study, watch it, read its result, end it."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from silograph.errors import AbortedError, ArgumentError, StoreError
+from silograph.methods.study import Option
+from silograph.runtime.config import CoordinatorConfig
+
+if TYPE_CHECKING:
+    from silograph.runtime.nats.coordinator import CoordinatorService, StudyProgress
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Ask silos a question, and read the answer.", no_args_is_help=True)
+console = Console(highlight=False)
+
+Config = Annotated[Path, typer.Option("--config", "-c", help="The coordinator's configuration.")]
+RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def propose(
+    query: Annotated[str, typer.Argument(help="What to count: triangles, edges, kstars …")],
+    config: Config,
+    epsilon: Annotated[float, typer.Option(help="The most that the study may cost an edge.")],
+    method: Annotated[str, typer.Option(help="feat, feat+, sealed or baseline.")] = "feat",
+    protocol: Annotated[str, typer.Option(help="masked, elgamal/blinded …")] = "",
+    k: Annotated[int | None, typer.Option("--k", help="Leaves of a star, for kstars.")] = None,
+    delta: Annotated[float, typer.Option(help="For methods that have one.")] = 0.0,
+    collusion: Annotated[int, typer.Option(help="Silos that may pool what they know.")] = 1,
+    silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Until the deadline.", min=0.01)] = 60.0,
+    detach: Annotated[bool, typer.Option(help="Write it down only; carry it with watch.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Propose a study to the silos of the roster, and carry it to its end."""
+    from silograph.runtime.nats.coordinator import Question  # noqa: PLC0415
+
+    chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
+    only, options = tuple(silos or ()), _options(option or [])
+    question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options)
+    service = _service(config)
+    try:
+        plan = service.propose(question, 60 * minutes)
+        run = plan.study.run
+        if plan.advice:
+            Console(stderr=True).print(f"note: {plan.advice}")
+        if detach:
+            typer.echo(run)
+            return
+        _carry(service, run, as_json)
+    finally:
+        service.close()
+
+
+@app.command()
+def watch(run: RunId, config: Config, as_json: Json = False) -> None:
+    """Go on with a study that is under way, and show where every silo is."""
+    service = _service(config)
+    try:
+        _carry(service, service.find(run)[0].run, as_json)
+    finally:
+        service.close()
+
+
+@app.command()
+def result(
+    run: RunId,
+    config: Config,
+    as_json: Json = False,
+    release: Annotated[Path | None, typer.Option(help="Copy the release file there.")] = None,
+) -> None:
+    """Show the answer of a study that has ended."""
+    service = _service(config)
+    try:
+        found = service.result(run)
+    finally:
+        service.close()
+    if release is not None:
+        if found["release"] is None:
+            raise StoreError("this method leaves no release")
+        release.write_bytes(Path(found["release"]).read_bytes())
+    _show(found, as_json)
+
+
+@app.command()
+def abort(run: RunId, config: Config) -> None:
+    """End a study for all. What silos have spent on it stays spent."""
+    service = _service(config)
+    try:
+        service.request_abort(run)
+        study = service.find(run)[0]
+        try:
+            asyncio.run(service.carry(study.run))
+        except StoreError:
+            console.print(f"{study.run[:12]}: the process that carries it ends it")
+        except AbortedError:
+            console.print(f"{study.run[:12]}: ended for all")
+        else:
+            console.print(f"{study.run[:12]}: it had its answer already")
+    finally:
+        service.close()
+
+
+@app.command("list")
+def list_(config: Config, as_json: Json = False) -> None:
+    """List all studies that were proposed here."""
+    service = _service(config)
+    try:
+        found = service.studies()
+    finally:
+        service.close()
+    if as_json:
+        rows = [{"run": s.run, "query": s.query, "state": r.state, "code": r.code}
+                for s, r in found]  # fmt: skip
+        typer.echo(json.dumps(rows))
+        return
+    table = Table("run", "query", "method", "ε", "state")
+    for study, row in found:
+        method = f"{study.method} {study.protocol}".strip()
+        state = f"{row.state} {row.code}".strip()
+        table.add_row(study.run[:12], study.query, method, f"{study.epsilon:g}", state)
+    console.print(table)
+
+
+def _options(given: list[str]) -> dict[str, Option]:
+    """``name=value``: a truth value, a number where it is one, otherwise a text."""
+    made: dict[str, Option] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name in made:
+            raise ArgumentError(f"{text!r}: an option is name=value, each name once")
+        made[name] = _value(value)
+    return made
+
+
+def _value(text: str) -> Option:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _service(config: Path) -> "CoordinatorService":
+    from silograph.runtime.nats.coordinator import CoordinatorService  # noqa: PLC0415
+
+    return CoordinatorService(CoordinatorConfig.read(config))
+
+
+def _carry(service: "CoordinatorService", run: str, as_json: bool) -> None:
+    if as_json or not console.is_terminal:
+        _show(asyncio.run(service.carry(run)), as_json)
+        return
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        found = asyncio.run(service.carry(run, _painter(live, run)))
+    _show(found, as_json)
+
+
+def _painter(live: Live, run: str) -> "Callable[[StudyProgress], None]":
+    def paint(progress: "StudyProgress") -> None:
+        share = progress.done / progress.total if progress.total else 0.0
+        table = Table(title=f"study {run[:12]}: {progress.phase}, {share:.0%}")
+        for name in ("silo", "phase", "messages", "MB"):
+            table.add_column(name, justify="left" if name in ("silo", "phase") else "right")
+        for silo in progress.silos:
+            size = f"{silo.bytes / 1e6:,.1f}"
+            table.add_row(silo.name, silo.phase, f"{silo.messages:,}", size)
+        live.update(table)
+
+    return paint
+
+
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    answer, study = found["answer"], found["study"]
+    table = Table(show_header=False, box=None)
+    value = answer["value"]
+    if isinstance(value, list):
+        text = f"{len(value)} values; --json shows them"
+    else:
+        low, high = answer["interval"]
+        text = f"{value:,.1f} ± {answer['stderr']:,.1f}  (95 %: {low:,.1f} to {high:,.1f})"
+    sizes = found["bytes"]
+    for name, content in (
+        (answer["query"], text),
+        ("method", f"{study['method']} {found['protocol']}, {len(study['silos'])} silos"),
+        *((f"ε, {view['name']}", _loss(view)) for view in found["views"]),
+        ("took", f"{found['seconds']:.1f} s, {(sizes['received'] + sizes['sent']) / 1e6:,.1f} MB"),
+        ("release", found["release"] or "none: this method leaves no release"),
+        ("run", study["run"]),
+    ):
+        table.add_row(name, content)
+    console.print(table)
+
+
+def _loss(view: dict[str, Any]) -> str:
+    return f"{view['epsilon']:.6g}" + ("" if view["claimed"] else " (not claimed)")

@@ -1,0 +1,62 @@
+"""Every method that a study can ask for, and from a study to its plan."""
+
+from silograph.errors import ArgumentError, ChannelError, StudyError
+from silograph.methods.featplus_plan import FeatPlusStudyPlan
+from silograph.methods.plans import BaselinePlan, FeatPlan, StudyPlan
+from silograph.methods.sealed_plan import SealedStudyPlan
+from silograph.methods.study import Study
+from silograph.queries.release import Release
+
+__all__ = ["METHODS", "plan_study", "settle_study"]
+
+_QUERIES = (
+    "edges",
+    "degrees",
+    "degree_histogram",
+    "kstars",
+    "triangles",
+    "node_triangles",
+    "four_cycles",
+    "clustering",
+)
+METHODS: dict[str, type[StudyPlan]] = {
+    "feat": FeatPlan,
+    "feat+": FeatPlusStudyPlan,
+    "sealed": SealedStudyPlan,
+    "baseline": BaselinePlan,
+}
+
+
+def plan_study(study: Study) -> StudyPlan:
+    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not."""
+    method = _method(study)
+    try:
+        return method(study)
+    except (ArgumentError, ChannelError) as error:
+        raise StudyError(str(error)) from None
+
+
+def settle_study(study: Study) -> Study:
+    """For the proposer: the study with every choice of its method written down."""
+    method = _method(study)
+    try:
+        return method.settled(study)
+    except (ArgumentError, ChannelError) as error:
+        raise StudyError(str(error)) from None
+
+
+def _method(study: Study) -> type[StudyPlan]:
+    if study.method not in METHODS:
+        raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
+    if study.query not in _QUERIES:
+        raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(_QUERIES)}")
+    if (study.k is None) != (study.query != "kstars"):
+        raise StudyError("kstars needs k, and nothing else takes it")
+    if study.k is not None:
+        try:
+            Release.check_k(study.k, study.nodes)
+        except ArgumentError as error:
+            raise StudyError(str(error)) from None
+    if study.delta and study.method != "sealed":
+        raise StudyError(f"{study.method} has no use for delta; leave it 0")
+    return METHODS[study.method]

@@ -1,0 +1,111 @@
+"""A study by feat+."""
+
+from dataclasses import replace
+
+from silograph.crypto.identity import Identity
+from silograph.errors import StudyError
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
+from silograph.methods.featplus_sessions import (
+    FeatPlusCoordinatorSession,
+    FeatPlusResult,
+    FeatPlusSiloSession,
+)
+from silograph.methods.plans import (
+    Outcome,
+    StudyPlan,
+    release_of,
+    union_coordinator,
+    union_parameters,
+    union_silo,
+)
+from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.study import Option, Study
+from silograph.protocol.entropy import Entropy
+from silograph.protocol.roster import Roster
+
+__all__ = ["FeatPlusStudyPlan"]
+
+
+class FeatPlusStudyPlan(StudyPlan):
+    """A release at ε1, owners of nodes at ε2, local answers at ε3.
+
+    Options: ``local`` (gradient or paper), ``split`` (paper, or three numbers with commas between
+    them), ``bound`` (of gradient). The proposer may leave the split to the planner.
+    """
+
+    options = frozenset({"local", "split", "bound"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self.plan = _plan(study, _split(study.options.get("split", "paper")))
+        self.losses, self.views, self.advice = self.plan.losses, self.plan.views, self.plan.advice
+        self.protocol = self.plan.union.protocol
+        self.parameters = union_parameters(self.plan.union, study.pairs, study.subject)
+
+    @classmethod
+    def settled(cls, study: Study) -> Study:
+        """With the planner's split and bound, where none are given."""
+        if study.options.get("split", "auto") != "auto":
+            return study
+        plan = _plan(study, "auto")
+        shares = plan.noise.split
+        given: dict[str, Option] = {**study.options, "local": plan.local}
+        given["split"] = ",".join(
+            repr(float(share)) for share in (shares.release, shares.partition, shares.local)
+        )
+        if plan.bound is not None:
+            given["bound"] = float(plan.bound)
+        return replace(study, options=given)
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo in the union, and after it."""
+        run, subject = self.study.id, self.study.subject
+        union = union_silo(self.parameters, roster, run, place, identity, entropy, silo)
+        if not self.plan.answers_locally:
+            return union
+        return FeatPlusSiloSession(
+            self.plan, subject, union, roster, run, place, identity, entropy, silo
+        )
+
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[FeatPlusResult | bytes]:
+        """The coordinator of the union, and after it."""
+        run, subject = self.study.id, self.study.subject
+        union = union_coordinator(self.parameters, roster, run, identity)
+        if not self.plan.answers_locally:
+            return union
+        return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity)
+
+    def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
+        """The release and the local answers together."""
+        if isinstance(result, bytes):
+            result = FeatPlusResult(result, None, ())
+        release = release_of(self.plan.union, self.study, result.triangle, universe)
+        return Outcome(combine(self.plan, release, result.shared, result.reports), release)
+
+
+def _plan(study: Study, split: str | tuple[float, float, float]) -> FeatPlusPlan:
+    local, bound = study.options.get("local", "gradient"), study.options.get("bound")
+    if not isinstance(local, str) or isinstance(bound, str | bool):
+        raise StudyError("option local is a text, and bound a number")
+    if study.protocol in ("clear", "elgamal/printed", "elgamal/replace"):
+        raise StudyError("feat+ needs a union that holds against silos: masked, elgamal/blinded")
+    return plan_featplus(
+        study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
+        study.protocol, study.nodes, None if bound is None else float(bound),
+    )  # fmt: skip
+
+
+def _split(given: Option) -> str | tuple[float, float, float]:
+    if given == "paper":
+        return "paper"
+    try:
+        release, partition, local = (float(part) for part in str(given).split(","))
+    except ValueError:
+        raise StudyError("option split is paper, or three numbers with commas") from None
+    return release, partition, local

@@ -1,0 +1,117 @@
+"""A study by the sealed method."""
+
+from dataclasses import replace
+from typing import cast, get_args
+
+from silograph.crypto.identity import Identity
+from silograph.errors import StudyError
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.methods.plans import Outcome, StudyPlan, ask
+from silograph.methods.prediction import Question
+from silograph.methods.sealed import (
+    SEALED_QUERIES,
+    TRUST_NOTE,
+    plan_sealed,
+    sealed_limit,
+    sealed_parameters,
+)
+from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
+from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.study import Option, Study
+from silograph.privacy.sealed import Answer, Kind, SealedNoise
+from silograph.protocol.entropy import Entropy
+from silograph.protocol.roster import Roster
+from silograph.protocol.sealed_answers import SealedResult
+from silograph.queries.outline_sources import guess
+from silograph.queries.release import Provenance
+from silograph.queries.sealed import SealedRelease
+
+__all__ = ["SealedStudyPlan"]
+
+
+class SealedStudyPlan(StudyPlan):
+    """Exact counting on the hidden union, opened with noise.
+
+    The coordinator deals, honestly, and colludes with no silo. Options: ``answers`` (with commas),
+    ``degree_share`` and ``noise`` (shared or each); the proposer may leave them to the planner.
+    """
+
+    protocol = "sealed"
+    what = "sealed"
+    view = "t silos + answers"
+    advice = TRUST_NOTE
+    options = frozenset({"answers", "degree_share", "noise"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        _check(study)
+        options = {"answers": "degrees,triangles", "degree_share": 0.1, **study.options}
+        answers, share = str(options["answers"]).split(","), options["degree_share"]
+        if not set(answers) <= set(get_args(Answer)) or not isinstance(share, float):
+            raise StudyError("option answers names what is opened, and degree_share is a number")
+        self.noise = SealedNoise.choose(
+            study.epsilon, study.nodes, self.silos, study.collusion,
+            cast("list[Answer]", answers), delta=study.delta, degree_share=share,
+            kind=_kind(study),
+        )  # fmt: skip
+        self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
+        self.parameters = sealed_parameters(self.noise, study.subject)
+
+    @classmethod
+    def settled(cls, study: Study) -> Study:
+        """With what the planner would open, and at what share, where it is not given."""
+        if "answers" in study.options:
+            return study
+        _check(study)
+        question = Question(
+            study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
+        )
+        noise = plan_sealed(guess(study.nodes), question, _kind(study)).noise
+        given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
+        if len(noise.answers) > 1:
+            given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
+                noise.budgets.values()))  # fmt: skip
+        return replace(study, options=given)
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo."""
+        run = self.study.id
+        return SealedSiloSession(self.parameters, roster, run, place, identity, entropy, silo)
+
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[SealedResult]:
+        """The dealer."""
+        return SealedDealerSession(self.parameters, roster, self.study.id, identity, entropy)
+
+    def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
+        """The question, asked of what was opened."""
+        study, opened = self.study, result.values
+        made = Provenance("sealed", "sealed", self.silos, study.collusion, study.run)
+        release = SealedRelease(
+            self.noise, universe.digest, made, noisy_degrees=opened.get("degrees"),
+            universe=universe,
+            **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
+        )  # fmt: skip
+        answer = ask(release, study)
+        note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
+        return Outcome(replace(answer, note=note))
+
+
+def _check(study: Study) -> None:
+    if study.protocol not in ("", "sealed"):
+        raise StudyError("method 'sealed' has no protocol to choose")
+    if study.query not in SEALED_QUERIES:
+        raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
+    if study.nodes > sealed_limit(study.query):
+        raise StudyError(f"{study.nodes:,} nodes are too many to seal {study.query}")
+
+
+def _kind(study: Study) -> Kind:
+    kind = study.options.get("noise", "shared")
+    if kind not in get_args(Kind):
+        raise StudyError("option noise is shared or each")
+    return cast("Kind", kind)

@@ -1,0 +1,1 @@
+"""Runs over NATS JetStream: the broker carries, and nobody trusts the carrier."""

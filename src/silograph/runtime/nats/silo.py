@@ -1,0 +1,331 @@
+"""A silo's service: hears proposals, decides on them by its policy, and takes part in runs.
+
+What goes wrong ends in the silo's own log with its reason, and outside as a code.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+from silograph.errors import (
+    BudgetError,
+    DeadlineError,
+    DeploymentError,
+    ProtocolError,
+    SilographError,
+    StoreError,
+    StudyError,
+    TransportError,
+)
+from silograph.methods.catalogue import plan_study
+from silograph.methods.plans import StudyPlan
+from silograph.methods.study import Study, open_proposal
+from silograph.protocol.entropy import Entropy
+from silograph.runtime import faultpoints
+from silograph.runtime.config import SiloConfig
+from silograph.runtime.control import REFUSE, Code, code_of
+from silograph.runtime.entropy import OsEntropy
+from silograph.runtime.ledger import Ledger
+from silograph.runtime.ledger_chain import Witness
+from silograph.runtime.ledger_entries import loss_at
+from silograph.runtime.nats.carrier import Seat, Voice
+from silograph.runtime.nats.health import Health
+from silograph.runtime.nats.link import STUDIES_STREAM, Link
+from silograph.runtime.nats.silo_run import Books, SiloRun, last_words
+from silograph.runtime.party import Clock, Party
+from silograph.runtime.silo_data import load_silo
+from silograph.runtime.store import Run
+
+__all__ = ["SiloService"]
+
+_CONNECT_SECONDS = 5.0
+_POLL_SECONDS = 0.3
+#: The status file is written at least every so many polls.
+_REPORT_EVERY = 30
+
+
+class SiloService:
+    """One silo, serving until it is told to stop."""
+
+    def __init__(
+        self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
+    ) -> None:
+        self._config = config
+        self._party = Party(config, clock)
+        self._store = self._party.store
+        self._journal, self._trail = self._party.journal, self._party.trail
+        self._entropy = entropy or OsEntropy()
+        self._started = clock()
+        data = load_silo(config, self._party.universe)
+        self.silo = data.silo
+        if data.outside:
+            self._journal.event("data.outside", level="warning", edges_outside=data.outside)
+        self._ledger = Ledger(config.ledger.path)
+        limit = config.ledger
+        self._ledger.set_limit(config.data.lineage, limit.epsilon, limit.delta, limit.collusion)
+        # The store is named in the phase, so that several silos can share a ledger.
+        self._phase = f"study {self._store.identity}"
+        self._check_ledger()
+        self._link: Link | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, SiloRun] = {}
+        self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
+        self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
+        self._failed: asyncio.Future[None] | None = None
+
+    def _check_ledger(self) -> None:
+        """Refuse a store or a ledger that was put back to an earlier state."""
+        seen = self._store.witness()
+        if seen:
+            self._ledger.check_not_older_than(Witness.parse(seen))
+        paid = {row.run for row in self._ledger.rows() if row.phase == self._phase}
+        runs = self._store.runs()
+        if paid - {run.run for run in runs}:
+            raise StoreError(
+                f"{self._store.path}: older than the ledger, which has runs that it does not know"
+            )
+        if {run.run for run in runs if run.spent} - paid:
+            raise StoreError(
+                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
+                "store saw are not in it"
+            )
+
+    # -- serving -----------------------------------------------------------------------------
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Serve until ``stop``; then leave runs as they are, to go on with another time."""
+        self._journal.event("service.started", party=self._party.name)
+        try:
+            self._link = await self._connected(stop)
+            if self._link is None:
+                return
+            self._failed = asyncio.get_running_loop().create_future()
+            for run in self._store.runs():
+                self._resume(run)
+            work = (stop.wait(), self._hear(self._link), self._poll(), self._report())
+            serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
+            done, _ = await asyncio.wait(
+                {*serving, self._failed}, return_when=asyncio.FIRST_COMPLETED
+            )
+            await _cancel([*serving, *self._tasks.values()])
+            for task in done:
+                task.result()
+        finally:
+            if self._link is not None:
+                await self._link.close()
+            self._journal.event("service.stopped", party=self._party.name)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._ledger.close()
+        self._party.close()
+
+    async def _connected(self, stop: asyncio.Event) -> Link | None:
+        while not stop.is_set():
+            try:
+                return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
+            except TransportError as error:
+                self._journal.event("broker.unreachable", level="warning", error=error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 1.0)
+        return None
+
+    async def _hear(self, link: Link) -> None:
+        """Read proposals, from the first one that the broker still has."""
+        reader = link.reader(STUDIES_STREAM)
+        while True:
+            raw = await reader.next()
+            try:
+                await asyncio.to_thread(self._consider, raw)
+            except (StudyError, ProtocolError, DeploymentError) as error:
+                self._journal.event("study.dropped", level="warning", error=error)
+            self._act()
+
+    async def _poll(self) -> None:
+        """Act on what the operator decided meanwhile, and on deadlines."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            self._act()
+
+    def _act(self) -> None:
+        unsaid, self._unsaid = self._unsaid, set()
+        refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
+        for run in (*self._store.runs(ended=False), *refused):
+            if run.run not in self._tasks:
+                self._resume(run)
+            elif run.open and run.decision == "abort" and run.run in self._runs:
+                self._runs.pop(run.run).give_up()
+                self._tasks[run.run].cancel()
+
+    def _resume(self, run: Run) -> None:
+        """Go on with a run where it is."""
+        if not run.open:
+            if self._store.pending(run.run):
+                self._spawn(run.run, self._repeat(run))
+            return
+        try:
+            study = open_proposal(run.proposal, self._party.roster)
+        except (StudyError, ProtocolError) as error:  # the roster has changed meanwhile
+            self._give_up(run.run, error)
+            return
+        if run.decision == "accepted":
+            if run.secret is None:  # the operator's word
+                self._accept(study, run.decided_by)
+            self._spawn(run.run, self._take_part(study))
+        elif run.decision:
+            self._refuse(study, Code.OPERATOR, run.decided_by)
+        elif study.deadline <= self._party.clock():
+            self._refuse(study, Code.DEADLINE, "deadline")
+        elif run.run not in self._judged:  # the service ended before it could decide
+            self._judge(study)
+
+    def _give_up(self, run: str, error: SilographError) -> None:
+        self._journal.event("run.failed", level="error", run=run, error=error)
+        code = code_of(error).word
+        self._store.end(run, "aborted", code)
+        self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
+
+    def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks[run] = asyncio.create_task(work)
+        task.add_done_callback(self._watch)
+
+    def _watch(self, task: asyncio.Task[None]) -> None:
+        """A run ends well or badly; one that raises means that the service cannot go on."""
+        if not task.cancelled() and task.exception() is not None:
+            error = task.exception()
+            assert self._failed is not None and error is not None  # noqa: S101, PT018
+            if not self._failed.done():
+                self._failed.set_exception(error)
+
+    # -- deciding ----------------------------------------------------------------------------
+
+    def _consider(self, raw: bytes) -> None:
+        """Decide on a proposal, once."""
+        study = open_proposal(raw, self._party.roster)
+        if self._party.name not in study.silos:
+            return
+        known = self._store.run(study.run) is not None
+        if not known and study.deadline <= self._party.clock():
+            raise DeadlineError("the study's deadline had passed before it came")
+        self._judged.add(study.run)  # here, and not by who finds it undecided in the store
+        if not self._store.add(study.run, raw):
+            return
+        self._trail.proposed(
+            study.id, study.coordinator, study.digest, query=study.query, method=study.method,
+            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+        )  # fmt: skip
+        faultpoints.point("silo.proposed")
+        self._judge(study)
+
+    def _judge(self, study: Study) -> None:
+        """Refuse, accept, or leave it to the operator."""
+        self._judged.add(study.run)
+        try:
+            self._check(study)
+        except SilographError as error:
+            self._refuse(study, code_of(error), "policy", error)
+            return
+        if self._config.policy.accept == "auto":
+            self._accept(study, "policy")
+
+    def _check(self, study: Study) -> None:
+        """Every reason not to take part."""
+        universe = self._party.universe
+        if study.universe != universe.digest or study.nodes != len(universe):
+            raise StudyError("the study is about another node list")
+        plan = plan_study(study)
+        self._config.policy.check(plan, len(self._party.roster.silos), self._party.clock())
+        if any(row.run == study.run for row in self._ledger.rows()):
+            raise StoreError("the ledger has this run, and the store did not: one was put back")
+        self._check_budget(plan)
+
+    def _check_budget(self, plan: StudyPlan) -> None:
+        lineage = self._config.data.lineage
+        limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
+        if limit is None or left is None:
+            return
+        _, epsilon = loss_at(plan.losses, limit.collusion)
+        if epsilon > left.epsilon or plan.delta > left.delta:
+            raise BudgetError(
+                f"the study costs {epsilon:.6g} at t = {limit.collusion}; {left} is left",
+                lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
+            )  # fmt: skip
+
+    def _accept(self, study: Study, by: str) -> None:
+        self._trail.decided(study.id, by, "accepted")
+        self._store.accept(study.run, by, self._entropy.bytes(32))
+        faultpoints.point("silo.accepted")
+
+    def _refuse(
+        self, study: Study, code: Code, by: str, error: SilographError | None = None
+    ) -> None:
+        self._trail.decided(study.id, by, f"refused/{code.word}", error)
+        word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
+        self._store.end(study.run, "refused", code.word, [word])
+        self._unsaid.add(study.run)
+        self._trail.ended(study.id, f"refused/{code.word}")
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def _seat(self, study: Study) -> Seat:
+        members = study.members(self._party.roster)
+        place = study.silos.index(self._party.name)
+        return Seat(study, members, place, self._party.identity, "silo")
+
+    @property
+    def _line(self) -> Link:
+        assert self._link is not None  # noqa: S101 - nothing is decided before there is one
+        return self._link
+
+    async def _repeat(self, run: Run) -> None:
+        """Send the last word of a run that ended, until its deadline."""
+        try:
+            study = open_proposal(run.proposal, self._party.roster)
+        except (StudyError, ProtocolError):  # the roster has changed: nobody would listen
+            return
+        voice = Voice(self._seat(study), self._store, self._line)
+        left = study.deadline - self._party.clock()
+        await last_words(voice.open(self._party.clock()), left, self._journal)
+        voice.settle()
+
+    async def _take_part(self, study: Study) -> None:
+        books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
+        try:
+            run = SiloRun(self._seat(study), self.silo, books, self._line)
+        except SilographError as error:
+            self._give_up(study.run, error)
+            return
+        self._runs[study.run] = run
+        await run.carry()
+
+    async def _report(self) -> None:
+        """Keep the status file and the metrics up to date."""
+        state, before, wait = self._config.state, "", 0
+        while True:
+            health = self.health()
+            now = repr(health.status(self._store))
+            if now != before or wait == 0:
+                await asyncio.to_thread(health.write_status, state / "status.json", self._store)
+                await asyncio.to_thread(self._write_metrics, health)
+                before, wait = now, _REPORT_EVERY
+            wait -= 1
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _write_metrics(self, health: Health) -> None:
+        lineage, path = self._config.data.lineage, self._config.state / "metrics.prom"
+        health.metrics(self._store, self._ledger, lineage).write(path)
+
+    def health(self) -> Health:
+        """How the service is now."""
+        connected = self._link is not None and self._link.connected
+        return Health(self._party.name, self._started, self._party.clock(), connected)
+
+
+async def _cancel(tasks: list[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,276 @@
+"""What a roster says, who has signed it, and how it may change.
+
+Guarantee: in a :class:`RosterFile` no two parties share a name or a key, no party has a revoked
+key, and every signature is a party's own, over this very digest. A change after the first
+signature makes a new serial, which names the digest of the roster that it replaces and has no
+signatures yet.
+
+Why two digests: ``Roster.digest`` (of the protocol) covers names and keys in order, and is bound
+into every message. ``RosterFile.digest`` covers that digest, the serial, the roster before and all
+revocations; it is what people compare and sign, so nobody can be shown another history with the
+same members. Signatures are not covered, or the second could not be added without spoiling the
+first.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from types import MappingProxyType
+
+from silograph.crypto.identity import Identity, verify
+from silograph.errors import ArgumentError, RosterError, SignatureError
+from silograph.protocol.roster import Member, Roster
+from silograph.protocol.wire import pack
+from silograph.runtime.keys import key_text
+
+__all__ = [
+    "MOST",
+    "Revocation",
+    "RosterFile",
+    "check_name",
+    "digest_text",
+    "new_member",
+    "new_roster",
+    "roster_of",
+]
+
+#: The most parties, and the most revoked keys.
+MOST = 1000
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: Words that stand in a message's subject where a name could stand.
+_RESERVED = frozenset({"all"})
+_LONGEST_REASON = 200
+
+
+def check_name(name: str) -> str:
+    """Refuse a name that could not stand in a subject, a certificate and a file name alike."""
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        raise RosterError(
+            f"{name[:80]!r} is not a party's name: 1 to 63 of a-z, 0-9 and - (not at an end, "
+            "and not 'all')"
+        )
+    return name
+
+
+def digest_text(digest: bytes) -> str:
+    """A digest as people compare it."""
+    return f"sha256:{digest.hex()}"
+
+
+@dataclass(frozen=True)
+class Revocation:
+    """A key that is no longer good, whose it was, since when and why."""
+
+    name: str
+    key: bytes
+    date: date
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not self.reason.isprintable() or not 0 < len(self.reason) <= _LONGEST_REASON:
+            raise RosterError(
+                f"a reason has 1 to {_LONGEST_REASON} characters, all printable, on one line"
+            )
+
+
+@dataclass(frozen=True)
+class RosterFile:
+    """A roster with its serial, what it replaces, what was revoked, and who has signed."""
+
+    roster: Roster
+    serial: int = 1
+    previous: bytes | None = None
+    revoked: tuple[Revocation, ...] = ()
+    signatures: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signatures", MappingProxyType(dict(self.signatures)))
+        if not 1 <= self.serial < 1 << 31 or (self.serial == 1) != (self.previous is None):
+            raise RosterError(
+                "serial 1 replaces no roster, and every later one names the one before"
+            )
+        if len(self.members) > MOST or len(self.revoked) > MOST:
+            raise RosterError(f"a roster has at most {MOST} parties and {MOST} revoked keys")
+        for member in self.members:
+            check_name(member.name)
+        gone = [entry.key for entry in self.revoked]
+        if len(set(gone)) != len(gone):
+            raise RosterError("a key is revoked twice")
+        for member in self.members:
+            if member.public in gone:
+                raise RosterError(f"the key of {member.name} is revoked")
+        self._check_signatures()
+
+    def _check_signatures(self) -> None:
+        keys = {member.name: member.public for member in self.members}
+        for name, signature in self.signatures.items():
+            if name not in keys:
+                raise RosterError(f"signed by {name[:80]!r}, who is not in the roster")
+            try:
+                verify(keys[name], self._signed(), signature, who=name)
+            except SignatureError:
+                raise RosterError(
+                    f"the signature of {name} is not on this roster: it was changed after signing, "
+                    "or signed with another key"
+                ) from None
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The coordinator, and then the silos in order."""
+        return (self.roster.coordinator, *self.roster.silos)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of everything but the signatures; covers :attr:`Roster.digest`."""
+        gone = [
+            pack(entry.name.encode(), entry.key, entry.date.isoformat().encode(),
+                 entry.reason.encode())
+            for entry in self.revoked
+        ]  # fmt: skip
+        head = (b"silograph/roster-file/v1", str(self.serial).encode(), self.previous or b"")
+        return hashlib.sha256(pack(*head, self.roster.digest, *gone)).digest()
+
+    @property
+    def signed_by(self) -> tuple[str, ...]:
+        """Who has signed, in the order of the roster."""
+        return tuple(m.name for m in self.members if m.name in self.signatures)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Who has not signed yet."""
+        return tuple(m.name for m in self.members if m.name not in self.signatures)
+
+    def check_complete(self) -> None:
+        """Refuse a roster that somebody has not signed: it is not in force."""
+        if self.missing:
+            raise RosterError(
+                f"the roster (serial {self.serial}) is not signed by {', '.join(self.missing)}"
+            )
+
+    def check_replaces(self, serial: int, digest: bytes) -> None:
+        """Refuse a roster that is older than one that was in force here, or leaves it out.
+
+        The same roster passes, and so does its direct successor; a longer way is gone step by
+        step, so that no revocation is skipped.
+        """
+        if (self.serial, self.digest) == (serial, digest):
+            return
+        if self.serial <= serial:
+            raise RosterError(
+                f"serial {self.serial}, and serial {serial} with another digest was in force here: "
+                "an old roster, or a second one with the same serial"
+            )
+        if self.serial != serial + 1 or self.previous != digest:
+            raise RosterError(
+                f"serial {self.serial} does not name as previous the roster that was in force "
+                f"here (serial {serial}, {digest_text(digest)})"
+            )
+
+    def check_follows(self, old: "RosterFile") -> None:
+        """Refuse a roster that is no honest successor of ``old``.
+
+        Beyond :meth:`check_replaces`: no revocation is dropped, and a key that is gone is revoked.
+        """
+        self.check_replaces(old.serial, old.digest)
+        if self.revoked[: len(old.revoked)] != old.revoked:
+            raise RosterError("a key that was revoked is no longer")
+        good = {(member.name, member.public) for member in self.members}
+        gone = {entry.key for entry in self.revoked}
+        for member in old.members:
+            if (member.name, member.public) not in good and member.public not in gone:
+                raise RosterError(f"the key of {member.name} is gone, and is not revoked")
+
+    def place(self, public: bytes) -> str:
+        """Whose key it is; refuse one that is in no roster."""
+        for member in self.members:
+            if member.public == public:
+                return member.name
+        for entry in self.revoked:
+            if entry.key == public:
+                raise RosterError(f"this key of {entry.name} was revoked on {entry.date}")
+        raise RosterError(f"{key_text(public)[:24]}… is not in the roster")
+
+    def sign(self, identity: Identity) -> "RosterFile":
+        """With the signature of the party whose identity it is."""
+        name = self.place(identity.public)
+        signed = {**self.signatures, name: identity.sign(self._signed())}
+        return replace(self, signatures=signed)
+
+    def _signed(self) -> bytes:
+        return pack(b"silograph/roster-signature/v1", self.digest)
+
+    def merge(self, other: "RosterFile") -> "RosterFile":
+        """With the signatures of another copy of the same roster."""
+        if other.digest != self.digest:
+            raise RosterError(
+                f"these are different rosters: {digest_text(self.digest)} (serial {self.serial}) "
+                f"and {digest_text(other.digest)} (serial {other.serial})"
+            )
+        return replace(self, signatures={**other.signatures, **self.signatures})
+
+    def add(self, name: str, key: bytes) -> "RosterFile":
+        """With one more silo, at the end."""
+        return self._changed((*self.roster.silos, new_member(name, key)))
+
+    def rotate(self, name: str, key: bytes, today: date, reason: str = "rotated") -> "RosterFile":
+        """With a new key for one party; the old one is revoked."""
+        old = self._member(name)
+        new = new_member(name, key)
+        gone = Revocation(name, old.public, today, reason)
+        if name == self.roster.coordinator.name:
+            return self._changed(self.roster.silos, gone, new)
+        return self._changed(
+            tuple(new if member == old else member for member in self.roster.silos), gone
+        )
+
+    def revoke(self, name: str, today: date, reason: str) -> "RosterFile":
+        """Without one silo; its key is revoked. (A coordinator is rotated: runs need one.)"""
+        old = self._member(name)
+        if name == self.roster.coordinator.name:
+            raise RosterError("the coordinator cannot be left out; rotate its key")
+        gone = Revocation(name, old.public, today, reason)
+        return self._changed(tuple(m for m in self.roster.silos if m != old), gone)
+
+    def _member(self, name: str) -> Member:
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise RosterError(f"{name[:80]!r} is not in the roster")
+
+    def _changed(
+        self,
+        silos: tuple[Member, ...],
+        gone: Revocation | None = None,
+        coordinator: Member | None = None,
+    ) -> "RosterFile":
+        """A draft is changed in place; after the first signature a new serial begins."""
+        draft = not self.signatures
+        return RosterFile(
+            roster_of(coordinator or self.roster.coordinator, silos),
+            self.serial if draft else self.serial + 1,
+            self.previous if draft else self.digest,
+            self.revoked if gone is None else (*self.revoked, gone),
+        )
+
+
+def new_member(name: str, key: bytes) -> Member:
+    try:
+        return Member(check_name(name), key)
+    except (ArgumentError, SignatureError) as error:
+        raise RosterError(f"{name}: {error}") from None
+
+
+def roster_of(coordinator: Member, silos: tuple[Member, ...]) -> Roster:
+    try:
+        return Roster(coordinator, silos)
+    except ArgumentError as error:
+        raise RosterError(str(error)) from None
+
+
+def new_roster(coordinator: str, key: bytes) -> RosterFile:
+    """A draft with a coordinator and no silo yet."""
+    return RosterFile(roster_of(new_member(coordinator, key), ()))

@@ -1,0 +1,189 @@
+"""Bugs in a deployment: studies, policies, stores, what is sent again, what is believed."""
+
+from bugs.bug import Bug
+
+__all__ = ["BUGS"]
+
+_STUDY = "src/silograph/methods/study.py"
+_RUNTIME = "src/silograph/runtime/"
+_NATS = _RUNTIME + "nats/"
+
+_STUDIES = "pytest tests/methods/test_study.py"
+_SESSIONS = "pytest tests/methods/test_sessions.py"
+_POLICY = "pytest tests/runtime/test_policy.py"
+_STORE = "pytest tests/runtime/test_store.py"
+_CONTROL = "pytest tests/runtime/test_control.py"
+_CARRIER = "pytest tests/runtime/nats/test_carrier.py"
+_SERVICE = "pytest tests/runtime/nats/test_service.py"
+_HOSTILE = "pytest tests/runtime/nats/test_hostile.py"
+
+BUGS = [
+    Bug(
+        "parameters that do not know their study",
+        "a study's terms can change after it was accepted",
+        _STUDY,
+        'parts = (b"silograph/subject/v1", bytes.fromhex(self.universe), self.digest)',
+        'parts = (b"silograph/subject/v1", bytes.fromhex(self.universe))',
+        _STUDIES,
+    ),
+    Bug(
+        "a study in several forms",
+        "two parties read one digest's study in two ways",
+        _STUDY,
+        "        if not whole:",
+        "        if not whole and not study:",
+        _STUDIES,
+    ),
+    Bug(
+        "anyone proposes",
+        "a proposal's signature is not looked at",
+        _STUDY,
+        "    opened = open_envelope(binding, raw, receiver=EVERYONE)\n",
+        "    opened = message\n",
+        _STUDIES,
+    ),
+    Bug(
+        "printed in a deployment",
+        "the paper's protocol, which costs m·ε, is carried out",
+        "src/silograph/methods/plans.py",
+        'if protocol in ("clear", "elgamal/printed"):',
+        'if protocol == "clear":',
+        _STUDIES,
+    ),
+    Bug(
+        "two messages under one name",
+        "chunks of the ElGamal union overwrite each other",
+        "src/silograph/methods/unions.py",
+        "        return int(chunk * parameters.hops + hop)\n",
+        "        return int(chunk)\n",
+        _SESSIONS,
+    ),
+    Bug(
+        "replace among silos that do not trust each other",
+        "silos see each other's edges",
+        _RUNTIME + "policy.py",
+        'if plan.protocol == "elgamal/replace" and not self.silos_trust_each_other:',
+        'if plan.protocol == "elgamal/printed" and not self.silos_trust_each_other:',
+        _POLICY,
+    ),
+    Bug(
+        "too little collusion",
+        "a study that holds against fewer silos than the policy asks for",
+        _RUNTIME + "policy.py",
+        "if study.collusion < self.least_collusion:",
+        "if study.collusion + 1 < self.least_collusion:",
+        _POLICY,
+    ),
+    Bug(
+        "a policy that is not asked",
+        "a silo takes part in whatever is proposed",
+        _NATS + "silo.py",
+        "        self._config.policy.check(plan, len(self._party.roster.silos), self._party.clock())\n",
+        "",
+        _HOSTILE + " -k beyond",
+    ),
+    Bug(
+        "a message made anew",
+        "two vectors under one mask leave the silo",
+        _RUNTIME + "store.py",
+        "        if known[0] != digest:\n",
+        "        if not known[0]:\n",
+        _STORE,
+    ),
+    Bug(
+        "a secret that is kept",
+        "whoever gets the store later can take the masks off",
+        _RUNTIME + "store.py",
+        '"UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",',
+        '"UPDATE runs SET state = ?, code = ? WHERE run = ?",',
+        _STORE,
+    ),
+    Bug(
+        "a run id used twice",
+        "the secret of one run serves another",
+        _RUNTIME + "store.py",
+        "        if known.proposal != proposal:\n",
+        "        if not proposal:\n",
+        _STORE,
+    ),
+    Bug(
+        "what was taken is forgotten",
+        "after a restart a silo can be shown other keys",
+        _RUNTIME + "store.py",
+        "                for run, note in self._notes:\n                    _note(self._connection, run, note)\n",
+        "",
+        _CARRIER,
+    ),
+    Bug(
+        "other content under an old name",
+        "after a restart a silo puts its bits under other masks",
+        _NATS + "carrier.py",
+        "        if known is not None and known != digest:\n",
+        "        if known is not None and not digest:\n",
+        _CARRIER,
+    ),
+    Bug(
+        "a replay in any order",
+        "a restarted coordinator takes answers before what they answer to",
+        _NATS + "carrier.py",
+        "        self._replay = deque(self._known)\n",
+        "        self._replay: deque[Name] = deque()\n",
+        _CARRIER,
+    ),
+    Bug(
+        "sent before it is frozen",
+        "after a crash nobody knows what was sent",
+        _NATS + "carrier.py",
+        "        frozen = self._store.step(self.run, taken, messages, acked)\n",
+        "        frozen = messages\n",
+        _CARRIER,
+    ),
+    Bug(
+        "entropy of a run that stands still",
+        "every secret of a run is the same",
+        _RUNTIME + "entropy.py",
+        "        self._drawn += 1\n",
+        "",
+        _STORE,
+    ),
+    Bug(
+        "uploads without a spend",
+        "edges are paid for by nobody",
+        _NATS + "silo_run.py",
+        "        books.ledger.spend(\n",
+        "        str.format(\n            '', \n",
+        _SERVICE + " -k stopped_in_the_middle",
+    ),
+    Bug(
+        "an old store is taken",
+        "runs that were paid for begin again with new secrets",
+        _NATS + "silo.py",
+        "        if paid - {run.run for run in runs}:\n",
+        "        if not paid and runs is None:\n",
+        _SERVICE + " -k old_store",
+    ),
+    Bug(
+        "a run that the ledger knows",
+        "a new store takes part in an old run again",
+        _NATS + "silo.py",
+        "        if any(row.run == study.run for row in self._ledger.rows()):\n",
+        "        if any(row.run is study for row in self._ledger.rows()):\n",
+        _SERVICE + " -k same_run_again",
+    ),
+    Bug(
+        "more than once",
+        "what stands under a name already is not noticed",
+        _NATS + "link.py",
+        'headers = {"Nats-Expected-Last-Subject-Sequence": "0"}',
+        "headers: dict[str, str] = {}",
+        _HOSTILE + " -k squatted",
+    ),
+    Bug(
+        "a code that tells more",
+        "what goes out depends on more than the kind of refusal",
+        _RUNTIME + "control.py",
+        "bytes([self.code]))",
+        "bytes([self.code]) * max(self.code, 1))",
+        _CONTROL,
+    ),
+]

@@ -1,0 +1,338 @@
+"""The commands of an operator: keys, roster, certs, broker, ledger, journal."""
+
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from silograph.cli.app import app
+from silograph.errors import (
+    ArgumentError,
+    CertificateError,
+    JournalError,
+    KeyFileError,
+    LedgerError,
+    RollbackError,
+    RosterError,
+)
+from silograph.runtime import keys
+from silograph.runtime.journal import Journal, Trail
+from silograph.runtime.ledger import Ledger
+from silograph.runtime.roster_file import read_roster
+from tests.cli.test_cli import run as run_process
+
+RUN = bytes(range(16))
+
+
+def run(*arguments: object, typed: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=typed)
+
+
+def ok(*arguments: object, typed: str | None = None) -> str:
+    done = run(*arguments, typed=typed)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.output
+
+
+def fails(error: type[Exception], *arguments: object, match: str) -> None:
+    done = run(*arguments)
+    assert isinstance(done.exception, error), (done.output, done.exception)
+    assert re.search(match, str(done.exception)), done.exception
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(keys, "_LOG_N", 10)
+    return tmp_path
+
+
+@pytest.fixture
+def roster(folder: Path) -> str:
+    """A roster of hub, north and south, and their keys."""
+    for name in ("hub", "north", "south"):
+        public = ok("keys", "new", f"{name}.key").strip()
+        ok("roster", *(("new",) if name == "hub" else ("add",)), "roster.toml", name, public)
+    return "roster.toml"
+
+
+def public(name: str) -> str:
+    return ok("keys", "show", f"{name}.key").splitlines()[1]
+
+
+def digest(roster: str) -> str:
+    return ok("roster", "digest", roster).strip()
+
+
+def sign_all(roster: str, *names: str, **options: str) -> None:
+    more = [part for key, value in options.items() for part in (f"--{key}", value)]
+    for name in names:
+        ok("roster", "sign", roster, "--identity", f"{name}.key", "--digest", digest(roster), *more)
+
+
+class TestKeys:
+    def test_new_and_show(self, folder: Path) -> None:
+        said = ok("keys", "new", "x.key")
+        assert re.fullmatch(r"ed25519:[0-9a-f]{64}\n", said)
+        assert stat.S_IMODE((folder / "x.key").stat().st_mode) == 0o600
+        shown = ok("keys", "show", "x.key")
+        assert shown.startswith("x.key: not sealed, made 20")
+        assert shown.endswith(said)
+        secret = re.findall('secret = "(.*)"', (folder / "x.key").read_text())[0]
+        assert secret not in said + shown
+        fails(KeyFileError, "keys", "new", "x.key", match="never overwritten")
+
+    def test_sealed_at_a_prompt(self, folder: Path) -> None:
+        said = ok("keys", "new", "x.key", "--seal", typed="hunter2\nhunter2\n")
+        assert "hunter2" not in said
+        assert "x.key: sealed" in ok("keys", "show", "x.key")
+        keys.load_identity("x.key", "hunter2")
+        assert run("keys", "new", "y.key", "--seal", typed="one\ntwo\n").exit_code != 0
+        assert not (folder / "y.key").exists()
+
+    def test_sealed_with_a_file(self, folder: Path) -> None:
+        word = folder / "word"
+        word.write_text("hunter2\nsecond line\n")
+        word.chmod(0o644)
+        arguments = ("keys", "new", "x.key", "--passphrase-file", word)
+        fails(KeyFileError, *arguments, match="others can read")
+        word.chmod(0o600)
+        assert "hunter2" not in ok(*arguments)
+        keys.load_identity("x.key", "hunter2")
+        word.write_text("\n")
+        fails(KeyFileError, "keys", "new", "y", "--passphrase-file", word, match="first line")
+
+    def test_errors_are_one_line(self, folder: Path) -> None:
+        done = run_process("keys", "show", folder / "absent")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"silograph: {folder / 'absent'}: cannot be read: " + (
+            "No such file or directory\n"
+        )
+
+
+class TestRoster:
+    def test_from_new_to_signed_by_all(self, roster: str) -> None:
+        assert "2 silos, not signed by hub, north, south" in ok("roster", "show", roster)
+        sign_all(roster, "hub", "north", "south")
+        shown = ok("roster", "show", roster)
+        assert "signed by all" in shown
+        assert max(map(len, shown.splitlines())) <= 80
+        read_roster(roster).check_complete()
+        found = json.loads(ok("roster", "show", roster, "--json"))
+        assert found["signed_by"] == ["hub", "north", "south"]
+        assert [silo["name"] for silo in found["silos"]] == ["north", "south"]
+        assert found["digest"] == digest(roster)
+
+    def test_a_person_is_asked(self, roster: str) -> None:
+        said = run("roster", "sign", roster, "--identity", "hub.key", typed="n\n")
+        assert said.exit_code == 1
+        assert digest(roster) in said.output
+        assert read_roster(roster).signed_by == ()
+        ok("roster", "sign", roster, "--identity", "hub.key", typed="y\n")
+        assert read_roster(roster).signed_by == ("hub",)
+
+    def test_another_digest(self, roster: str) -> None:
+        wrong = f"sha256:{'00' * 32}"
+        arguments = ("roster", "sign", roster, "--identity", "hub.key", "--digest", wrong)
+        fails(RosterError, *arguments, match="the digest is sha256:.*, and not sha256:0000")
+        assert read_roster(roster).signed_by == ()
+
+    def test_a_sealed_identity(self, roster: str) -> None:
+        key = ok("keys", "new", "west.key", "--seal", typed="hunter2\nhunter2\n").splitlines()[-1]
+        ok("roster", "add", roster, "west", key)
+        arguments = ("roster", "sign", roster, "--identity", "west.key", "--digest", digest(roster))
+        said = ok(*arguments, typed="hunter2\n")
+        assert "hunter2" not in said
+        assert read_roster(roster).signed_by == ("west",)
+
+    def test_rotate_and_revoke(self, roster: str, folder: Path) -> None:
+        sign_all(roster, "hub", "north", "south")
+        new = ok("keys", "new", "north2.key").strip()
+        said = ok("roster", "rotate", roster, "north", new, "--reason", "laptop stolen")
+        assert "roster.1.toml: the roster that is replaced" in said
+        assert "serial 2" in said
+        arguments = ("roster", "sign", roster, "--identity", "hub.key", "--digest", digest(roster))
+        fails(ArgumentError, *arguments, match="give it with --previous")
+        fails(RosterError, "roster", "sign", roster, "--identity", "north.key", "--digest",
+              digest(roster), "--previous", "roster.1.toml", match="was revoked")  # fmt: skip
+        sign_all(roster, "hub", "north2", "south", previous="roster.1.toml")
+        read_roster(roster).check_complete()
+        assert "north: laptop stolen" in ok("roster", "show", roster)
+        ok("roster", "revoke", roster, "south", "--reason", "left")
+        assert (folder / "roster.2.toml").exists()
+        later = read_roster(roster)
+        assert (later.serial, [m.name for m in later.roster.silos]) == (3, ["north"])
+        later.check_follows(read_roster("roster.2.toml"))
+
+    def test_merge(self, roster: str, folder: Path) -> None:
+        text = (folder / roster).read_text()
+        for name in ("hub", "north", "south"):
+            (folder / name).write_text(text)
+            sign_all(name, name)
+        assert "signed by all" in ok("roster", "merge", roster, "hub", "north", "south")
+
+    @pytest.mark.parametrize("key", ["x", "ed25519:00", "ed25519:" + "G" * 64])
+    def test_wrong_keys(self, roster: str, key: str) -> None:
+        fails(ArgumentError, "roster", "add", roster, "west", key, match="not a public key")
+        fails(RosterError, "roster", "add", roster, "north", public("hub"), match="the same")
+
+
+class TestCertsAndBroker:
+    def test_a_trial(self, roster: str, folder: Path) -> None:
+        said = ok("certs", "new", "--roster", roster, "--out", "certs", "--days", "7")
+        assert "broker.pem: CN=broker for localhost, 127.0.0.1" in said
+        assert said.count("expires") == 5
+        assert "BEGIN" not in said
+        assert ok("certs", "show", "certs/north.pem").startswith("certs/north.pem: CN=north\n")
+        said = ok("certs", "issue", "n2", "--out", "certs", "--host", "n2.example.org")
+        assert "n2.example.org" in said
+        fails(CertificateError, "certs", "new", "--roster", roster, "--out", "certs",
+              match="never overwritten")  # fmt: skip
+        arguments = ["broker", "config", "--roster", roster, "--out", "broker"]
+        assert ok(*arguments, "--websocket", "0.0.0.0:443") == (
+            "broker/users.conf\nbroker/nats.conf\n"
+        )
+        text = (folder / "broker" / "nats.conf").read_text()
+        assert str(folder / "certs" / "broker.key") in text
+        assert str(folder / "broker" / "streams") in text
+        assert 'listen: "0.0.0.0:443"' in text
+        ok(*arguments, "--subject", "north=CN=n,O=Bank")
+        assert '"CN=n,O=Bank"' in (folder / "broker" / "users.conf").read_text()
+        fails(ArgumentError, *arguments, "--subject", "north", match="not NAME=SUBJECT")
+
+
+class TestLedger:
+    @pytest.fixture
+    def ledger(self, folder: Path) -> str:
+        with Ledger("silo.ledger") as made:
+            made.set_limit("claims", 3.0)
+            self.spend(made, "r1")
+        return "silo.ledger"
+
+    @staticmethod
+    def spend(ledger: Ledger, run: str) -> None:
+        ledger.spend("claims", run, "release", {0: 0.5, 1: 1.0}, view="v", method="feat")
+
+    def test_show_and_export(self, ledger: str, folder: Path) -> None:
+        shown = ok("ledger", "show", ledger)
+        *table, witness = shown.splitlines()
+        assert max(map(len, table)) <= 80
+        assert re.fullmatch(r"witness \S+:2:[0-9a-f]{64}", witness)
+        found = json.loads(ok("ledger", "show", ledger, "--json"))
+        assert found["lineages"][0]["remaining"]["epsilon"] == 2.0
+        whole = json.loads(ok("ledger", "export", ledger))
+        assert len(whole["spends"]) == 1
+        ok("ledger", "export", ledger, "-o", "out.json")
+        assert json.loads((folder / "out.json").read_text()) == whole
+        fails(LedgerError, "ledger", "export", ledger, "-o", "out.json", match="never overwritten")
+
+    def test_limit(self, ledger: str) -> None:
+        said = ok("ledger", "limit", ledger, "claims", 5, "--collusion", 1)
+        assert "at most ε = 5.0 at t = 1; ε = 4.0 is left" in said
+        assert "below what is already spent" in run("ledger", "limit", ledger, "claims", 0.5).output
+        arguments = ("ledger", "limit", "new.ledger", "claims", "5")
+        fails(LedgerError, *arguments, match="absent")
+        ok(*arguments, "--new")
+
+    def test_verify(self, ledger: str) -> None:
+        witness = ok("ledger", "verify", ledger).splitlines()[-1].removeprefix("witness ")
+        ok("ledger", "verify", ledger, "--seen", witness)
+        later = witness.replace(":2:", ":3:")
+        fails(RollbackError, "ledger", "verify", ledger, "--seen", later, match="old copy")
+        fails(ArgumentError, "ledger", "verify", ledger, "--seen", "x", match="not a witness")
+
+    def test_backup_and_restore(self, ledger: str, folder: Path) -> None:
+        said = ok("ledger", "backup", ledger, "backup")
+        assert said.startswith("backup: entries 1 to 2\nwitness ")
+        with Ledger(ledger) as made:
+            self.spend(made, "r2")
+            seen = str(made.witness())
+        (folder / ledger).rename(folder / "lost")
+        restore = ("ledger", "restore", "backup", ledger, "--seen", seen)
+        fails(ArgumentError, *restore, match="exactly one of")
+        fails(ArgumentError, *restore, "--close", "--complete", match="exactly one of")
+        fails(ArgumentError, *restore, "--lost", "claims", match="not LINEAGE=EPSILON")
+        fails(RollbackError, *restore, "--complete", match="it is not complete")
+        ok(*restore, "--lost", "claims=1.5,1e-9")
+        with Ledger(ledger) as made:
+            assert made.spent("claims").epsilon == 2.5
+        ok("ledger", "verify", ledger, "--seen", seen)
+        (folder / ledger).unlink()
+        assert "unbounded" in ok("ledger", "restore", "backup", ledger, "--close")
+
+
+class TestJournal:
+    @pytest.fixture
+    def journal(self, folder: Path) -> str:
+        made = Journal("silo.journal")
+        made.event("run.phase", run=RUN, phase="keys")
+        made.event("run.phase", level="debug", run=bytes(16), phase="keys")
+        made.event("message.refused", level="warning", run=RUN, code="order", sender="north")
+        return "silo.journal"
+
+    def events(self, *arguments: object) -> list[Any]:
+        said = ok("journal", "show", *arguments, "--json")
+        return [json.loads(line)["event"] for line in said.splitlines()]
+
+    def test_show(self, journal: str) -> None:
+        assert self.events(journal) == [
+            "journal.begins", "run.phase", "run.phase", "message.refused",
+        ]  # fmt: skip
+        assert self.events(journal, "--run", RUN.hex()) == ["run.phase", "message.refused"]
+        assert self.events(journal, "--event", "run") == ["run.phase"] * 2
+        assert self.events(journal, "--event", "ru") == []
+        assert self.events(journal, "--level", "warning") == ["message.refused"]
+        assert self.events(journal, "-n", 1) == ["message.refused"]
+        text = ok("journal", "show", journal)
+        assert text.splitlines()[-1].endswith(
+            f"warning message.refused run={RUN.hex()} code=order sender=north"
+        )
+        fails(ArgumentError, "journal", "show", journal, "--level", "x", match="a level is")
+
+    def test_a_terminal_is_not_obeyed(self, journal: str, folder: Path) -> None:
+        from silograph.cli.journal import _line
+
+        assert "\x1b" not in _line({"event": "\x1b[2J", "level": "x", "time": "y"})
+
+    def test_verify(self, journal: str, folder: Path) -> None:
+        said = ok("journal", "verify", journal)
+        assert said.startswith("silo.journal: whole, lines 1 to 4\nmark 4:")
+        mark = said.splitlines()[-1].removeprefix("mark ")
+        ok("journal", "verify", journal, "--mark", mark)
+        lines = (folder / journal).read_text().splitlines(keepends=True)
+        (folder / journal).write_text("".join(lines[:-1]))
+        fails(JournalError, "journal", "verify", journal, "--mark", mark, match="is not in it")
+        fails(ArgumentError, "journal", "verify", journal, "--mark", "4", match="not a mark")
+        (folder / journal).write_text("".join(lines[:1] + lines[2:]))
+        fails(JournalError, "journal", "show", journal, match="removed or moved")
+
+    def test_what_was_spent_since_a_backup(self, folder: Path) -> None:
+        """As the help of ``ledger restore`` has it."""
+        Trail("trail").spent(RUN, "claims", 1.5, 0.0, 1, 7, bytes(32))
+        said = ok("journal", "show", "trail", "--event", "budget.spent")
+        assert "lineage=claims epsilon=1.5" in said
+        assert "serial=7" in said
+
+
+def test_help_names_every_command() -> None:
+    said = run_process("--help").stdout
+    for name in ("keys", "roster", "certs", "broker", "ledger", "journal"):
+        assert re.search(rf"\b{name}\b", said)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    """``import silograph`` and its commands load no network, TLS or certificate library."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, silograph.cli.app, silograph.runtime.keys, silograph.runtime.certs, "
+        "silograph.runtime.broker_files\n"
+        "print([m for m in ('nats', 'cryptography', 'aiohttp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

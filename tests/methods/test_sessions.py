@@ -1,0 +1,169 @@
+"""Sessions: a restarted party says what it said before, and names of messages are read safely."""
+
+import contextlib
+from collections import deque
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from silograph import Silo, clustered_power_law, split
+from silograph.errors import BindingError, OrderError, ProtocolError
+from silograph.methods.catalogue import plan_study
+from silograph.methods.plans import StudyPlan
+from silograph.methods.sessions import SiloSession
+from silograph.methods.unions import MaskedCoordinatorSession, _Uploads
+from silograph.protocol.envelope import EVERYONE, Envelope, peek
+from silograph.protocol.handshake import Outgoing
+from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.roster import COORDINATOR
+from silograph.runtime.entropy import RunEntropy
+
+from .test_study import KEYS, ROSTER, study
+
+SILOS = split(clustered_power_law(40, edges_per_node=3, seed=1), 3, seed=1, rate=0.4)
+METHODS: dict[str, dict[str, Any]] = {
+    "masked": {},
+    "elgamal/blinded": {"protocol": "elgamal/blinded"},
+    "elgamal/replace": {"protocol": "elgamal/replace", "collusion": 0},
+    "baseline": {"method": "baseline", "protocol": ""},
+    "feat+": {"method": "feat+", "options": {"split": "paper"}},
+    "sealed": {"method": "sealed", "protocol": ""},
+}
+
+
+def plan(method: str) -> StudyPlan:
+    nodes = len(SILOS[0].universe)
+    return plan_study(study(nodes=nodes, universe=SILOS[0].universe.digest, **METHODS[method]))
+
+
+def silo(made: StudyPlan, place: int, data: Silo | None = None) -> SiloSession:
+    entropy = RunEntropy(bytes([place] * 32))
+    return made.silo(ROSTER, place, KEYS[place], entropy, data or SILOS[place])
+
+
+class Recorded:
+    """A whole run by hand, with all that every silo was told and said."""
+
+    def __init__(self, method: str) -> None:
+        self.plan = plan(method)
+        self.coordinator = self.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer"))
+        self.silos = [silo(self.plan, place) for place in range(3)]
+        self.told: list[list[bytes]] = [[], [], []]
+        self.said: list[list[Outgoing]] = [[], [], []]
+        self._waiting: deque[tuple[int, Outgoing]] = deque()
+        for place, session in enumerate(self.silos):
+            self._say(place, session.start() + pay(session))
+        while not self.coordinator.done:
+            self._deliver()
+            for place, session in enumerate(self.silos):
+                if session.room:
+                    self._say(place, session.make())
+            if self.coordinator.room:
+                self._waiting += [(COORDINATOR, out) for out in self.coordinator.make()]
+        self._deliver()
+
+    def _say(self, place: int, outgoing: list[Outgoing]) -> None:
+        self.said[place] += outgoing
+        self._waiting += [(place, out) for out in outgoing]
+
+    def _deliver(self) -> None:
+        while self._waiting:
+            sender, out = self._waiting.popleft()
+            if sender != COORDINATOR:
+                answers = self.coordinator.receive(out.raw)
+                self._waiting += [(COORDINATOR, answer) for answer in answers]
+                continue
+            for place in range(3) if out.to == EVERYONE else (out.to,):
+                self.told[place].append(out.raw)
+                session = self.silos[place]
+                self._say(place, session.receive(out.raw) + pay(session))
+
+
+def pay(session: SiloSession) -> list[Outgoing]:
+    """What a ledger's entry gives rise to, where it is waited for."""
+    return session.authorise() if session.ready else []
+
+
+@pytest.mark.parametrize("method", METHODS)
+class TestEveryMethod:
+    def test_a_replay_says_the_same(self, method: str) -> None:
+        run = Recorded(method)
+        assert all(session.done for session in run.silos)
+        again = silo(run.plan, 1)
+        said = again.start() + pay(again)
+        for raw in run.told[1]:
+            while again.room and not again.ahead:
+                said += again.make()
+            said += again.receive(raw) + pay(again)
+        while again.room:
+            said += again.make()
+        assert sorted(out.raw for out in said) == sorted(out.raw for out in run.said[1])
+        assert again.done
+        assert again.phase == run.silos[1].phase == "done"
+
+    def test_names_are_different(self, method: str) -> None:
+        run = Recorded(method)
+        for place, said in enumerate(run.said):
+            heads = [peek(out.raw) for out in said]
+            session = run.silos[place]
+            names = [(out.to, h.round, session.slot(h)) for out, h in zip(said, heads, strict=True)]
+            assert len(set(names)) == len(names)
+
+    def test_nothing_is_made_before_the_ledger(self, method: str) -> None:
+        session = silo(plan(method), 0)
+        assert not session.room
+        with contextlib.suppress(OrderError):
+            assert session.make() == []
+
+
+SESSIONS = [
+    session
+    for method in METHODS
+    for session in (
+        silo(plan(method), 0),
+        plan(method).coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer")),
+    )
+]
+ROUNDS = ["work", "hop", "open", "share", "keys", "key", "confirm", "chunk", "report",
+          "numbers", "shown", "seen", "tell", "seed", "deal", "output", "x"]  # fmt: skip
+
+
+@given(st.binary(max_size=200), st.sampled_from(ROUNDS))
+def test_the_name_of_any_message(payload: bytes, name: str) -> None:
+    message = Envelope(name, COORDINATOR, EVERYONE, 7, payload)
+    for session in SESSIONS:
+        with contextlib.suppress(ProtocolError):
+            assert session.slot(message) >= 0
+
+
+def test_a_resumed_upload_leaves_out_what_was_sent() -> None:
+    made = plan("baseline")
+    session = silo(made, 0)
+    session.authorise()
+    assert session.make({("report", 0)}) == []
+    assert session.done
+
+
+def test_a_fast_silo_waits_for_the_slowest() -> None:
+    given = MaskedParameters(21, Fraction(1, 50), 3, 6400, b"n", chunk_pairs=64)
+    uploads = _Uploads(given)
+    for _ in range(4):
+        assert uploads.wants(0)
+        uploads.take(0)
+    assert not uploads.wants(0)
+    assert uploads.wants(1)
+    for place in (1, 2):
+        uploads.take(place)
+    assert uploads.wants(0)
+    assert uploads.progress == (64, 6400)
+    assert MaskedCoordinatorSession(given, ROSTER, bytes(16), KEYS[3]).wants(2)
+
+
+def test_a_silo_that_only_reports_takes_no_message() -> None:
+    session = silo(plan("baseline"), 0)
+    raw = Recorded("masked").told[0][0]
+    with pytest.raises(BindingError):
+        session.receive(raw)

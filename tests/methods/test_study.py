@@ -1,0 +1,266 @@
+"""Studies: one form as bytes, nothing else is read; and what plans make of them."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from silograph.crypto.identity import Identity
+from silograph.errors import ProtocolError, StudyError
+from silograph.methods.catalogue import plan_study, settle_study
+from silograph.methods.plans import BaselinePlan, FeatPlan
+from silograph.methods.study import Study, open_proposal
+from silograph.protocol.envelope import EVERYONE, Envelope, seal
+from silograph.protocol.roster import COORDINATOR, Member, Roster
+
+KEYS = [Identity(bytes([i + 1] * 32)) for i in range(4)]
+ROSTER = Roster(
+    Member("hub", KEYS[3].public),
+    tuple(Member(f"silo-{i + 1}", KEYS[i].public) for i in range(3)),
+)
+GIVEN: dict[str, Any] = {
+    "run": "0f" * 16, "query": "triangles", "method": "feat", "protocol": "masked",
+    "epsilon": 3.0, "delta": 0.0, "collusion": 1, "universe": "ab" * 32, "nodes": 100,
+    "roster": ROSTER.digest.hex(), "coordinator": "hub",
+    "silos": ("silo-1", "silo-2", "silo-3"), "deadline": 1_900_000_000,
+}  # fmt: skip
+TEXTS = st.text("ab\n é", max_size=5)
+
+
+def study(**changes: Any) -> Study:
+    return Study(**{**GIVEN, **changes})
+
+
+def test_there_and_back() -> None:
+    made = study(query="kstars", k=3, options={"b": 1, "a": "x", "c": 0.5, "d": True})
+    assert Study.decode(made.encode()) == made
+    assert Study.decode(made.encode()).digest == made.digest
+
+
+def test_golden_bytes() -> None:
+    """The format is frozen here: a changed one is another version."""
+    assert study().encode() == (
+        b'{"collusion":1,"coordinator":"hub","deadline":1900000000,"delta":0.0,"epsilon":3.0,'
+        b'"k":null,"method":"feat","nodes":100,"options":{},"protocol":"masked",'
+        b'"query":"triangles","roster":"' + ROSTER.digest.hex().encode() + b'",'
+        b'"run":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","silos":["silo-1","silo-2","silo-3"],'
+        b'"universe":"' + b"ab" * 32 + b'","version":1}'
+    )
+
+
+@pytest.mark.parametrize("part", dataclasses.fields(Study), ids=lambda part: part.name)
+def test_every_field_is_in_the_digest_and_in_the_parameters(part: dataclasses.Field[Any]) -> None:
+    changes: dict[str, Any] = {
+        "run": "0e" * 16, "query": "edges", "method": "baseline", "protocol": "elgamal/blinded",
+        "epsilon": 2.0, "delta": 0.1, "collusion": 2, "universe": "cd" * 32, "nodes": 101,
+        "roster": "cd" * 32, "coordinator": "other", "silos": ("silo-1", "silo-2"),
+        "deadline": 1_900_000_001, "k": 2, "options": {"x": 1},
+    }  # fmt: skip
+    if part.name == "version":
+        with pytest.raises(StudyError, match="format 2"):
+            study(version=2)
+        return
+    other = study(**{part.name: changes[part.name]})
+    assert other.digest != study().digest
+    assert other.subject != study().subject
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": 3}, "epsilon"),
+        ({"delta": -0.1}, "delta"),
+        ({"collusion": -1}, "collusion"),
+        ({"collusion": True}, "collusion"),
+        ({"run": "0F" * 16}, "run"),
+        ({"run": "00"}, "run"),
+        ({"universe": "x" * 64}, "universe"),
+        ({"nodes": 1}, "nodes"),
+        ({"deadline": 1.5}, "deadline"),
+        ({"k": 0}, "k must"),
+        ({"query": ""}, "query"),
+        ({"query": "a\nb"}, "query"),
+        ({"silos": ("silo-1",)}, "2 to 64"),
+        ({"silos": ("silo-1", "silo-1")}, "different names"),
+        ({"options": {"a": [1]}}, "option a"),
+        ({"options": {"a": math.nan}}, "option a"),
+        ({"coordinator": "x" * 201}, "coordinator"),
+    ],
+)
+def test_what_makes_no_study(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        study(**change)
+
+
+class TestDecoding:
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"", b"[]", b"{}", b"null", b"1", b'"x"', b"\xff", b"[" * 30_000, b"{" * 1000,
+            b" " + study().encode(), study().encode() + b" ",
+            study().encode().replace(b'"k":null', b'"k":null,"k":null'),
+            study().encode().replace(b"3.0", b"3.00"),
+            study().encode().replace(b"3.0", b"3e0"),
+            study().encode().replace(b"3.0", b"NaN"),
+            study().encode().replace(b"1900000000", b"9" * 5000),
+            study().encode().replace(b'"k":null', b'"k":null,"z":1'),
+            study().encode().replace(b"feat", b"f\\u0065at"),
+            b"x" * 40_000,
+        ],
+        ids=range(19),
+    )  # fmt: skip
+    def test_other_bytes_are_refused(self, raw: bytes) -> None:
+        with pytest.raises(StudyError):
+            Study.decode(raw)
+
+    @given(st.binary(max_size=300))
+    def test_any_bytes(self, raw: bytes) -> None:
+        with pytest.raises(StudyError):
+            Study.decode(raw)
+
+    @given(st.integers(0, 500), st.integers(0, 255), st.booleans())
+    def test_a_changed_byte(self, place: int, value: int, cut: bool) -> None:
+        raw = bytearray(study().encode())
+        place %= len(raw)
+        if cut:
+            del raw[place:]
+        else:
+            raw[place] = value
+        try:
+            decoded = Study.decode(bytes(raw))
+        except StudyError:
+            return
+        assert decoded.encode() == bytes(raw)
+
+    @given(
+        st.dictionaries(
+            st.sampled_from([*GIVEN, "k", "options", "version", "more"]),
+            st.recursive(
+                st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+                lambda inner: (
+                    st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)
+                ),
+                max_leaves=5,
+            ),
+        )
+    )
+    def test_any_json(self, changes: dict[str, Any]) -> None:
+        fields = {**json.loads(study().encode()), **changes}
+        raw = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+        try:
+            decoded = Study.decode(raw)
+        except StudyError:
+            return
+        assert decoded.encode() == raw
+
+    @given(st.binary(max_size=400))
+    def test_any_proposal(self, raw: bytes) -> None:
+        with pytest.raises((StudyError, ProtocolError)):
+            open_proposal(raw, ROSTER)
+
+
+class TestProposals:
+    def test_signed_by_the_coordinator(self) -> None:
+        assert open_proposal(study().propose(ROSTER, KEYS[3]), ROSTER) == study()
+
+    @pytest.mark.parametrize("key", [0, 1, 2])
+    def test_signed_by_another(self, key: int) -> None:
+        with pytest.raises(ProtocolError, match="signature"):
+            open_proposal(study().propose(ROSTER, KEYS[key]), ROSTER)
+
+    def test_not_a_proposal(self) -> None:
+        message = Envelope("keys", COORDINATOR, EVERYONE, 0, study().encode())
+        with pytest.raises(ProtocolError, match="no proposal"):
+            open_proposal(seal(study().binding(ROSTER), KEYS[3], message), ROSTER)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"roster": "00" * 32},
+            {"coordinator": "other"},
+            {"silos": ("silo-2", "silo-1")},
+            {"silos": ("silo-1", "mallory")},
+        ],
+    )
+    def test_for_another_roster(self, change: dict[str, Any]) -> None:
+        with pytest.raises(StudyError):
+            study(**change).members(ROSTER)
+
+    def test_part_of_a_roster(self) -> None:
+        members = study(silos=("silo-1", "silo-3")).members(ROSTER)
+        assert [member.name for member in members.silos] == ["silo-1", "silo-3"]
+        assert members.digest != ROSTER.digest
+
+
+class TestPlans:
+    def test_what_the_method_says(self) -> None:
+        plan = plan_study(study())
+        assert isinstance(plan, FeatPlan)
+        assert plan.what == "feat masked"
+        assert plan.parameters.subject == study().subject
+        assert plan.parameters.silos == 3
+        assert set(plan.losses) == {0, 1, 2}
+        assert plan.losses[1] <= 3.0
+        assert plan_study(study(protocol="elgamal")).what == "feat elgamal/blinded"
+        assert isinstance(plan_study(study(method="baseline", protocol="")), BaselinePlan)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"method": "feat+"},
+            {"method": "feat+", "epsilon": 0.5},
+            {"method": "sealed", "protocol": ""},
+            {"method": "sealed", "protocol": "", "delta": 1e-9},
+            {"method": "sealed", "protocol": "", "query": "clustering", "delta": 1e-9},
+            {"method": "sealed", "protocol": "", "query": "kstars", "k": 3},
+        ],
+    )
+    def test_what_a_planner_chooses_is_written_down(self, change: dict[str, Any]) -> None:
+        """Every party then computes from what is written, and the proposer's choice is final."""
+        drafted = study(**change)
+        settled = settle_study(drafted)
+        assert settled.options.keys() > drafted.options.keys()
+        assert settle_study(settled) == settled
+        plan = plan_study(settled)
+        assert plan.losses[1] <= settled.epsilon
+        assert plan.delta <= settled.delta
+        assert plan_study(Study.decode(settled.encode())).losses == plan.losses
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"method": "feat+", "options": {"split": "1,2"}}, "three numbers"),
+            ({"method": "feat+", "options": {"local": 3}}, "local is a text"),
+            ({"method": "feat+", "protocol": "elgamal/replace", "collusion": 0}, "against silos"),
+            ({"method": "sealed"}, "no protocol to choose"),
+            ({"method": "sealed", "protocol": "", "query": "four_cycles"}, "sealed answers"),
+            ({"method": "sealed", "protocol": "", "options": {"noise": "no"}}, "shared or each"),
+            ({"method": "sealed", "protocol": "", "options": {"answers": "x"}}, "what is opened"),
+            ({"delta": 0.1}, "no use for delta"),
+            ({"protocol": "elgamal/printed", "collusion": 0}, "for experiments"),
+            ({"protocol": "clear"}, "for experiments"),
+            ({"protocol": "pigeon"}, "unknown protocol"),
+            ({"method": "magic"}, "unknown method"),
+            ({"query": "squares"}, "unknown query"),
+            ({"query": "kstars"}, "needs k"),
+            ({"k": 2}, "nothing else takes it"),
+            ({"query": "kstars", "k": 100}, "more than 100 nodes"),
+            ({"collusion": 3}, "from 0 to 2"),
+            ({"epsilon": 0.0}, "positive, finite"),
+            ({"options": {"x": 1}}, "no option 'x'"),
+            ({"method": "baseline"}, "no protocol to choose"),
+            ({"method": "baseline", "protocol": "", "query": "degree_histogram"}, "not answer"),
+            ({"method": "baseline", "protocol": "", "options": {"raw": 1}}, "true or false"),
+            ({"protocol": "elgamal/replace"}, "collusion=0"),
+        ],
+    )
+    def test_what_cannot_be_done(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(StudyError, match=message):
+            plan_study(study(**change))

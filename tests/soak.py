@@ -1,0 +1,47 @@
+"""`make soak`: every fault case of a deployment, and a thousand kills of a spending process.
+
+Prints a line a case, and exits with an error at the end if any went wrong. ``--first`` and
+``--count`` choose a part; the order is the seed's.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.runtime.kills import kill_while_spending
+from tests.runtime.nats.faults import every_case, run_case
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=1000)
+    given = parser.parse_args()
+    cases = every_case(given.seed)[given.first : given.first + given.count]
+    began, wrong = time.monotonic(), 0
+    for number, case in enumerate(cases, given.first):
+        with tempfile.TemporaryDirectory() as folder:
+            verdict = run_case(case, Path(folder))
+        well = verdict.struck and not verdict.faults
+        wrong += not well
+        what = "" if well else f"  {'; '.join(verdict.faults) or 'was not struck'}"
+        print(
+            f"{number:4} {case!s:44} {verdict.state:8} {verdict.seconds:5.1f} s{what}", flush=True
+        )
+    if given.kills:
+        with tempfile.TemporaryDirectory() as folder:
+            report = kill_while_spending(Path(folder) / "ledger", given.kills, given.seed)
+        print(report)
+        wrong += bool(report.lost)
+    print(f"{len(cases)} cases in {time.monotonic() - began:.0f} s, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
