@@ -1,6 +1,6 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import deployment, featplus, integer_noise, operations, unions
+from bugs import deployment, featplus, integer_noise, operations, sealed, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
@@ -9,6 +9,7 @@ BUGS = [
     *unions.BUGS,
     *integer_noise.BUGS,
     *featplus.BUGS,
+    *sealed.BUGS,
     *operations.BUGS,
     *deployment.BUGS,
 ]

@@ -87,9 +87,9 @@ def test_methods_compared() -> None:
         found = compare(SILOS, query, k, (6.0,), range(8))
         assert [one.method for one in found] == [method.name for method in METHODS]
         for one in found:
-            assert one.values.shape == one.stderrs.shape == (8,)
+            assert one.values.shape == (8,)
             assert one.relative_error < 3
-            assert one.covered >= 0.5
+            assert 0.5 < one.ratio < 2
         again = compare(SILOS, query, k, (6.0,), range(8))
         assert [one.values.tolist() for one in again] == [one.values.tolist() for one in found]
 

@@ -152,7 +152,6 @@ class TestPlan:
             ({"collusion": 0}, "shows the release to all silos"),
             ({"protocol": "elgamal/replace"}, "holds against silos"),
             ({"protocol": "elgamal/printed", "collusion": 0}, "holds against silos"),
-            ({"split": "auto"}, "planner"),
             ({"split": (1, 2, 3)}, "adds up to"),
             ({"epsilon": -1.0}, "epsilon must be"),
             ({"silos": 1}, "2 to 64 silos"),

@@ -18,6 +18,7 @@ from silograph.errors import (
     SignatureError,
     ViewsDifferError,
 )
+from silograph.privacy.sealed import SealedNoise
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, peek, seal
 from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed import (
@@ -105,7 +106,9 @@ class TestCounts:
         whole = hashlib.sha256()
         for sender, receiver, raw in run.messages:
             whole.update(pack(str((sender, receiver)).encode(), raw))
-        assert whole.hexdigest() == "golden"
+        assert (
+            whole.hexdigest() == "2c89e182b8289ed81086cfd9241a8ee1945c9b439d3699af9fff7afd04e0cdc6"
+        )
 
     @pytest.mark.parametrize("kind", ["shared", "each"])
     def test_noise_is_what_every_silo_draws(self, kind: str) -> None:
@@ -152,6 +155,22 @@ class TestBoundedNoise:
         assert noise.at(1000) == Noise("each", 18, 1)
         assert noise.at(-50) == Noise("each", 1, 1)
         assert noise.at(4) == Noise("each", 7, 1)
+
+    @pytest.mark.parametrize("epsilon", [1.0, 0.1, 3.0, 0.7071067811865476])
+    def test_it_is_the_noise_that_is_certified(self, epsilon: float) -> None:
+        noise = SealedNoise.choose(
+            epsilon, 4039, 4, 1, ["degrees", "two_stars", "triangles"], delta=1e-9
+        )
+        for answer, factor in (("two_stars", 2), ("triangles", 1)):
+            part, margin = noise.budgets[answer], noise.slacks[answer]
+            bounded = BoundedNoise(
+                "shared", factor, 4037, margin, part.numerator, part.denominator, noise.shares
+            )
+            for largest in (-1000, 7, 1045, 10_000):
+                degrees = np.full(4039, largest)
+                wanted = noise.scale(answer, noise.bound(answer, degrees))
+                found = bounded.at(largest)
+                assert (found.numerator, found.denominator) == wanted.as_integer_ratio()
 
     def test_silos_must_have_summed_the_same_degrees(self) -> None:
         run = SealedRun(self.given(noise=Noise("each", 5, 1))).agree().open(HOLDINGS)

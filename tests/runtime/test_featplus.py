@@ -50,7 +50,9 @@ class TestCount:
     def test_every_form_answers(
         self, fed: sg.Federation, query: str, k: int | None, local: str, protocol: str
     ) -> None:
-        answer = fed.count(query, "feat+", epsilon=4.0, k=k, local=local, protocol=protocol)
+        answer = fed.count(
+            query, "feat+", epsilon=4.0, k=k, local=local, protocol=protocol, split="paper"
+        )
         assert answer.query == query
         assert answer.method == "feat+"
         assert answer.epsilon <= 4.0
@@ -61,12 +63,15 @@ class TestCount:
     def test_elgamal(self, ledger: sg.Ledger) -> None:
         graph = sg.clustered_power_law(12, edges_per_node=3, seed=2)
         fed = sg.Federation.simulate(sg.split(graph, 3), ledger)
-        assert fed.count("edges", "feat+", epsilon=4.0, protocol="elgamal").epsilon <= 4.0
+        assert (
+            fed.count("edges", "feat+", epsilon=4.0, protocol="elgamal", split="paper").epsilon
+            <= 4.0
+        )
 
     def test_two_silos_are_told(self, ledger: sg.Ledger) -> None:
         fed = sg.Federation.simulate(sg.split(GRAPH, 2, rate=0.6), ledger)
         with pytest.warns(PrivacyWarning, match="plain local noise"):
-            fed.count("edges", "feat+", epsilon=2.0)
+            fed.count("edges", "feat+", epsilon=2.0, split="paper")
 
     def test_all_to_the_release(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
         answer = fed.count("triangles", "feat+", epsilon=2.0, split=(1, 0, 0))
@@ -75,7 +80,6 @@ class TestCount:
 
     def test_what_is_refused_costs_nothing(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
         for change, why in (
-            ({"split": "auto"}, "planner"),
             ({"collusion": 0}, "shows the release"),
             ({"local": "guess"}, "unknown local"),
             ({"bound": -1.0}, "positive"),
@@ -90,7 +94,7 @@ class TestCount:
 
 class TestLedger:
     def test_one_spend_of_everything(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
-        fed.count("triangles", "feat+", epsilon=3.0)
+        fed.count("triangles", "feat+", epsilon=3.0, split="paper")
         (row,) = ledger.rows()
         plan = plan_featplus("triangles", None, "gradient", "paper", 3.0, 4, 1, "masked", 60)
         assert dict(row.losses) == plan.losses
@@ -107,7 +111,7 @@ class TestLedger:
         ledger.set_limit("simulation", epsilon=2.0, collusion=1)
         for protocol in ("masked", "clear"):
             with pytest.raises(BudgetError):
-                fed.count("triangles", "feat+", epsilon=3.0, protocol=protocol)
+                fed.count("triangles", "feat+", epsilon=3.0, protocol=protocol, split="paper")
         assert ledger.rows() == []
 
 
@@ -161,7 +165,7 @@ def test_intervals_cover(query: str, k: int | None, local: str, fed: sg.Federati
     limits raise a false alarm once in a billion runs)."""
     runs, truth = 150, TRUTH[query, k]
     answers = [
-        fed.count(query, "feat+", epsilon=4.0, k=k, local=local, protocol="clear")
+        fed.count(query, "feat+", epsilon=4.0, k=k, local=local, protocol="clear", split="paper")
         for _ in range(runs)
     ]
     errors = np.array([a.value - truth for a in answers])
@@ -176,7 +180,7 @@ def test_an_empty_silo_takes_part() -> None:
     silos = [replace_name(SILOS[0], "a"), nothing]
     fed = sg.Federation(silos, None, "x", SeededEntropy(3))
     with pytest.warns(sg.errors.SilographWarning):
-        assert math.isfinite(fed.count("triangles", "feat+", epsilon=3.0).value)
+        assert math.isfinite(fed.count("triangles", "feat+", epsilon=3.0, split="paper").value)
 
 
 def replace_name(silo: sg.Silo, name: str) -> sg.Silo:

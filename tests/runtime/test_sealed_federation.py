@@ -115,7 +115,7 @@ def test_auto_seals_only_where_the_dealer_is_trusted(fed: Federation) -> None:
         ({"delta": math.nan}, "delta"),
         ({"noise": "loud"}, "noise"),
         ({"collusion": 4}, "collusion"),
-        ({"epsilon": 1e-12}, "epsilon"),
+        ({"epsilon": 1e-20}, "epsilon"),
         ({"method": "feat", "delta": 1e-9}, "no use for delta"),
     ],
 )

@@ -1,5 +1,5 @@
-//! The pure core of Silograph: graphs as bit rows, exact samplers and threshold ElGamal. It does
-//! not know Python.
+//! The pure core of Silograph: graphs as bit rows, exact samplers, threshold ElGamal and
+//! additive shares. It does not know Python.
 //!
 //! Every randomized function takes a 32-byte seed and is deterministic in it; entropy is chosen
 //! by the caller.

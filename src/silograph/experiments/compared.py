@@ -6,7 +6,7 @@ real protocols', no messages, thousands of runs. **For experiments only.**
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +23,17 @@ from silograph.methods.featplus import (
     plan_featplus,
     share,
 )
+from silograph.methods.prediction import Question, feat_error, gradient_error, paper_error
+from silograph.queries.cycles import four_cycles_value
+from silograph.queries.degrees import edges_value
 from silograph.queries.estimate import Estimate, FloatArray
+from silograph.queries.outline import Outline
+from silograph.queries.outline_sources import outline_of
 from silograph.queries.release import Provenance, Release
+from silograph.queries.stars import kstars_value
+from silograph.queries.triangles import triangles_value
 
-__all__ = ["METHODS", "Compared", "Method", "compare", "draw_featplus"]
+__all__ = ["METHODS", "Compared", "Method", "compare", "draw_featplus", "draw_value"]
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,11 @@ class Method:
     split: str | tuple[float, float, float]
 
 
-#: feat, and feat+ as in the paper's experiments: its own form of answers, and ours.
+#: feat, feat+ as in the paper's experiments, and feat+ as the planner would have it.
 METHODS = (
     Method("feat", "gradient", (1, 0, 0)),
     Method("feat+ paper", "paper", "paper"),
-    Method("feat+ gradient", "gradient", "paper"),
+    Method("feat+ gradient", "gradient", "auto"),
 )
 
 
@@ -53,18 +60,21 @@ class Compared:
     method: str
     epsilon: float
     truth: float
+    #: The error that the planner predicts.
+    predicted: float
+    #: Whether the plan has local answers at all.
+    local: bool
     values: FloatArray
-    stderrs: FloatArray
+
+    @property
+    def ratio(self) -> float:
+        """The error that was seen over the predicted one."""
+        return self.relative_error * abs(self.truth) / self.predicted
 
     @property
     def relative_error(self) -> float:
         """The root mean square error over the truth."""
         return float(np.sqrt(np.mean((self.values - self.truth) ** 2)) / abs(self.truth))
-
-    @property
-    def covered(self) -> float:
-        """The share of 95 % intervals that hold the truth."""
-        return float(np.mean(np.abs(self.values - self.truth) <= 1.959963984540054 * self.stderrs))
 
 
 def compare(
@@ -75,27 +85,70 @@ def compare(
     seeds: Sequence[int],
     methods: Sequence[Method] = METHODS,
     collusion: int = 1,
+    owned: float | None = None,
 ) -> list[Compared]:
-    """Every method at every epsilon, once for each seed."""
-    n, whole = len(silos[0].universe), union(silos)
-    truth = _truth(BitRows.from_pairs(n, whole.pairs), query, k)
+    """Every method at every epsilon, once for each seed; ``owned`` is what the planner is told."""
+    n, m, whole = len(silos[0].universe), len(silos), union(silos)
+    outline = outline_of(whole, cycles=query == "four_cycles")
     found = []
     for epsilon in epsilons:
         for method in methods:
             plan = plan_featplus(
-                query, k, method.local, method.split, epsilon, len(silos), collusion, "clear", n
+                query, k, method.local, method.split, epsilon, m, collusion, "clear", n,
+                outline=outline, owned=owned,
+            )  # fmt: skip
+            asked = Question(query, epsilon, m, collusion, k, owned=owned)
+            found.append(
+                Compared(
+                    method.name,
+                    epsilon,
+                    outline.count(query, k),
+                    _predicted(outline, asked, plan),
+                    plan.answers_locally,
+                    np.array([draw_value(plan, silos, whole, seed) for seed in seeds]),
+                )
             )
-            answers = [draw_featplus(plan, silos, whole, seed) for seed in seeds]
-            values = np.array([answer.value for answer in answers])
-            stderrs = np.array([answer.stderr for answer in answers])
-            found.append(Compared(method.name, epsilon, truth, values, stderrs))
     return found
+
+
+def _predicted(outline: Outline, asked: Question, plan: FeatPlusPlan) -> float:
+    split = plan.noise.split
+    if not split.answers_locally:
+        return feat_error(outline, asked, "clear")
+    if plan.local == "paper":
+        return paper_error(outline, asked, "clear", split)
+    if plan.bound is None:
+        return math.nan
+    return gradient_error(outline, asked, "clear", split, plan.bound)
+
+
+def draw_value(plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int) -> float:
+    """The value of one run, without its standard error, which costs more than the value."""
+    release, shared, reports = _draw(plan, silos, whole, seed)
+    total = 0.0 if shared is None else float(plan.unit(shared.bound) * sum(reports))
+    if plan.local == "paper" and shared is not None:
+        return total
+    return _VALUES[plan.query](release, plan.k) + total
+
+
+_VALUES: dict[str, Callable[[Release, int | None], float]] = {
+    "edges": lambda release, _: float(edges_value(release.graph, release.channel)),
+    "kstars": lambda release, k: float(kstars_value(release.graph, release.channel, k or 1)),
+    "triangles": lambda release, _: float(triangles_value(release.tally, release.channel)),
+    "four_cycles": lambda release, _: float(four_cycles_value(release.tally, release.channel)),
+}
 
 
 def draw_featplus(
     plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int
 ) -> Estimate[float]:
     """One run of a plan, as predictable as its seed; ``whole`` is the union of the silos."""
+    return combine(plan, *_draw(plan, silos, whole, seed))
+
+
+def _draw(
+    plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int
+) -> tuple[Release, Shared | None, list[int]]:
     channel, m = plan.union.channel, len(silos)
     rows = _core.draw_rows(
         plan.n, whole.pairs, limbs(channel.p11), limbs(channel.p01), _seed("release", seed)
@@ -104,7 +157,7 @@ def draw_featplus(
     digest = whole.universe.digest
     release = Release(BitRows(rows), channel, digest, provenance, plan.union.views)
     if not plan.answers_locally:
-        return combine(plan, release, None, ())
+        return release, None, []
     scale = plan.noise.partition_scale
     noise = _core.discrete_laplace(
         m * plan.n, scale.numerator, scale.denominator, _seed("degrees", seed)
@@ -117,14 +170,8 @@ def draw_featplus(
         local_report(plan, shared, silo, place) + int(noise[place])
         for place, silo in enumerate(silos)
     ]
-    return combine(plan, release, shared, reports)
+    return release, shared, reports
 
 
 def _seed(what: str, seed: int) -> bytes:
     return hashlib.sha256(f"silograph experiment {what} {seed}".encode()).digest()
-
-
-def _truth(graph: BitRows, query: str, k: int | None) -> float:
-    if query == "kstars":
-        return float(sum(math.comb(d, k or 0) for d in graph.degrees.tolist()))
-    return float(getattr(graph, query))

@@ -116,7 +116,6 @@ class SealedNoise:
             budgets = dict.fromkeys(budgets, whole * share)
             rest = (whole - sum(budgets.values())) / len(counts)
             budgets |= dict.fromkeys(counts, rest)
-        budgets = {answer: _tidy(budget) for answer, budget in budgets.items()}
         noise = cls(nodes, silos, collusion, kind, budgets, float(delta), {})
         if not delta:
             return noise
@@ -215,16 +214,6 @@ class SealedNoise:
             # The square of what is below the root is below delta.
             return law.least_reach(math.nextafter(math.sqrt(delta), 0))
         return -(-law.summed(2).least_reach(delta) // 2)
-
-
-def _tidy(budget: Fraction) -> Fraction:
-    """Not more, and with a denominator that all parties can compute with in 64 bits."""
-    if budget.denominator <= 2**20:
-        return budget
-    tidy = Fraction(math.floor(budget * 2**32), 2**32)
-    if not tidy:
-        raise ArgumentError("epsilon is too small: the answer would be all noise")
-    return tidy
 
 
 def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> None:

@@ -3,8 +3,8 @@
 Plain integers: which scale makes which ε is not known here.
 """
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from silograph import _core
 from silograph.errors import ArgumentError
+from silograph.privacy.laplace import scale_for
 
 __all__ = ["FACTORS", "BoundedNoise", "Noise", "Output"]
 
@@ -55,7 +56,8 @@ class Noise:
 class BoundedNoise:
     """Noise of scale factor·bound/(numerator/denominator), known when the degrees are.
 
-    bound = min(cap, largest noisy degree + margin), and at least 1.
+    bound = min(cap, largest noisy degree + margin), and at least 1. A scale whose parts would not
+    fit is rounded up.
     """
 
     kind: Literal["shared", "each"]
@@ -75,9 +77,8 @@ class BoundedNoise:
     def at(self, largest: int) -> Noise:
         """The noise, from the largest noisy degree."""
         bound = max(1, min(self.cap, largest + self.margin))
-        scale, unit = self.factor * bound * self.denominator, self.numerator
-        common = math.gcd(scale, unit)
-        return Noise(self.kind, scale // common, unit // common, self.shares)
+        scale = scale_for(self.factor * bound, Fraction(self.numerator, self.denominator))
+        return Noise(self.kind, scale.numerator, scale.denominator, self.shares)
 
     def fields(self) -> tuple[object, ...]:
         """What the digest of the parameters covers."""

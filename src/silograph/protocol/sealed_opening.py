@@ -2,6 +2,26 @@
 
 Only silos have an object of this kind. The dealer has a ``Dealing``, and neither can be made from
 the other: this one takes a single silo's seed, that one takes no opening.
+
+Why m − 1 silos learn the answers alone: all that they see can be made from those, step by step.
+    Dealt material
+        Streams of their own seeds are uniform. Where the last silo is among them, its corrections
+        contain the honest silo's share of the same product, drawn from a seed that they do not
+        have: uniform too.
+    AND, daBits, D, degrees
+        What is opened is a value minus (or XOR) a dealt mask. The honest silo's share of that mask
+        is drawn from its seed, for this gate, pair and chunk alone: uniform, whatever the value.
+    Shares
+        The honest silo's share of each result is what they lack of it: given their own shares and
+        the result it is a fixed number, and it stays with the honest silo.
+    Answers
+        Its published share is the answer with its noise, less their shares: made from the answer.
+Why the coordinator learns the answers alone: it knows all seeds, and sees openings encrypted under
+keys that the silos told each other, and output shares under zero-shares from secrets that each two
+silos have in common; any m − 1 of those are uniform, and their sum is the answer.
+
+Memory: one word a pair for the opened matrix, half of what a full matrix takes; a band of 512 rows,
+twice, while it is squared; and the chunks under way.
 """
 
 from collections.abc import Callable

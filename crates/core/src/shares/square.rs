@@ -2,8 +2,8 @@
 //!
 //! D² is symmetric too, so only its entries right of the diagonal are made: about n³/2 products of
 //! 64-bit words. It is never stored: rows of finished blocks are handed to the caller, who sums
-//! them against something or writes down a band. The panel of a band is packed once and stays in
-//! the second cache while blocks of columns, packed as they are needed, meet it in the first.
+//! them against something or writes down a band. The rows of a band are packed once; columns are
+//! packed as they are needed, a panel at a time, and each packed word meets all rows of the band.
 
 use std::ops::Range;
 
@@ -15,10 +15,11 @@ use crate::graph::simd::Level;
 
 /// Rows of a band. A packed word of a column meets all of them.
 pub const BAND: usize = 512;
-/// How deep a block is multiplied before the next: a packed panel of 24 columns takes 24 KiB.
-const DEPTH: usize = 128;
+/// How deep a block is multiplied before the next. A packed panel of 24 columns takes 48 KiB: it
+/// streams from the second cache, which is fast enough, and loading and storing sums costs less.
+const DEPTH: usize = 256;
 /// Panels of columns in a task.
-const PANELS: usize = 4;
+const PANELS: usize = 8;
 
 /// Makes the rows `rows` of the square right of the diagonal, in parallel.
 ///

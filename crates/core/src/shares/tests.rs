@@ -1,7 +1,7 @@
 //! Exact: every outcome of the dealt randomness on tiny inputs, through the very functions.
 //!
-//! Shares are words mod 2^64, and every step is a polynomial in them, so taking all words mod 2 or
-//! mod 4 is the same protocol over a smaller ring, and that one can be enumerated.
+//! Shares are words mod 2^64, and every step is a polynomial in them, so taking all words mod a
+//! small power of two is the same protocol over a smaller ring, and that one can be enumerated.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -150,17 +150,19 @@ fn tuples(range: u64, variables: usize) -> impl Iterator<Item = Vec<u64>> {
 #[test]
 fn dabits_turn_bits_into_words_and_show_nothing() {
     const SILOS: usize = 3;
+    // Mod 4 a wrong sign would not show: 1 + 2c is 1 − 2c.
+    const RING: u64 = 8;
     for honest in 0..SILOS {
         let made = [0u64, 1].map(|x| {
             let mut views = vec![];
             for bits in tuples(2, 2 * SILOS - 1) {
-                for words in tuples(4, SILOS - 1) {
+                for words in tuples(RING, SILOS - 1) {
                     let (r, mut shares) = (&bits[..SILOS], bits[SILOS..].to_vec());
                     shares.push(shares.iter().fold(x, |sum, share| sum ^ share));
                     let mut arithmetic = words.clone();
                     let mut last = [words.iter().sum::<u64>()];
                     dabits::correction(&[r.iter().fold(0, |a, b| a ^ b)], &mut last);
-                    arithmetic.push(last[0] % 4);
+                    arithmetic.push(last[0] % RING);
                     let opened =
                         (0..SILOS).fold(0, |c, i| c ^ bits::masked(&[shares[i]], &[r[i]])[0]);
                     let material: Vec<_> = (0..SILOS)
@@ -172,7 +174,7 @@ fn dabits_turn_bits_into_words_and_show_nothing() {
                         dabits::arithmetic(&[opened], &mut own, i == 0);
                         sum.wrapping_add(own[0])
                     });
-                    assert_eq!(total % 4, x);
+                    assert_eq!(total % RING, x);
                     views.push((material, opened));
                 }
             }
