@@ -1,8 +1,8 @@
 """A coordinator's side: proposes studies, carries them, keeps their results.
 
-The coordinator relays and sums; in sealed it also deals. It holds no edges and spends no budget, and
-what it learns is what the method publishes. A run that it cannot finish it ends for all, with a
-signed word.
+The coordinator relays and sums; in sealed it also deals. It holds no edges and spends no budget,
+and what it learns is what the method publishes. A run that it cannot finish it ends for all, with
+a signed word.
 """
 
 import asyncio
