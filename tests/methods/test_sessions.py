@@ -14,7 +14,8 @@ from silograph.errors import BindingError, OrderError, ProtocolError
 from silograph.methods.catalogue import plan_study
 from silograph.methods.plans import StudyPlan
 from silograph.methods.sessions import SiloSession
-from silograph.methods.unions import MaskedCoordinatorSession, _Uploads
+from silograph.methods.unions import MaskedCoordinatorSession
+from silograph.methods.uploads import Uploads
 from silograph.protocol.envelope import EVERYONE, Envelope, peek
 from silograph.protocol.handshake import Outgoing
 from silograph.protocol.masked import MaskedParameters
@@ -149,7 +150,7 @@ def test_a_resumed_upload_leaves_out_what_was_sent() -> None:
 
 def test_a_fast_silo_waits_for_the_slowest() -> None:
     given = MaskedParameters(21, Fraction(1, 50), 3, 6400, b"n", chunk_pairs=64)
-    uploads = _Uploads(given)
+    uploads = Uploads(given)
     for _ in range(4):
         assert uploads.wants(0)
         uploads.take(0)

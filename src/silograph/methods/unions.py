@@ -4,11 +4,10 @@ from collections.abc import Container
 
 from silograph.crypto.identity import Identity
 from silograph.errors import BindingError
-from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
 from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.uploads import Bits, UploadingSilo, Uploads
 from silograph.protocol import elgamal, masked
-from silograph.protocol.chunks import Chunked
 from silograph.protocol.elgamal import RECEIPT, WORK, ElgamalParameters
 from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
 from silograph.protocol.elgamal_silo import ElgamalSilo
@@ -29,81 +28,8 @@ __all__ = [
     "ReportSiloSession",
 ]
 
-#: Chunks that a silo may be ahead of the slowest one before the coordinator lets it wait.
-_LEAD = 4
 
-
-class _Bits:
-    """A silo's edges, one bit a pair, in a union's chunks."""
-
-    def __init__(self, silo: Silo, parameters: Chunked) -> None:
-        self._held = PairBits(silo)
-        self._parameters = parameters
-
-    def __call__(self, chunk: int) -> bytes:
-        size = self._parameters.chunk_size(chunk)
-        return self._held.chunk(chunk * self._parameters.chunk_pairs, size)
-
-
-class _Uploads:
-    """How many chunks of each silo have come."""
-
-    def __init__(self, parameters: Chunked) -> None:
-        self._parameters = parameters
-        self._taken = [0] * parameters.silos
-
-    def take(self, place: int) -> None:
-        """One more of this silo."""
-        self._taken[place] += 1
-
-    def wants(self, place: int) -> bool:
-        """Whether this silo is not too far ahead: sums of half-come chunks cost memory."""
-        return self._taken[place] < min(self._taken) + _LEAD
-
-    @property
-    def whole(self) -> bool:
-        """Whether all have come."""
-        return min(self._taken) == self._parameters.chunks
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Pairs of chunks that have come from all silos."""
-        pairs = self._parameters.pairs
-        return min(min(self._taken) * self._parameters.chunk_pairs, pairs), pairs
-
-
-class _UploadingSilo(SiloSession):
-    """A silo whose part, once it is authorised, is one message a chunk."""
-
-    _round: str
-    _machine: MaskedSilo | ReportSilo
-
-    def __init__(self, silo: Silo, parameters: Chunked) -> None:
-        self._bits = _Bits(silo, parameters)
-        self._chunks = parameters.chunks
-        self._made = 0
-
-    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """The silo's part, chunk by chunk."""
-        number = self._made
-        chunk = []
-        if (self._round, number) not in sent:
-            chunk.append(self._machine.chunk(number, self._bits(number)))
-        self._made += 1
-        return chunk
-
-    @property
-    def ahead(self) -> bool:
-        """Nothing is said to a silo any more that uploads."""
-        return True
-
-    @property
-    def done(self) -> bool:
-        """Whether every chunk was made."""
-        return self._made == self._chunks
-
-
-class MaskedSiloSession(_UploadingSilo):
+class MaskedSiloSession(UploadingSilo):
     """A silo in the masked union."""
 
     _round = "chunk"
@@ -160,7 +86,7 @@ class MaskedCoordinatorSession(CoordinatorSession[bytes]):
     ) -> None:
         self._machine = MaskedCoordinator(parameters, roster, run, identity)
         self.bindings = (Binding(run, parameters.digest, roster),)
-        self._uploads = _Uploads(parameters)
+        self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """A silo's message."""
@@ -210,7 +136,7 @@ class ElgamalSiloSession(SiloSession):
         self._machine = ElgamalSilo(parameters, roster, run, place, identity, entropy)
         self.bindings = (Binding(run, parameters.digest, roster),)
         self._parameters = parameters
-        self._bits = _Bits(silo, parameters)
+        self._bits = Bits(silo, parameters)
         self._opened: set[int] = set()
 
     def start(self) -> list[Outgoing]:
@@ -329,7 +255,7 @@ def _cell_slot(parameters: ElgamalParameters, message: Envelope) -> int:
     return message.sequence
 
 
-class ReportSiloSession(_UploadingSilo):
+class ReportSiloSession(UploadingSilo):
     """A silo that reports its own bits, noisily."""
 
     _round = "report"
@@ -384,7 +310,7 @@ class ReportCoordinatorSession(CoordinatorSession[list[bytes]]):
     ) -> None:
         self._machine = ReportCoordinator(parameters, roster, run, identity)
         self.bindings = (Binding(run, parameters.digest, roster),)
-        self._uploads = _Uploads(parameters)
+        self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """A silo's chunk."""

@@ -18,106 +18,26 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from silograph.errors import StoreError
+from silograph.runtime.store_records import (
+    COLUMNS,
+    TABLES,
+    Frozen,
+    Name,
+    Run,
+    Taken,
+    read_run,
+)
 
-__all__ = ["ENDED", "Frozen", "Name", "Run", "Store", "Taken"]
+__all__ = ["Frozen", "Name", "Run", "Store", "Taken"]
 
 _APPLICATION_ID = 0x53494C53  # "SILS"
 _VERSION = 1
 _BUSY_SECONDS = 30.0
 #: Notes of messages that were taken and gave rise to nothing are written together.
 _NOTES = 64
-
-#: How a run can end.
-ENDED = ("done", "aborted", "refused")
-
-_TABLES = """
-CREATE TABLE store (version INTEGER NOT NULL, identity TEXT NOT NULL, party TEXT NOT NULL,
-    roster_serial INTEGER NOT NULL DEFAULT 0, roster_digest BLOB,
-    witness TEXT NOT NULL DEFAULT '');
-CREATE TABLE runs (
-    number INTEGER PRIMARY KEY,
-    run TEXT NOT NULL UNIQUE,
-    proposal BLOB NOT NULL,
-    decision TEXT NOT NULL CHECK (decision IN ('', 'accepted', 'refused', 'abort')),
-    decided_by TEXT NOT NULL DEFAULT '',
-    secret BLOB,
-    spent INTEGER NOT NULL DEFAULT 0,
-    phase TEXT NOT NULL DEFAULT '',
-    state TEXT NOT NULL DEFAULT 'open'
-        CHECK (state IN ('open', 'done', 'aborted', 'refused')),
-    code TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX open_runs ON runs (number) WHERE state = 'open';
-CREATE TABLE outgoing (
-    number INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    receiver INTEGER NOT NULL,
-    round TEXT NOT NULL,
-    slot TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    size INTEGER NOT NULL,
-    raw BLOB,
-    UNIQUE (run, receiver, round, slot)
-);
-CREATE TABLE incoming (
-    number INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    sender INTEGER NOT NULL,
-    round TEXT NOT NULL,
-    slot TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    UNIQUE (run, sender, round, slot)
-);
-"""
-
-
-@dataclass(frozen=True)
-class Name:
-    """What names a message of a run: the other party's place, the round, the slot."""
-
-    party: int
-    round: str
-    slot: int
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """A message on its way out; ``raw`` is None where the broker has it already."""
-
-    name: Name
-    raw: bytes | None = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Taken:
-    """A message that came in, by its digest."""
-
-    name: Name
-    digest: bytes
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run as the store knows it. The secret is not shown."""
-
-    run: str
-    proposal: bytes = field(repr=False)
-    decision: str
-    decided_by: str
-    secret: bytes | None = field(repr=False)
-    spent: bool
-    phase: str
-    state: str
-    code: str
-
-    @property
-    def open(self) -> bool:
-        """Whether it has not ended."""
-        return self.state == "open"
 
 
 class Store:
@@ -147,7 +67,7 @@ class Store:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
             if not tables:
-                for statement in _TABLES.split(";\n"):
+                for statement in TABLES.split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 row = (_VERSION, uuid.uuid4().hex, party)
@@ -230,15 +150,15 @@ class Store:
     def runs(self, *, ended: bool = True) -> list[Run]:
         """Every run, oldest first; without those that ended, if so wished."""
         which = "" if ended else " WHERE state = 'open'"
-        query = f"SELECT {_COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
+        query = f"SELECT {COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
         with self._reading() as connection:
-            return [_read(row) for row in connection.execute(query)]
+            return [read_run(row) for row in connection.execute(query)]
 
     @staticmethod
     def _run(connection: sqlite3.Connection, run: str) -> Run | None:
-        query = f"SELECT {_COLUMNS} FROM runs WHERE run = ?"  # noqa: S608 - a fixed text
+        query = f"SELECT {COLUMNS} FROM runs WHERE run = ?"  # noqa: S608 - a fixed text
         found = connection.execute(query, (run,)).fetchone()
-        return None if found is None else _read(found)
+        return None if found is None else read_run(found)
 
     def _change(self, run: str, what: str, *values: object) -> None:
         with self._writing() as connection:
@@ -407,14 +327,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
-
-
-_COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, state, code"
-
-
-def _read(row: tuple[object, ...]) -> Run:
-    run, proposal, decision, by, secret, spent, phase, state, code = row
-    return Run(run, proposal, decision, by, secret, bool(spent), phase, state, code)  # type: ignore[arg-type]
 
 
 def _note(connection: sqlite3.Connection, run: str, taken: Taken) -> None:

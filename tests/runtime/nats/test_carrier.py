@@ -98,6 +98,8 @@ def test_a_whole_part(one: Silo1, run: Recorded) -> None:
     one.do(one.carrier.pump())
     assert [raw for _, raw in one.link.heard] == [out.raw for out in run.said[0]]
     assert one.link.heard[0][0].endswith(".silo-1.hub.key.0")
+    one.carrier.settle()
+    assert one.store.pending(one.carrier.run) == []  # the bytes of all that arrived are let go
 
 
 def test_other_content_under_an_old_name_is_refused_after_a_restart_too(

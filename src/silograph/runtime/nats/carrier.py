@@ -249,10 +249,9 @@ class Carrier(Voice):
             sent = peek(out.raw)
             name = Name(out.to, sent.round, self.session.slot(sent))
             messages.append(Frozen(name, out.raw))
-        if taken is None and not messages:
-            return []
+        if not messages:
+            return self._store.step(self.run, taken, []) if taken is not None else []
         acked, self._acked = self._acked, []
         frozen = self._store.step(self.run, taken, messages, acked)
-        if frozen:
-            self._point("frozen")
+        self._point("frozen")
         return frozen

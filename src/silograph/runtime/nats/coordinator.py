@@ -1,7 +1,8 @@
 """A coordinator's side: proposes studies, carries them, keeps their results.
 
-The coordinator relays and sums. It holds no edges and spends no budget; what it learns is what the
-method publishes. A run that it cannot finish it ends for all, with a signed word.
+The coordinator relays and sums; in sealed it also deals. It holds no edges and spends no budget,
+and what it learns is what the method publishes. A run that it cannot finish it ends for all, with
+a signed word.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError
+from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.plans import Outcome, StudyPlan
 from silograph.methods.study import Option, Study, read_proposal
@@ -31,7 +32,8 @@ from silograph.runtime.store import Frozen, Run
 
 __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
 
-_CONNECT_SECONDS = 10.0
+#: One attempt to reach the broker, and all of them.
+_ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
 
 
@@ -178,7 +180,7 @@ class CoordinatorService:
         lock = self._config.state / f"{study.run}.lock"
         with locked(lock, "another process carries this study"):
             if row.open or self._store.pending(study.run):
-                link = await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
+                link = await self._connect()
                 try:
                     if row.open:
                         await _CoordinatorRun(self, study, row, link, watch).carry()
@@ -188,6 +190,18 @@ class CoordinatorService:
                     await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)
+
+    async def _connect(self) -> Link:
+        """Reach the broker, in several attempts: a line that is cut now may be there again soon."""
+        limit = time.monotonic() + _CONNECT_SECONDS
+        while True:
+            try:
+                name = self._party.name
+                return await Link.connect(self._config.broker, name, _ATTEMPT_SECONDS)
+            except TransportError:
+                if time.monotonic() > limit:
+                    raise
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _repeat(self, study: Study, link: Link) -> None:
         """Say the last word of a run that ended: it may not have been heard."""
