@@ -8,3 +8,4 @@ pub mod crypto;
 pub mod dp;
 pub mod graph;
 pub mod shares;
+pub mod words;

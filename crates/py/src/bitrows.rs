@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use silograph_core::graph::bitrows::{self, BitRows, pair_count, row_words};
 use silograph_core::graph::kernels;
 use silograph_core::graph::simd::Level;
+use silograph_core::words;
 
 /// Rows of a numpy array, if they are padded bit rows.
 pub fn borrow<'a>(words: &'a PyReadonlyArray2<'_, u64>) -> PyResult<BitRows<'a>> {
@@ -34,11 +35,8 @@ pub fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
 
 /// The words of a little-endian byte string with one bit a pair.
 pub fn words_of_bits(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
-    if bits.len() != pairs.div_ceil(64) * 8 {
-        return Err(PyValueError::new_err("there is not one bit a pair"));
-    }
-    let (words, _) = bits.as_chunks::<8>();
-    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+    words::read(bits, pairs.div_ceil(64))
+        .ok_or_else(|| PyValueError::new_err("there is not one bit a pair"))
 }
 
 /// A triangle of the given pairs, checked to be u < v < n.

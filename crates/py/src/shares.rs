@@ -10,6 +10,7 @@ use silograph_core::shares::matrix::{Triangle, add_to_nodes, pair_count, row_sta
 use silograph_core::shares::square::rows_of_square;
 use silograph_core::shares::stream::{Label, Seed};
 use silograph_core::shares::{chunk, dealt, squares, triangles, zeros};
+use silograph_core::words;
 
 use crate::bitrows::{level, words_of_bits};
 
@@ -26,12 +27,10 @@ pub fn bytes_of_words<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py
 
 /// Exactly so many words.
 fn words_of(bytes: &[u8], count: usize) -> PyResult<Vec<u64>> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    if words.len() != count || !rest.is_empty() {
-        let message = format!("expected {} bytes, got {}", 8 * count, bytes.len());
-        return Err(PyValueError::new_err(message));
-    }
-    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+    words::read(bytes, count).ok_or_else(|| {
+        let message = format!("expected {count} words, got {} bytes", bytes.len());
+        PyValueError::new_err(message)
+    })
 }
 
 /// What one silo was dealt. It shows nothing of it.

@@ -12,7 +12,7 @@ from silograph.errors import BindingError, OrderError, PayloadError
 from silograph.protocol.agreement import pairs_of, weak_key
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind
+from silograph.protocol.handshake import Collection, Outgoing, bind, check_round
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.sealed import (
     COORDINATOR_STEPS,
@@ -25,6 +25,9 @@ from silograph.protocol.sealed_answers import Answers, SealedResult
 from silograph.protocol.secrecy import TAG_BYTES, Lock
 
 __all__ = ["SealedDealer"]
+
+#: All that the coordinator can be sent.
+_FROM_SILOS = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")
 
 
 class SealedDealer:
@@ -66,6 +69,7 @@ class SealedDealer:
         envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
         if envelope.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=envelope.round)
+        check_round(self._binding, envelope, _FROM_SILOS)
         if (self.state, envelope.round) not in COORDINATOR_STEPS:
             raise self._order(f"not while in state {self.state.value!r}", envelope)
         handle = {

@@ -18,7 +18,7 @@ from silograph.protocol.agreement import (
 )
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind, open_bundle
+from silograph.protocol.handshake import Outgoing, bind, check_round, open_bundle
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.sealed import (
     DEALT_ROUNDS,
@@ -38,6 +38,8 @@ __all__ = ["SealedSilo"]
 
 #: Which rounds come from silos, relayed as they were signed.
 _FROM_SILOS = ("tell", "open", "open-nodes", "output")
+#: All that a silo can be sent.
+_TO_SILOS = ("keys", "confirms", "readys", *DEALT_ROUNDS, *_FROM_SILOS)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class SealedSilo:
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a message that the coordinator sends or relays."""
         message = open_envelope(self._binding, raw, receiver=self._place)
+        check_round(self._binding, message, _TO_SILOS)
         state = self._step(message.round)
         if message.sender == self._place:
             raise self._refuse(OrderError, "our own message came back", message)

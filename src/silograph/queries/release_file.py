@@ -15,6 +15,7 @@ The checksum finds damage, not malice: who can write the file can write the chec
 import hashlib
 import json
 import os
+import re
 import struct
 import tempfile
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from silograph.errors import ReleaseError, SilographError
+from silograph.errors import ChannelError, ReleaseError, SilographError
 from silograph.graph.bitrows import BitRows, triangle_bytes
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
@@ -35,6 +36,8 @@ _VERSION = 1
 _PREFIX = struct.Struct("<16sII")
 _CHECKSUM_BYTES = 32
 _LARGEST_HEADER = 1 << 20
+# No exponent: a few characters of it would ask for a number of any size.
+_FRACTION = re.compile(r"[0-9]+(/[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,22 @@ def read(path: str | os.PathLike[str]) -> ReleaseContent:
         triangle = content[_PREFIX.size + header_bytes : -_CHECKSUM_BYTES]
         return ReleaseContent(
             BitRows.from_triangle(header["n"], triangle),
-            Channel(Fraction(header["p11"]), Fraction(header["p01"])),
+            Channel(_fraction(header["p11"]), _fraction(header["p01"])),
             str(header["universe"]),
             dict(header["provenance"]),
             tuple(View(**view) for view in header["views"]),
         )
     except ReleaseError:
         raise
-    except (SilographError, ValueError, KeyError, TypeError, AttributeError):
+    except (
+        SilographError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError,
+        RecursionError,
+    ):  # fmt: skip
         raise ReleaseError(f"{source}: the release is damaged: its header makes no sense") from None
+
+
+def _fraction(text: str) -> Fraction:
+    """A fraction as :func:`write` writes it."""
+    if not _FRACTION.fullmatch(text):
+        raise ChannelError("a probability is written as a fraction")
+    return Fraction(text)

@@ -70,12 +70,17 @@ impl Ring {
         if self.q <= 256 { 1 } else { 2 }
     }
 
-    fn check(self, pairs: usize, bytes: &[u8]) -> Result<(), MaskedError> {
-        let expected = pairs * self.width();
-        let found = bytes.len();
-        if expected != found {
-            return Err(MaskedError::Length { expected, found });
+    /// Refuses bytes that are not one element a pair, however many pairs are named.
+    fn check_length(self, pairs: usize, bytes: &[u8]) -> Result<(), MaskedError> {
+        let (expected, found) = (pairs.saturating_mul(self.width()), bytes.len());
+        match expected == found {
+            true => Ok(()),
+            false => Err(MaskedError::Length { expected, found }),
         }
+    }
+
+    fn check(self, pairs: usize, bytes: &[u8]) -> Result<(), MaskedError> {
+        self.check_length(pairs, bytes)?;
         match self.width() {
             1 => self.below::<u8>(bytes),
             _ => self.below::<u16>(bytes),
@@ -224,10 +229,7 @@ pub fn accumulate(
         #[inline(always)]
         || ring.check(pairs, vector),
     )?;
-    let (expected, found) = (pairs * ring.width(), total.len());
-    if expected != found {
-        return Err(MaskedError::Length { expected, found });
-    }
+    ring.check_length(pairs, total)?;
     match ring.width() {
         1 => level.run(
             #[inline(always)]
@@ -252,13 +254,9 @@ fn accumulate_by<E: Element>(ring: Ring, total: &mut [u8], vector: &[u8]) {
 
 /// y = 1 where the sum over all silos is not zero, a bit a pair.
 pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, MaskedError> {
-    let (width, found) = (ring.width(), total.len());
-    let expected = pairs * width;
-    if expected != found {
-        return Err(MaskedError::Length { expected, found });
-    }
+    ring.check_length(pairs, total)?;
     let mut bits = vec![0u64; pairs.div_ceil(64)];
-    match width {
+    match ring.width() {
         1 => open_by::<u8>(&mut bits, total),
         _ => open_by::<u16>(&mut bits, total),
     }

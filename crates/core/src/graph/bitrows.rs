@@ -11,9 +11,12 @@ use rayon::prelude::*;
 /// Words (of 64 bits) in one vector register of the widest kernel.
 pub const LANES: usize = 8;
 
-/// The number of pairs u < v of n nodes.
+/// The number of pairs u < v of n nodes; `usize::MAX`, which no list has, where it is larger.
+///
+/// Lengths of what others send are compared with it, so it must not wrap round to a small number.
 pub fn pair_count(n: usize) -> usize {
-    n * n.saturating_sub(1) / 2
+    let pairs = n as u128 * n.saturating_sub(1) as u128 / 2;
+    usize::try_from(pairs).unwrap_or(usize::MAX)
 }
 
 /// The index of the first pair of row u, (u, u+1).
@@ -43,7 +46,7 @@ impl<'a> BitRows<'a> {
     ///
     /// The other invariants are the maker's ([`from_triangle`]); they are not checked again.
     pub fn new(n: usize, words: &'a [u64]) -> Option<Self> {
-        (words.len() == n * row_words(n)).then_some(Self { n, words })
+        (n.checked_mul(row_words(n)) == Some(words.len())).then_some(Self { n, words })
     }
 
     /// The number of nodes.

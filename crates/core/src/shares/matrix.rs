@@ -5,10 +5,7 @@
 
 use std::ops::Range;
 
-/// The number of pairs of n nodes.
-pub fn pair_count(n: usize) -> usize {
-    n * n.saturating_sub(1) / 2
-}
+pub use crate::graph::bitrows::pair_count;
 
 /// The index of pair (i, i+1): where row i begins.
 pub fn row_start(n: usize, i: usize) -> usize {

@@ -1,0 +1,59 @@
+"""Bugs in what reads bytes from outside: wrong sizes, other errors than the project's own."""
+
+from bugs.bug import Bug
+
+__all__ = ["BUGS"]
+
+_PROTOCOL = "src/silograph/protocol/"
+_TESTS = "pytest tests/protocol/test_decoders.py -k "
+
+BUGS = [
+    Bug(
+        "decoder: a count of pairs that wraps round",
+        "a few bytes pass for the graph of 2^64 − 1 nodes, and memory is taken for it",
+        "crates/core/src/graph/bitrows.rs",
+        "let pairs = n as u128 * n.saturating_sub(1) as u128 / 2;",
+        "let pairs = n.wrapping_mul(n.saturating_sub(1)) as u128 / 2;",
+        _TESTS + "TestBindings",
+    ),
+    Bug(
+        "decoder: a sealed silo that is told to authorise",
+        "a coordinator's message ends a silo with an error that nobody handles",
+        _PROTOCOL + "sealed_silo.py",
+        "        check_round(self._binding, message, _TO_SILOS)\n",
+        "",
+        _TESTS + "by_itself",
+    ),
+    Bug(
+        "decoder: a dealer that collects what is no message",
+        "a silo's word counts as a message of a round that there is not",
+        _PROTOCOL + "sealed_dealer.py",
+        "        check_round(self._binding, envelope, _FROM_SILOS)\n",
+        "",
+        _TESTS + "by_itself",
+    ),
+    Bug(
+        "decoder: bytes after the last field",
+        "one message has many encodings",
+        _PROTOCOL + "wire.py",
+        "if position != len(content):",
+        "if position > len(content):",
+        _TESTS + "TestWire",
+    ),
+    Bug(
+        "decoder: owners that are no silos",
+        "a coordinator names an owner whom nobody has",
+        "src/silograph/methods/featplus.py",
+        "if int(owners.max()) >= m:",
+        "if int(owners.max()) > m:",
+        _TESTS + "TestShared",
+    ),
+    Bug(
+        "decoder: a release with 1/0 in it",
+        "a file ends its reader with an error that nobody handles",
+        "src/silograph/queries/release_file.py",
+        "AttributeError, ArithmeticError,",
+        "AttributeError,",
+        _TESTS + "TestReleaseFile",
+    ),
+]
