@@ -572,16 +572,22 @@ _MESSAGES = [
 
 _DRIVEN = """\
     run.spend()
-    post.deliver(enumerate([silo.authorise() for silo in silos]))
-    done, total = coordinator.progress
+    before, total = coordinator.progress
     with (
         progress(what, total, shown=run.shown) as advance,
         ThreadPoolExecutor(_AHEAD) as pool,
     ):
+
+        def moved() -> None:
+            nonlocal before
+            (done, _), last = coordinator.progress, before
+            if done > last:
+                before = done
+                advance(done - last)
+
+        post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
         for sender, made in _made(coordinator, silos, pool):
-            post.deliver([(sender, made)])
-            before, (done, _) = done, coordinator.progress
-            advance(done - before)
+            post.deliver([(sender, made)], moved)
 """
 
 _STEPS = [
@@ -606,8 +612,7 @@ _STEPS = [
         "a crash leaves chunks and cells that nobody paid for",
         _RUNTIME + "simulation.py",
         _DRIVEN,
-        _DRIVEN.removeprefix("    run.spend()\n")
-        + "            run.spend() if done == total else None\n",
+        _DRIVEN.removeprefix("    run.spend()\n") + "    run.spend()\n",
         _LEDGER,
     ),
     Bug(

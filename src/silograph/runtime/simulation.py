@@ -123,16 +123,22 @@ def drive(
     post = Post(coordinator, silos, run.record)
     post.deliver(enumerate(silo.start() for silo in silos))
     run.spend()
-    post.deliver(enumerate([silo.authorise() for silo in silos]))
-    done, total = coordinator.progress
+    before, total = coordinator.progress
     with (
         progress(what, total, shown=run.shown) as advance,
         ThreadPoolExecutor(_AHEAD) as pool,
     ):
+
+        def moved() -> None:
+            nonlocal before
+            (done, _), last = coordinator.progress, before
+            if done > last:
+                before = done
+                advance(done - last)
+
+        post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
         for sender, made in _made(coordinator, silos, pool):
-            post.deliver([(sender, made)])
-            before, (done, _) = done, coordinator.progress
-            advance(done - before)
+            post.deliver([(sender, made)], moved)
     return coordinator.result()
 
 
@@ -180,8 +186,12 @@ class Post:
         self._silos = silos
         self._record = record or (lambda _sender, _receiver, _raw: None)
 
-    def deliver(self, outgoing: Iterable[tuple[int, list[Outgoing]]]) -> None:
-        """Deliver these, and all that they give rise to, in order."""
+    def deliver(
+        self,
+        outgoing: Iterable[tuple[int, list[Outgoing]]],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Deliver these, and all that they give rise to, in order; call ``moved`` after each."""
         waiting = deque((sender, message) for sender, sent in outgoing for message in sent)
         while waiting:
             sender, message = waiting.popleft()
@@ -190,3 +200,4 @@ class Post:
                 self._record(sender, place, message.raw)
                 session = self._coordinator if place == COORDINATOR else self._silos[place]
                 waiting += [(place, answer) for answer in session.receive(message.raw)]
+            moved()

@@ -4,17 +4,13 @@ Every silo computes D² for itself here, as it would on its own machine.
 """
 
 from collections import Counter
-from collections.abc import Callable
 
-from silograph.graph.pairbits import PairBits
+from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
 from silograph.protocol.envelope import peek
 from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed import SealedParameters
 from silograph.protocol.sealed_answers import SealedResult
-from silograph.protocol.sealed_dealer import SealedDealer
-from silograph.protocol.sealed_silo import SealedSilo
-from silograph.runtime.progress import progress
-from silograph.runtime.simulation import Post, Run, simulated_roster
+from silograph.runtime.simulation import Run, drive, simulated_roster
 
 __all__ = ["Traffic", "run_sealed"]
 
@@ -42,29 +38,10 @@ class Traffic:
 
 def run_sealed(run: Run, parameters: SealedParameters) -> SealedResult:
     """The noisy answers about the union of all silos."""
-    roster, key, identities = simulated_roster(run.silos, run.entropy)
-    dealer = SealedDealer(parameters, roster, run.id, key, run.entropy)
-    machines = [
-        SealedSilo(parameters, roster, run.id, place, identity, run.entropy)
-        for place, identity in enumerate(identities)
+    roster, key, identities = run.parties or simulated_roster(run.silos, run.entropy)
+    dealer = SealedDealerSession(parameters, roster, run.id, key, run.entropy)
+    silos = [
+        SealedSiloSession(parameters, roster, run.id, place, identity, run.entropy, silo)
+        for place, (identity, silo) in enumerate(zip(identities, run.silos, strict=True))
     ]
-    post = Post(dealer, machines, run.record)
-    post.deliver(enumerate(machine.start() for machine in machines))
-    run.spend()
-    with progress("opening", parameters.pairs * len(machines), shown=run.shown) as advance:
-
-        def bits(held: PairBits) -> Callable[[int], bytes]:
-            def chunk(number: int) -> bytes:
-                size = parameters.chunk_size(number)
-                advance(size)
-                return held.chunk(number * parameters.chunk_pairs, size)
-
-            return chunk
-
-        holdings = [bits(PairBits(silo)) for silo in run.silos]
-        ready = [machine.authorise(held) for machine, held in zip(machines, holdings, strict=True)]
-        post.deliver(enumerate(ready))
-    with progress("counting", parameters.nodes * len(machines), shown=run.shown) as advance:
-        for place, machine in enumerate(machines):
-            post.deliver([(place, machine.count(advance))])
-    return dealer.result()
+    return drive(dealer, silos, run, "sealed")
