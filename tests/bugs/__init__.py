@@ -1,6 +1,6 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import deployment, featplus, integer_noise, operations, sealed, unions
+from bugs import deployment, featplus, integer_noise, metrics, operations, sealed, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
@@ -12,4 +12,5 @@ BUGS = [
     *sealed.BUGS,
     *operations.BUGS,
     *deployment.BUGS,
+    *metrics.BUGS,
 ]
