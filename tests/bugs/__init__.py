@@ -1,6 +1,6 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import decoders, deployment, featplus, integer_noise, operations, sealed, unions
+from bugs import decoders, deployment, featplus, integer_noise, metrics, operations, sealed, unions
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
@@ -13,4 +13,5 @@ BUGS = [
     *operations.BUGS,
     *deployment.BUGS,
     *decoders.BUGS,
+    *metrics.BUGS,
 ]

@@ -63,6 +63,17 @@ def test_a_coordinator(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
+def test_metrics(tmp_path: Path) -> None:
+    found = read(tmp_path).metrics
+    assert (found.file, found.port) == (tmp_path / "state" / "metrics.prom", None)
+    found = read(tmp_path, SILO + "[metrics]\nport = 9464\n").metrics
+    assert (found.file, found.port) == (tmp_path / "state" / "metrics.prom", 9464)
+    text = SILO.partition("[data]")[0] + '[metrics]\nfile = "/run/hub.prom"\n'
+    (tmp_path / "hub.toml").write_text(text)
+    found = CoordinatorConfig.read(tmp_path / "hub.toml").metrics
+    assert (found.file, found.port) == (Path("/run/hub.prom"), None)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -81,6 +92,11 @@ def test_a_coordinator(tmp_path: Path) -> None:
         ("tls://", "nats://", r"\[broker\]"),
         ('ca = "ca.pem"', "", "broker.ca is missing"),
         ("[broker]", "[broker", "not TOML"),
+        ("[data]", "[metrics]\nport = 0\n[data]", "metrics.port must be a number from 1"),
+        ("[data]", "[metrics]\nport = 65536\n[data]", "metrics.port must be a number from 1"),
+        ("[data]", '[metrics]\nport = "9464"\n[data]', "metrics.port must be a whole number"),
+        ("[data]", '[metrics]\nhost = "::"\n[data]', "metrics.host is not a key"),
+        ("[data]", "[metrics]\nfile = 1\n[data]", "metrics.file must be a text"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -3,6 +3,7 @@
 import http.client
 import math
 import re
+import socket
 import stat
 import threading
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, DeploymentError
-from silograph.runtime.metrics import NAMES, Metrics, MetricsServer
+from silograph.runtime.metrics import NAMES, Metrics, MetricsBoard, MetricsServer
 
 LINE = re.compile(r'[a-z_]+(\{[a-z]+="([^"\\\n]|\\.)*"(,[a-z]+="([^"\\\n]|\\.)*")*\})? \S+')
 
@@ -147,3 +148,33 @@ def test_server(capfd: pytest.CaptureFixture[str]) -> None:
 def test_this_machine_alone(host: str) -> None:
     with pytest.raises(ArgumentError, match="on this machine alone"):
         MetricsServer(Metrics(), lambda: (True, "ok"), host=host)
+
+
+class TestBoard:
+    def test_a_file_and_a_port(self, tmp_path: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        now, file = [0.0], tmp_path / "silo.prom"
+        with MetricsBoard(file, port, lambda: now[0]) as board:
+            assert get(port, "/healthz")[::2] == (503, "starting\n")
+            first, second = Metrics(), Metrics()
+            first.set("silograph_epsilon_limit", 1, lineage="old")
+            second.set("silograph_runs_active", 3)
+            for metrics in (first, second):
+                board.show(metrics, True, "ok")
+                assert get(port, "/metrics")[2] == file.read_text() == metrics.text()
+            assert get(port, "/healthz")[::2] == (200, "ok\n")
+            now[0] = 61.0
+            status, _, word = get(port, "/healthz")
+            assert (status, word) == (503, "the service has not been heard of for 61 s\n")
+            board.show(second, False, "the broker is not reached")
+            assert get(port, "/healthz")[::2] == (503, "the broker is not reached\n")
+        with pytest.raises(OSError, match="refused"):
+            get(port, "/metrics")
+
+    def test_no_port_unless_asked_for(self, tmp_path: Path) -> None:
+        before = threading.active_count()
+        with MetricsBoard(tmp_path / "silo.prom") as board:
+            board.show(Metrics(), True, "ok")
+            assert threading.active_count() == before

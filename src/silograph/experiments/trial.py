@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from silograph.errors import TransportError
+from silograph.errors import ArgumentError, TransportError
 from silograph.graph.silo import Silo
 from silograph.runtime import certs
 from silograph.runtime.broker import TlsFiles
@@ -138,14 +138,23 @@ class Trial:
         *,
         tls: bool = True,
         through: int | None = None,
+        websocket: bool = False,
     ) -> None:
-        """Make the files; ``through`` is a port that parties use instead of the broker's own."""
+        """Make the files.
+
+        ``through`` is a port that parties use instead of the broker's own; with ``websocket`` they
+        reach it over WebSocket, which has TLS always.
+        """
         self.folder = folder
         self.names = [silo.name or f"silo-{number}" for number, silo in enumerate(silos, 1)]
         self._terms = terms or Terms()
+        if websocket and not tls:
+            raise ArgumentError("a trial over WebSocket is one with TLS")
         self._tls = tls
+        self._websocket = websocket
         self.port = free_port()
-        self._through = through or self.port
+        self.websocket_port = free_port() if websocket else None
+        self._through = through or self.websocket_port or self.port
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         roster = self._roster()
         silos[0].universe.save(folder / "nodes.txt")
@@ -185,7 +194,10 @@ class Trial:
     def _broker_files(self, roster: RosterFile) -> None:
         folder, listen = self.folder / "broker", f"127.0.0.1:{self.port}"
         if self._tls:
-            settings = ServerSettings(self.tls_files(certs.BROKER), folder / "streams", listen)
+            second = f"127.0.0.1:{self.websocket_port}" if self._websocket else None
+            settings = ServerSettings(
+                self.tls_files(certs.BROKER), folder / "streams", listen, second
+            )
             write_broker_files(folder, roster, settings)
         else:
             folder.mkdir(exist_ok=True)
@@ -197,6 +209,8 @@ class Trial:
 
     def _party_text(self, name: str) -> str:
         scheme, host = ("tls", "localhost") if self._tls else ("nats", "127.0.0.1")
+        websocket = "websocket = true\n" if self._websocket else ""
+        scheme = "wss" if self._websocket else scheme
         tls = (
             f'ca = "tls/ca.pem"\ncert = "tls/{name}.pem"\nkey = "tls/{name}.key"\n'
             if self._tls
@@ -205,7 +219,7 @@ class Trial:
         return (
             f'version = 1\nname = "{name}"\nidentity = "{name}.key"\nroster = "roster.toml"\n'
             f'universe = "nodes.txt"\nstate = "{name}.state"\n\n[broker]\n'
-            f'urls = ["{scheme}://{host}:{self._through}"]\n{tls}'
+            f'urls = ["{scheme}://{host}:{self._through}"]\n{websocket}{tls}'
         )
 
     def _silo_text(self, name: str) -> str:

@@ -16,6 +16,10 @@ file and the key. Paths are relative to the file. What the files mean::
     cert = "north.pem"
     key = "north.tls.key"
 
+    [metrics]                       # may be left out, as may each of its keys
+    file = "state/metrics.prom"
+    port = 9464                     # of this machine's own; without it nothing is served
+
     [data]                          # of a silo, as are all that follow
     edges = "edges.csv"
     lineage = "claims"
@@ -41,7 +45,14 @@ from silograph.runtime import versions, whole_files
 from silograph.runtime.broker import BrokerConfig, TlsFiles
 from silograph.runtime.policy import Policy
 
-__all__ = ["CoordinatorConfig", "DataConfig", "LedgerConfig", "PartyConfig", "SiloConfig"]
+__all__ = [
+    "CoordinatorConfig",
+    "DataConfig",
+    "LedgerConfig",
+    "MetricsConfig",
+    "PartyConfig",
+    "SiloConfig",
+]
 
 _LARGEST = 1 << 18
 _LONGEST_PASSPHRASE_FILE = 4096
@@ -70,6 +81,14 @@ class LedgerConfig:
 
 
 @dataclass(frozen=True)
+class MetricsConfig:
+    """The file that a party's metrics are written to, and the port that they are served on."""
+
+    file: Path
+    port: int | None = None
+
+
+@dataclass(frozen=True)
 class PartyConfig:
     """What every party has."""
 
@@ -81,6 +100,7 @@ class PartyConfig:
     universe: Path
     state: Path
     broker: BrokerConfig
+    metrics: MetricsConfig
 
     def passphrase(self) -> str | None:
         """The passphrase of a sealed identity, where a file holds it."""
@@ -211,6 +231,7 @@ _KINDS: dict[type, str] = {
 
 
 def _party(top: _Table) -> dict[str, Any]:
+    state = top.path("state")
     return {
         "file": top.file,
         "name": top.take("name", str),
@@ -218,8 +239,9 @@ def _party(top: _Table) -> dict[str, Any]:
         "passphrase_file": top.maybe_path("passphrase_file"),
         "roster": top.path("roster"),
         "universe": top.path("universe"),
-        "state": top.path("state"),
+        "state": state,
         "broker": _broker(top.table("broker")),
+        "metrics": _metrics(top, state / "metrics.prom"),
     }
 
 
@@ -230,6 +252,17 @@ def _broker(table: _Table) -> BrokerConfig:
         tls = TlsFiles(table.path("ca"), table.path("cert"), table.path("key"))
     websocket = table.maybe("websocket", bool) or False
     return table.checked(lambda: BrokerConfig(urls, tls, websocket))
+
+
+def _metrics(top: _Table, file: Path) -> MetricsConfig:
+    if not top.has("metrics"):
+        return MetricsConfig(file)
+    table = top.table("metrics")
+    file = table.maybe_path("file") or file
+    port = table.maybe("port", int)
+    if port is not None and not 0 < port < 1 << 16:
+        raise ConfigError(f"{top.file}: metrics.port must be a number from 1 to 65535")
+    return MetricsConfig(file, port)
 
 
 def _data(top: _Table) -> DataConfig:

@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,11 +98,16 @@ class Journal:
         self._durable = durable
         self._clock = clock
         self._seen: tuple[tuple[int, int, int], Mark] | None = None
+        #: Lines with an error that were added here, by event and by the error's name.
+        self.errors: Counter[tuple[str, str]] = Counter()
 
     def event(self, event: str, /, *, level: str = "info", **fields: object) -> Mark:
         """Add a line. Fields that are None are left out; one that is not listed is refused."""
         check_event(event, level)
-        return self._add(event, level, plain_fields(fields))
+        plain = plain_fields(fields)
+        if "error" in plain:
+            self.errors[event, str(plain["error"])] += 1
+        return self._add(event, level, plain)
 
     def head(self) -> Mark | None:
         """The last line, or None; note it elsewhere to see later that nothing was cut off."""

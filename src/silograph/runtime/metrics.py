@@ -2,7 +2,8 @@
 
 What: :class:`Metrics` holds the numbers that are listed in :data:`NAMES` and no others;
 :meth:`Metrics.write` puts them into a file (for a node exporter), and :class:`MetricsServer` serves
-them on this machine alone: ``/metrics``, and ``/healthz`` with 200 or 503.
+them on this machine alone: ``/metrics``, and ``/healthz`` with 200 or 503. A service shows its
+numbers on a :class:`MetricsBoard`, which does both.
 
 Guarantee: no number here depends on edges. Messages and bytes follow from the node list and the
 parameters; budgets are the silo's own business and stay on its machine. A label takes few values,
@@ -11,7 +12,9 @@ so that nobody outside can make a party's memory grow.
 
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +24,7 @@ from typing import Literal, Self
 from silograph.errors import ArgumentError, DeploymentError
 from silograph.runtime import whole_files
 
-__all__ = ["NAMES", "Metric", "Metrics", "MetricsServer"]
+__all__ = ["NAMES", "Metric", "Metrics", "MetricsBoard", "MetricsServer"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ NAMES: Mapping[str, Metric] = {
     ),
     "silograph_runs_active": Metric("gauge", "Runs that this party takes part in now."),
     "silograph_run_progress_ratio": Metric(
-        "gauge", "How much of its current phase the newest run has done, 0 to 1.", ("phase",)
+        "gauge", "How much of the study that is carried is done, 0 to 1.", ("phase",)
     ),
     "silograph_messages_total": Metric("counter", "Messages, by direction.", ("direction",)),
     "silograph_bytes_total": Metric("counter", "Bytes of messages, by direction.", ("direction",)),
@@ -60,12 +63,30 @@ NAMES: Mapping[str, Metric] = {
         "gauge", "When the party's TLS certificate expires (Unix time)."
     ),
     "silograph_last_progress_seconds": Metric(
-        "gauge", "When anything last went on in a run (Unix time)."
+        "gauge", "When a message last came or went (Unix time)."
+    ),
+    "silograph_study_state": Metric(
+        "gauge", "1 for the state that a study is in (open, done, aborted).", ("run", "state")
+    ),
+    "silograph_study_silo_phase": Metric(
+        "gauge", "1 for the phase that a silo is in, as the coordinator sees it.",
+        ("run", "silo", "phase"),
+    ),
+    "silograph_study_bytes_total": Metric(
+        "counter", "Bytes of a study's messages at the coordinator.", ("run", "direction")
+    ),
+    "silograph_study_seconds": Metric(
+        "gauge", "How long the coordinator has carried a study since it last started.", ("run",)
+    ),
+    "silograph_study_left_seconds": Metric(
+        "gauge", "What is left until the deadline of a study that is open.", ("run",)
     ),
 }  # fmt: skip
 
 _MOST_SERIES = 200
 _LONGEST_LABEL = 200
+#: Seconds after which a service that says nothing is taken as not well.
+_LONGEST_SILENCE = 60.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Series = tuple[str, ...]
@@ -113,6 +134,13 @@ class Metrics:
         if key not in series and len(series) >= _MOST_SERIES:
             key = ("other",) * len(key)
         return series, key
+
+    def adopt(self, other: "Metrics") -> None:
+        """Have the numbers of another and no others, in one step for whoever reads."""
+        with other._lock:
+            values = {name: dict(series) for name, series in other._values.items()}
+        with self._lock:
+            self._values = values
 
     def text(self) -> str:
         """All numbers that were given a value, in the order of :data:`NAMES`."""
@@ -193,6 +221,51 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class MetricsBoard:
+    """Where a party shows its numbers, while the context lasts: a file, and a port if it has one.
+
+    A service calls :meth:`show` every few seconds. One that no longer does is not well, whatever
+    it said before: ``/healthz`` answers 503.
+    """
+
+    def __init__(
+        self, file: Path, port: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._file = file
+        self._port = port
+        self._clock = clock
+        self._metrics = Metrics()
+        self._said = (False, "starting", clock())
+        self._open = ExitStack()
+
+    def show(self, metrics: Metrics, well: bool, word: str) -> None:
+        """Show these numbers from now on, and whether the party is well."""
+        self._metrics.adopt(metrics)
+        self._said = (well, word, self._clock())
+        metrics.write(self._file)
+
+    def healthy(self) -> tuple[bool, str]:
+        """What was said last, unless that is long ago."""
+        well, word, when = self._said
+        silent = self._clock() - when
+        if silent > _LONGEST_SILENCE:
+            return False, f"the service has not been heard of for {silent:.0f} s"
+        return well, word
+
+    def __enter__(self) -> Self:
+        if self._port is not None:
+            self._open.enter_context(MetricsServer(self._metrics, self.healthy, self._port))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
 
 
 def _handler(

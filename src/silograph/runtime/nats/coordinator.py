@@ -27,6 +27,7 @@ from silograph.runtime.entropy import OsEntropy, RunEntropy
 from silograph.runtime.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.runtime.nats.link import Link, stream_name
 from silograph.runtime.nats.silo_run import cause, last_words
+from silograph.runtime.nats.study_health import SiloProgress, StudyHealth, StudyProgress
 from silograph.runtime.party import Clock, Party, locked
 from silograph.runtime.store import Frozen, Run
 
@@ -51,31 +52,6 @@ class Question:
     #: Names of silos that take part; empty for all.
     silos: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
-
-
-@dataclass
-class SiloProgress:
-    """What the coordinator has seen of a silo."""
-
-    name: str
-    phase: str = "asked"
-    messages: int = 0
-    bytes: int = 0
-
-
-@dataclass
-class StudyProgress:
-    """Where a run is, for a screen."""
-
-    phase: str
-    silos: list[SiloProgress]
-    done: int = 0
-    total: int = 0
-
-    @property
-    def bytes(self) -> int:
-        """What came in from all silos."""
-        return sum(silo.bytes for silo in self.silos)
 
 
 Watch = Callable[[StudyProgress], None]
@@ -180,14 +156,19 @@ class CoordinatorService:
         lock = self._config.state / f"{study.run}.lock"
         with locked(lock, "another process carries this study"):
             if row.open or self._store.pending(study.run):
-                link = await self._connect()
-                try:
-                    if row.open:
-                        await _CoordinatorRun(self, study, row, link, watch).carry()
-                    else:
-                        await self._repeat(study, link)
-                finally:
-                    await link.close()
+                silos = [SiloProgress(name) for name in study.silos]
+                progress = StudyProgress(study.run, "proposed", silos, 0, study.pairs)
+                health = StudyHealth(self._party, progress)
+                async with health.shown():
+                    health.link = link = await self._connect()
+                    try:
+                        if row.open:
+                            run_ = _CoordinatorRun(self, study, row, link, progress, watch)
+                            await run_.carry()
+                        else:
+                            await self._repeat(study, link)
+                    finally:
+                        await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)
 
@@ -240,7 +221,13 @@ class _CoordinatorRun:
     """One study on its way."""
 
     def __init__(
-        self, service: CoordinatorService, study: Study, row: Run, link: Link, watch: Watch
+        self,
+        service: CoordinatorService,
+        study: Study,
+        row: Run,
+        link: Link,
+        progress: StudyProgress,
+        watch: Watch,
     ) -> None:
         self._service = service
         self._study = study
@@ -255,12 +242,9 @@ class _CoordinatorRun:
         self._session = self._plan.coordinator(seat.roster, seat.identity, entropy)
         self._proposal = row.proposal
         self._carrier = Carrier(seat, self._session, self._store, link, party.journal)
-        self._progress = StudyProgress(
-            "proposed", [SiloProgress(name) for name in study.silos], 0, study.pairs
-        )
+        self._progress = progress
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
-        self._began = time.monotonic()
 
     async def carry(self) -> None:
         """Until the result is kept and all are told, or the run is over without one."""
@@ -351,7 +335,7 @@ class _CoordinatorRun:
         faultpoints.point("coordinator.result")
         sent = sum(size for _, _, size in self._store.left(self._study.run))
         seen = {
-            "seconds": round(time.monotonic() - self._began, 3),
+            "seconds": round(self._progress.seconds, 3),
             "bytes": {"received": self._progress.bytes, "sent": sent},
         }
         self._service.save(self._plan, outcome, seen)

@@ -14,7 +14,9 @@ What it does not do
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import nats
@@ -28,7 +30,7 @@ from silograph.errors import TransportError
 from silograph.runtime import subjects
 from silograph.runtime.broker import BrokerConfig
 
-__all__ = ["STUDIES_STREAM", "Link", "Reader", "stream_name"]
+__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
 
 #: The stream of all proposals.
 STUDIES_STREAM = f"{subjects.PREFIX}-studies"
@@ -60,12 +62,32 @@ def _heed() -> None:
         raise asyncio.CancelledError
 
 
+@dataclass
+class Traffic:
+    """Messages that were read over a link, and when one last came or went (Unix time)."""
+
+    messages: int = 0
+    bytes: int = 0
+    last: float | None = None
+
+    def came(self, size: int) -> None:
+        """Count a message that was read."""
+        self.messages += 1
+        self.bytes += size
+        self.last = time.time()
+
+    def went(self) -> None:
+        """Note that the broker has a message of ours; the store counts those."""
+        self.last = time.time()
+
+
 class Link:
     """One connection of one party."""
 
     def __init__(self, client: Client, party: str) -> None:
         self._client = client
         self._party = party
+        self.traffic = Traffic()
         self._streams: JetStreamContext = client.jetstream(timeout=_PUBLISH_SECONDS)
         self._made: dict[str, StreamConfig] = {}
 
@@ -86,6 +108,11 @@ class Link:
     def connected(self) -> bool:
         """Whether the line is up just now."""
         return bool(self._client.is_connected)
+
+    @property
+    def reconnects(self) -> int:
+        """How often the line was lost and found again."""
+        return int(self._client.stats["reconnects"])
 
     async def own_stream(self, run: str, lifetime: float) -> str:
         """Make this party's stream of a run, unless it is there; its name."""
@@ -143,6 +170,7 @@ class Link:
                     subject, raw, timeout=_PUBLISH_SECONDS, stream=stream, headers=dict(headers)
                 )
                 _heed()
+                self.traffic.went()
                 return
             except APIError as error:
                 if error.err_code == _WRONG_LAST_SEQUENCE:
@@ -182,7 +210,7 @@ class Link:
 
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """The messages of a stream from its beginning."""
-        return Reader(self._streams, stream, filters)
+        return Reader(self._streams, stream, filters, self.traffic)
 
     @staticmethod
     async def _pause() -> None:
@@ -199,8 +227,11 @@ class Link:
 class Reader:
     """Messages of one stream, in order, from the first one on."""
 
-    def __init__(self, streams: JetStreamContext, stream: str, filters: Sequence[str]) -> None:
+    def __init__(
+        self, streams: JetStreamContext, stream: str, filters: Sequence[str], traffic: Traffic
+    ) -> None:
         self._streams = streams
+        self._traffic = traffic
         self._stream = stream
         self._filters = list(filters)
         self._subscription: JetStreamContext.PullSubscription | None = None
@@ -222,6 +253,7 @@ class Reader:
                 self._pause = _SHORTEST_PAUSE
                 if place.stream > self._seen:
                     self._seen = place.stream
+                    self._traffic.came(len(message.data))
                     return bytes(message.data)
             except (*_PASSING, ValueError):
                 _heed()

@@ -31,6 +31,7 @@ from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger
 from silograph.runtime.ledger_chain import Witness
 from silograph.runtime.ledger_entries import loss_at
+from silograph.runtime.metrics import MetricsBoard
 from silograph.runtime.nats.carrier import Seat, Voice
 from silograph.runtime.nats.health import Health
 from silograph.runtime.nats.link import STUDIES_STREAM, Link
@@ -98,25 +99,34 @@ class SiloService:
     async def serve(self, stop: asyncio.Event) -> None:
         """Serve until ``stop``; then leave runs as they are, to go on with another time."""
         self._journal.event("service.started", party=self._party.name)
+        metrics = self._config.metrics
         try:
-            self._link = await self._connected(stop)
-            if self._link is None:
-                return
-            self._failed = asyncio.get_running_loop().create_future()
-            for run in self._store.runs():
-                self._resume(run)
-            work = (stop.wait(), self._hear(self._link), self._poll(), self._report())
-            serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
-            done, _ = await asyncio.wait(
-                {*serving, self._failed}, return_when=asyncio.FIRST_COMPLETED
-            )
-            await _cancel([*serving, *self._tasks.values()])
-            for task in done:
-                task.result()
+            with MetricsBoard(metrics.file, metrics.port) as board:
+                reporting = asyncio.ensure_future(self._report(board))
+                try:
+                    await self._serve(stop, reporting)
+                finally:
+                    await _cancel([reporting])
         finally:
             if self._link is not None:
                 await self._link.close()
             self._journal.event("service.stopped", party=self._party.name)
+
+    async def _serve(self, stop: asyncio.Event, reporting: asyncio.Future[None]) -> None:
+        self._link = await self._connected(stop)
+        if self._link is None:
+            return
+        self._failed = asyncio.get_running_loop().create_future()
+        for run in self._store.runs():
+            self._resume(run)
+        work = (stop.wait(), self._hear(self._link), self._poll())
+        serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
+        done, _ = await asyncio.wait(
+            {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
+        )
+        await _cancel([*serving, *self._tasks.values()])
+        for task in done:
+            task.result()
 
     def close(self) -> None:
         """Close what is open."""
@@ -302,27 +312,26 @@ class SiloService:
         self._runs[study.run] = run
         await run.carry()
 
-    async def _report(self) -> None:
+    async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics up to date."""
         state, before, wait = self._config.state, "", 0
         while True:
             health = self.health()
-            now = repr(health.status(self._store))
+            now = repr(health.status())
             if now != before or wait == 0:
-                await asyncio.to_thread(health.write_status, state / "status.json", self._store)
-                await asyncio.to_thread(self._write_metrics, health)
+                await asyncio.to_thread(health.write_status, state / "status.json")
+                await asyncio.to_thread(self._show, board, health)
                 before, wait = now, _REPORT_EVERY
             wait -= 1
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _write_metrics(self, health: Health) -> None:
-        lineage, path = self._config.data.lineage, self._config.state / "metrics.prom"
-        health.metrics(self._store, self._ledger, lineage).write(path)
+    def _show(self, board: MetricsBoard, health: Health) -> None:
+        metrics = health.silo_metrics(self._ledger, self._config.data.lineage)
+        board.show(metrics, *health.verdict)
 
     def health(self) -> Health:
         """How the service is now."""
-        connected = self._link is not None and self._link.connected
-        return Health(self._party.name, self._started, self._party.clock(), connected)
+        return Health(self._party, self._link, self._started)
 
 
 async def _cancel(tasks: list[asyncio.Future[Any]]) -> None:
