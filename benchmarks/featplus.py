@@ -23,7 +23,7 @@ from rich.table import Table
 
 from silograph import Silo, dataset, split, union
 from silograph.experiments.communities import community_split
-from silograph.experiments.compared import METHODS, Compared, compare
+from silograph.experiments.compared import LOCAL, METHODS, Compared, Method, compare
 from silograph.experiments.printed_featplus import printed_featplus
 from silograph.methods.featplus import local_report, plan_featplus, share
 from silograph.queries.release import Release
@@ -36,6 +36,10 @@ EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 GOALS = {"paper": 5.0, "gradient": 2.0}
 #: What the planner is told of the share of a node's edges that its main silo holds.
 OWNED = {False: (1 + OVERLAP) / SILOS, True: 0.9}
+
+
+def methods(communities: bool) -> tuple[Method, ...]:
+    return (*METHODS, LOCAL) if communities else METHODS
 
 
 def graph_of(name: str) -> Silo:
@@ -87,7 +91,9 @@ def times(console: Console) -> bool:
 def batch(given: tuple[str, bool, str, int | None, float, Sequence[int]]) -> list[Compared]:
     name, communities, query, k, epsilon, seeds = given
     silos = federation(name, communities)
-    return compare(silos, query, k, [epsilon], seeds, owned=OWNED[communities])
+    return compare(
+        silos, query, k, [epsilon], seeds, methods(communities), owned=OWNED[communities]
+    )
 
 
 def errors(
@@ -121,7 +127,7 @@ def show(console: Console, name: str, query: str, k: int | None, runs: int, com:
     table = Table(title=f"{title}; {len(graph):,} edges")
     for column in ("method", *(f"ε = {e:g}" for e in EPSILONS)):
         table.add_column(column, justify="right")
-    for method in METHODS:
+    for method in methods(com):
         row = [found[method.name, epsilon] for epsilon in EPSILONS]
         table.add_row(method.name, *(f"{100 * one.relative_error:.3g} %" for one in row))
         table.add_row("seen / predicted", *(f"{one.ratio:.2f}" for one in row), style="dim")

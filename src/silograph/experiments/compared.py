@@ -24,6 +24,8 @@ from silograph.methods.featplus import (
     share,
 )
 from silograph.methods.prediction import Question, feat_error, gradient_error, paper_error
+from silograph.methods.split import choose_split
+from silograph.privacy.featplus import Split
 from silograph.queries.cycles import four_cycles_value
 from silograph.queries.degrees import edges_value
 from silograph.queries.estimate import Estimate, FloatArray
@@ -33,16 +35,17 @@ from silograph.queries.release import Provenance, Release
 from silograph.queries.stars import kstars_value
 from silograph.queries.triangles import triangles_value
 
-__all__ = ["METHODS", "Compared", "Method", "compare", "draw_featplus", "draw_value"]
+__all__ = ["LOCAL", "METHODS", "Compared", "Method", "compare", "draw_featplus", "draw_value"]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A form of feat+ with its split of epsilon; (1, 0, 0) is feat."""
+    """A form of feat+ with its split of epsilon; (1, 0, 0) is feat, ``"local"`` the best one that
+    has local answers, whether or not they pay."""
 
     name: str
     local: str
-    split: str | tuple[float, float, float]
+    split: Split | str | tuple[float, float, float]
 
 
 #: feat, feat+ as in the paper's experiments, and feat+ as the planner would have it.
@@ -51,6 +54,10 @@ METHODS = (
     Method("feat+ paper", "paper", "paper"),
     Method("feat+ gradient", "gradient", "auto"),
 )
+
+
+#: The best local answers, even where the planner would have none.
+LOCAL = Method("feat+ gradient, local", "gradient", "local")
 
 
 @dataclass(frozen=True)
@@ -93,11 +100,15 @@ def compare(
     found = []
     for epsilon in epsilons:
         for method in methods:
+            asked = Question(query, epsilon, m, collusion, k, owned=owned)
+            split, bound = method.split, None
+            if split == "local":
+                chosen = choose_split(outline, asked, "clear", method.local, None, math.inf)
+                split, bound = chosen.split, chosen.bound
             plan = plan_featplus(
-                query, k, method.local, method.split, epsilon, m, collusion, "clear", n,
+                query, k, method.local, split, epsilon, m, collusion, "clear", n, bound,
                 outline=outline, owned=owned,
             )  # fmt: skip
-            asked = Question(query, epsilon, m, collusion, k, owned=owned)
             found.append(
                 Compared(
                     method.name,

@@ -49,9 +49,14 @@ def choose_split(
     protocol: str,
     local: str = "gradient",
     bound: float | None = None,
+    worth: float = _WORTH,
 ) -> ChosenSplit:
     """The split with the least predicted error and, for ``gradient``, the bound that goes with it
-    unless one is given. Both are fixed here, before the release, so that they cannot look at it."""
+    unless one is given. Both are fixed here, before the release, so that they cannot look at it.
+
+    Local answers must promise an error below ``worth`` times that of the release alone; infinity
+    has them in any case.
+    """
     alone = feat_error(outline, question, protocol)
     found = (
         _paper(outline, question, protocol)
@@ -59,7 +64,7 @@ def choose_split(
         else _gradient(outline, question, protocol, bound)
     )
     best = min(found, key=lambda chosen: chosen.error)
-    if best.error < alone * _WORTH:
+    if best.error < alone * worth:
         return best
     return ChosenSplit(Split.of((1, 0, 0), question.epsilon), None, alone)
 
