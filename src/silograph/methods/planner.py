@@ -6,7 +6,7 @@ them assumes of whom, and ranks those that the caller's trust allows.
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.errors import ArgumentError
@@ -216,8 +216,6 @@ def plan_options(outline: Outline, question: Question, trust: Collection[str] = 
         for options in (_baseline, _feat, _featplus, _sealed)
         for option in options(outline, question)
     ]
-    if not found:
-        raise ArgumentError(f"no error can be predicted for {question.query}")
     found.sort(key=lambda option: option.error)
     # Who trusts the coordinator to deal also trusts it to follow the protocol.
     trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
@@ -236,16 +234,15 @@ def _option(
 
 
 def _baseline(outline: Outline, question: Question) -> Iterator[Option]:
-    if question.query == "degrees" or question.query in GRADIENTS or question.query == "clustering":
-        yield _option(
-            outline,
-            question,
-            "baseline",
-            "reports",
-            baseline_error(outline, question),
-            needs=frozenset(),
-            assumes="silos add their noise; who holds an edge shows, as far as ε allows",
-        )
+    yield _option(
+        outline,
+        question,
+        "baseline",
+        "reports",
+        baseline_error(outline, question),
+        needs=frozenset(),
+        assumes="silos add their noise; who holds an edge shows, as far as ε allows",
+    )
 
 
 def _feat(outline: Outline, question: Question) -> Iterator[Option]:
@@ -313,21 +310,17 @@ def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
 def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
     if question.query not in SEALED_QUERIES or outline.nodes > sealed_limit(question.query):
         return
-    kinds = [replace(question, delta=0.0)] + ([question] if question.delta else [])
-    found = [plan_sealed(outline, kind) for kind in kinds]
-    for chosen in found[-1:] if found[-1].noise.delta else found[:1]:
-        t = question.collusion
-        pool = f"; {t} of them may pool what they see" if t else ""
-        opened = ", ".join(chosen.noise.answers).replace("_", "-")
-        yield _option(
-            outline,
-            question,
-            "sealed",
-            "sealed",
-            chosen.error,
-            needs=frozenset({"dealer"}),
-            assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
-            delta=chosen.noise.delta,
-            note=f"opens {opened}"
-            + (f", δ = {chosen.noise.delta:g}" if chosen.noise.delta else ""),
-        )
+    chosen, t = plan_sealed(outline, question), question.collusion
+    pool = f"; {t} of them may pool what they see" if t else ""
+    opened = ", ".join(chosen.noise.answers).replace("_", "-")
+    yield _option(
+        outline,
+        question,
+        "sealed",
+        "sealed",
+        chosen.error,
+        needs=frozenset({"dealer"}),
+        assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
+        delta=chosen.noise.delta,
+        note=f"opens {opened}" + (f", δ = {chosen.noise.delta:g}" if chosen.noise.delta else ""),
+    )

@@ -7,17 +7,23 @@ graph like the outline, before anything is drawn.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from silograph.errors import ArgumentError
+from silograph.graph.universe import NodeUniverse
 from silograph.methods.prediction import Question
 from silograph.privacy.sealed import Answer, Kind, SealedNoise
 from silograph.protocol.sealed import MOST_MATRIX_NODES, MOST_NODES, SealedParameters
+from silograph.protocol.sealed_answers import SealedResult
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
+from silograph.queries.estimate import Estimate
 from silograph.queries.outline import Outline
+from silograph.queries.release import Provenance
+from silograph.queries.sealed import SealedRelease
 from silograph.queries.sealed_stars import kstars_variance
 from silograph.queries.stars import square_root
 
@@ -28,6 +34,8 @@ __all__ = [
     "plan_sealed",
     "sealed_limit",
     "sealed_parameters",
+    "sealed_release",
+    "with_trust_note",
 ]
 
 #: What sealed answers.
@@ -53,6 +61,27 @@ def sealed_parameters(noise: SealedNoise, subject: bytes) -> SealedParameters:
     """What the machines of a run agree on."""
     outputs = tuple(Output(answer, _drawn(noise, answer)) for answer in noise.answers)
     return SealedParameters(noise.silos, noise.nodes, subject, outputs)
+
+
+def sealed_release(
+    noise: SealedNoise, result: SealedResult, universe: NodeUniverse, run: str
+) -> SealedRelease:
+    """What a run opened, with the law of its noise."""
+    opened = result.values
+    return SealedRelease(
+        noise,
+        universe.digest,
+        Provenance("sealed", "sealed", noise.silos, noise.collusion, run),
+        noisy_degrees=opened.get("degrees"),
+        universe=universe,
+        **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
+    )
+
+
+def with_trust_note(answer: Estimate[Any]) -> Estimate[Any]:
+    """The answer, saying what it assumes of the coordinator."""
+    note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
+    return replace(answer, note=note)
 
 
 def _drawn(noise: SealedNoise, answer: Answer) -> Noise | BoundedNoise:

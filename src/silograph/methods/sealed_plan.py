@@ -15,6 +15,8 @@ from silograph.methods.sealed import (
     plan_sealed,
     sealed_limit,
     sealed_parameters,
+    sealed_release,
+    with_trust_note,
 )
 from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
 from silograph.methods.sessions import CoordinatorSession, SiloSession
@@ -24,8 +26,6 @@ from silograph.protocol.entropy import Entropy
 from silograph.protocol.roster import Roster
 from silograph.protocol.sealed_answers import SealedResult
 from silograph.queries.outline_sources import guess
-from silograph.queries.release import Provenance
-from silograph.queries.sealed import SealedRelease
 
 __all__ = ["SealedStudyPlan"]
 
@@ -89,16 +89,8 @@ class SealedStudyPlan(StudyPlan):
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
         """The question, asked of what was opened."""
-        study, opened = self.study, result.values
-        made = Provenance("sealed", "sealed", self.silos, study.collusion, study.run)
-        release = SealedRelease(
-            self.noise, universe.digest, made, noisy_degrees=opened.get("degrees"),
-            universe=universe,
-            **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
-        )  # fmt: skip
-        answer = ask(release, study)
-        note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
-        return Outcome(replace(answer, note=note))
+        release = sealed_release(self.noise, result, universe, self.study.run)
+        return Outcome(with_trust_note(ask(release, self.study)))
 
 
 def _check(study: Study) -> None:

@@ -32,7 +32,6 @@ from silograph.queries.triangles import triangles_value
 
 __all__ = [
     "CycleSums",
-    "edge_paths",
     "four_cycles_noise",
     "four_cycles_stderr",
     "four_cycles_value",
@@ -215,17 +214,6 @@ def _paths_from(
         three += gamma * (two[:, start : start + _BLOCK_ROWS] @ block)
     a = beta + gamma * bits
     return bits, three - a * (turns[rows, None] + turns[None, :] - a**2)
-
-
-def edge_paths(graph: BitRows, w: Weights, pairs: NDArray[np.uint32]) -> FloatArray:
-    """The (unbiased) number of paths of length 3 between the ends of each of some pairs."""
-    found = np.empty(len(pairs))
-    rows, place = np.unique(pairs[:, 0], return_inverse=True)
-    for start in range(0, len(rows), _BLOCK_ROWS):
-        _, paths = _paths_from(graph, w, rows[start : start + _BLOCK_ROWS])
-        here = np.flatnonzero((place >= start) & (place < start + _BLOCK_ROWS))
-        found[here] = paths[place[here] - start, pairs[here, 1]]
-    return found
 
 
 def _cubic_sums(graph: BitRows) -> tuple[int, int]:

@@ -11,10 +11,11 @@ from silograph.errors import ArgumentError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.generate import clustered_power_law
 from silograph.graph.silo import Silo
-from silograph.privacy.channel import Weights
-from silograph.queries.cycles import CycleSums, edge_paths
+from silograph.privacy.channel import Channel
+from silograph.queries.cycles import CycleSums
 from silograph.queries.degrees import degree_values
 from silograph.queries.estimate import FloatArray
+from silograph.queries.gradient import four_cycles_gradient, triangles_gradient
 from silograph.queries.outline import EdgeSample, Outline
 from silograph.queries.release import Release
 from silograph.queries.tally import ExactSums, PairSums, Tally
@@ -25,7 +26,8 @@ __all__ = ["guess", "outline_like", "outline_of", "outline_of_release"]
 _SAMPLED_EDGES = 4096
 #: Nodes of the generated graph that stands in where only numbers are known.
 _STAND_IN = 2048
-_PERFECT = Weights(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+#: A release that shows the graph itself: gradients on it are what an edge adds.
+_CERTAIN = Channel(1, 0)
 
 
 def outline_of(graph: Silo | BitRows, *, cycles: bool = True) -> Outline:
@@ -133,12 +135,8 @@ def _sample(rows: BitRows, *, with_paths: bool) -> EdgeSample:
         middles = (np.arange(_SAMPLED_EDGES) + 0.5) * len(pairs) / _SAMPLED_EDGES
         picked = order[middles.astype(np.int64)]
     chosen = pairs[picked]
-    common = np.empty(len(chosen))
-    for start in range(0, len(chosen), 512):
-        block = chosen[start : start + 512]
-        found = rows.words[block[:, 0]] & rows.words[block[:, 1]]
-        common[start : start + 512] = np.bitwise_count(found).sum(axis=1)
-    paths = edge_paths(rows, _PERFECT, chosen) if with_paths else np.zeros(len(chosen))
+    common = triangles_gradient(rows, _CERTAIN, chosen, 0)
+    paths = four_cycles_gradient(rows, _CERTAIN, chosen, 0) if with_paths else np.zeros(len(chosen))
     ends = rows.degrees[chosen].astype(np.float64).reshape(-1, 2)
     weights = np.full(len(chosen), len(pairs) / max(len(chosen), 1))
     return EdgeSample(ends[:, 0], ends[:, 1], common, paths, weights)

@@ -13,15 +13,20 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
 from silograph.methods.planner import plan_options
+from silograph.methods.plans import union_parameters
 from silograph.methods.prediction import Question
-from silograph.methods.sealed import TRUST_NOTE, plan_sealed, sealed_parameters
+from silograph.methods.sealed import (
+    plan_sealed,
+    sealed_parameters,
+    sealed_release,
+    with_trust_note,
+)
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon
-from silograph.privacy.masked import MaskedNoise, check_parties
+from silograph.privacy.masked import check_parties
 from silograph.privacy.sealed import Answer, Kind, SealedNoise
-from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.masked import MaskedParameters
 from silograph.protocol.reports import ReportParameters
@@ -251,8 +256,7 @@ class Federation:
         if method == "sealed":
             sealed = plan_sealed(self._outline(like, query), asked, noise)
             answer = getattr(self._seal(sealed.noise, progress), query)(**options)
-            note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
-            return cast("Estimate[Any]", replace(answer, note=note))
+            return with_trust_note(answer)
         if method == "feat+":
             m, n = len(self.silos), len(self.universe)
             outline = self._outline(like, query) if split == "auto" else None
@@ -316,15 +320,8 @@ class Federation:
         simulated = self._run(
             run, noise.losses, "sealed", progress, delta=noise.delta, view="t silos + answers"
         )
-        opened = run_sealed(simulated, parameters).values
-        return SealedRelease(
-            noise,
-            self.universe.digest,
-            Provenance("sealed", "sealed", noise.silos, noise.collusion, run.hex()),
-            noisy_degrees=opened.get("degrees"),
-            universe=self.universe,
-            **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
-        )
+        result = run_sealed(simulated, parameters)
+        return sealed_release(noise, result, self.universe, run.hex())
 
     def _release(self, plan: UnionPlan, method: str, simulated: Run) -> Release:
         n = len(self.universe)
@@ -333,14 +330,11 @@ class Federation:
             graph = self._draw(plan.channel)
         else:
             pairs, subject = n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
-            if isinstance(plan.noise, MaskedNoise):
-                q, b = plan.noise.q, plan.noise.b
-                masked = MaskedParameters(q, b, plan.silos, pairs, subject)
-                triangle = run_masked(simulated, masked)
+            given = union_parameters(plan, pairs, subject)
+            if isinstance(given, MaskedParameters):
+                triangle = run_masked(simulated, given)
             else:
-                variant, coin = plan.noise.variant, plan.noise.coin
-                elgamal = ElgamalParameters(variant, coin, plan.silos, pairs, subject)
-                triangle = run_elgamal(simulated, elgamal)
+                triangle = run_elgamal(simulated, given)
             graph = BitRows.from_triangle(n, triangle)
         run = simulated.id.hex()
         provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run)
