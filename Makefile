@@ -28,7 +28,7 @@ $(TOOLS): $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(BUILT): $(TOOLS) $(RUST) pyproject.toml
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop,deploy,websocket >/dev/null
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop,deploy,websocket,report >/dev/null
 	@touch $@
 
 build: $(BUILT) ## .venv with the package, all extras and the development tools
