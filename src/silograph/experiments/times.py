@@ -5,9 +5,9 @@ is the work of all silos and of the coordinator together. Nothing waits for a ne
 is the least of the repetitions, ``spread`` their standard deviation.
 
 ElGamal takes minutes on the paper's graphs. Its work is the same for every pair, whatever the bits
-are, so the union is timed on the pairs among the first nodes alone and scaled up to all pairs (keys
-and tables, made once, are scaled with it: less than a hundredth); what follows the union is timed
-on the whole graph. Such rows are ``scaled``. The union is the same work in feat and in feat+, for
+are, so the union is timed on the pairs among the first nodes alone and scaled up to all pairs, but
+for what a union of one pair takes: keys and tables, made once. What follows the union is timed on
+the whole graph. Such rows are ``scaled``. The union is the same work in feat and in feat+, for
 every query: it is measured once for all of them.
 
 The sealed method's time does not depend on the edges either, so that one ρ is enough for it.
@@ -34,7 +34,7 @@ from silograph.experiments.whole_studies import (
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
-__all__ = ["WAYS", "Way", "cases", "measure", "nodes_for"]
+__all__ = ["WAYS", "Way", "cases", "measure", "nodes_for", "scale_up"]
 
 
 class Way(NamedTuple):
@@ -59,6 +59,8 @@ _COUNTS: dict[str, Callable[[Asked, bytes], float]] = {
     "feat": count_printed_feat,
     "feat+": count_printed_featplus,
 }
+#: Unions of one pair, of which the quickest counts.
+_ROUNDS = 3
 _SCALED = (
     "the union was timed on measured_pairs and scaled up to pairs; the rest on the whole graph"
 )
@@ -143,15 +145,29 @@ def _elgamal(
     nodes = min(nodes_for(elgamal_pairs), asked.n)
     part = replace(asked, silos=first_nodes(asked.silos, nodes), query="triangles")
     unions = _union_seconds(part, repetitions)
+    if nodes < asked.n:
+        smallest = replace(part, silos=first_nodes(asked.silos, 2))
+        fixed = min(_union_seconds(smallest, _ROUNDS))
+        unions = [scale_up(union, fixed, part.pairs, asked.pairs) for union in unions]
     release = draw_printed_release(asked, method, seed=0)
     counts = _timed(lambda: _COUNTS[method](asked, release), repetitions)
-    scale = asked.pairs / part.pairs
-    return part.pairs, [scale * union + count for union, count in zip(unions, counts, strict=True)]
+    return part.pairs, [union + count for union, count in zip(unions, counts, strict=True)]
 
 
 @lru_cache(maxsize=4)
 def _union_seconds(part: Asked, repetitions: int) -> list[float]:
     return _timed(lambda: elgamal_union(part), repetitions)
+
+
+def scale_up(seconds: float, fixed: float, measured: int, pairs: int) -> float:
+    """The seconds of all pairs from those of the measured ones, of which ``fixed`` are not work on
+    pairs.
+
+    >>> scale_up(3.0, fixed=1.0, measured=10, pairs=100)
+    21.0
+    """
+    fixed = min(fixed, seconds)
+    return fixed + (seconds - fixed) * pairs / measured
 
 
 def nodes_for(pairs: int) -> int:
