@@ -141,8 +141,6 @@ def draw(count: int) -> list[bytes]:
 
 @cache
 def _load(library: str) -> Library:
-    if library not in libraries():
-        raise ArgumentError(f"unknown library {library!r}; choose from {', '.join(libraries())}")
     return Own() if library == "silograph" else _Peer(library)
 
 
@@ -156,7 +154,7 @@ def cases(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
             "budget_seconds": float(parameters["budget_seconds"]),
         }
         for library in chosen
-        for elements in parameters["elements"]
+        for elements in parameters["values"]
     ]
 
 

@@ -34,7 +34,7 @@ from silograph.experiments.whole_studies import (
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
-__all__ = ["WAYS", "Way", "cases", "measure", "nodes_for", "scale_up"]
+__all__ = ["WAYS", "Way", "cases", "first_nodes", "measure", "nodes_for", "scale_up"]
 
 
 class Way(NamedTuple):
@@ -72,6 +72,9 @@ def cases(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     The sealed method is measured at ``sealed_values`` of ρ.
     """
+    strange = set(parameters["sealed_values"]) - set(parameters["values"])
+    if strange:
+        raise ArgumentError(f"sealed_values has {min(strange)}, which is not one of values")
     common = {key: parameters[key] for key in ("epsilon", "delta", "collusion", "elgamal_pairs")}
     found = []
     for graph in parameters["graphs"]:
