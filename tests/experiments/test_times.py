@@ -33,7 +33,7 @@ TRUTH = {"triangles": GRAPH.triangles(), "2-stars": sum(d * (d - 1) // 2 for d i
 EPSILON = 1000.0
 KEYS = {
     "experiment", "graph", "rho", "method", "form", "union", "query", "seconds",
-    "measured_pairs", "pairs", "scaled", "repetitions", "spread", "note",
+    "measured_pairs", "pairs", "scaled", "repetitions", "spread", "work", "note",
 }  # fmt: skip
 
 
@@ -122,10 +122,13 @@ class TestRows:
 
     def test_the_least_of_the_repetitions_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         moments = iter([0.0, 3.0, 10.0, 11.0, 20.0, 25.0])
+        work = iter([0.0, 2.5, 3.0, 5.0, 6.0, 7.5])
         monkeypatch.setattr(times.time, "perf_counter", lambda: next(moments))
+        monkeypatch.setattr(times.time, "process_time", lambda: next(work))
         monkeypatch.setattr(times, "printed_baseline", lambda _: 0.0)
         found = row(WAYS[0], repetitions=3)
         assert (found["seconds"], found["spread"], found["repetitions"]) == (1.0, 2.0, 3)
+        assert found["work"] == 1.5
 
     def test_nothing_is_scaled_where_all_pairs_were_measured(self) -> None:
         found = row(Way("feat", "printed", "elgamal/replace"), elgamal_pairs=2000)
@@ -161,11 +164,13 @@ class TestScaling:
         monkeypatch.setattr(times, "elgamal_union", union_of)
         monkeypatch.setattr(times, "_COUNTS", {"feat": counting(5), "feat+": counting(7)})
         monkeypatch.setattr(times.time, "perf_counter", lambda: clock[0])
-        times._union_seconds.cache_clear()
+        monkeypatch.setattr(times.time, "process_time", lambda: 2 * clock[0])
+        times._union_times.cache_clear()
         feat, plus = (row(Way(m, "printed", "elgamal/replace")) for m in ("feat", "feat+"))
-        times._union_seconds.cache_clear()
+        times._union_times.cache_clear()
         assert feat["seconds"] == pytest.approx(1 + 17.70 + 5, abs=0.1)
         assert plus["seconds"] - feat["seconds"] == pytest.approx(2)
+        assert feat["work"] == pytest.approx(2 * feat["seconds"])
         assert unions.count(300) == 1, "measured once for both"
 
     def test_arithmetic(self) -> None:
