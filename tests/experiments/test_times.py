@@ -12,7 +12,7 @@ from silograph.experiments import times
 from silograph.experiments.printed_featplus import printed_local_triangles
 from silograph.experiments.times import WAYS, Way, cases, first_nodes, measure, nodes_for, scale_up
 from silograph.experiments.whole_studies import (
-    Asked,
+    WholeStudy,
     count_printed_feat,
     count_printed_featplus,
     draw_printed_release,
@@ -37,8 +37,8 @@ KEYS = {
 }  # fmt: skip
 
 
-def asked(query: str, epsilon: float = EPSILON) -> Asked:
-    return Asked(SILOS, query, epsilon)
+def asked(query: str, epsilon: float = EPSILON) -> WholeStudy:
+    return WholeStudy(SILOS, query, epsilon)
 
 
 def row(way: Way, query: str = "triangles", elgamal_pairs: int = 300, repetitions: int = 1):
@@ -148,13 +148,13 @@ class TestScaling:
         """A union takes 1 s and .01 s a pair, counting 5 s (feat) or 7 s (feat+)."""
         clock, unions = [0.0], []
 
-        def union_of(part: Asked) -> bytes:
+        def union_of(part: WholeStudy) -> bytes:
             unions.append(part.pairs)
             clock[0] += 1 + 0.01 * part.pairs
             return b""
 
         def counting(seconds: float):
-            def count(question: Asked, _: bytes) -> float:
+            def count(question: WholeStudy, _: bytes) -> float:
                 assert question.n == 60
                 clock[0] += seconds
                 return 0.0

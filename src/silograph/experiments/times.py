@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from silograph.errors import ArgumentError
 from silograph.experiments.whole_studies import (
-    Asked,
+    WholeStudy,
     count_printed_feat,
     count_printed_featplus,
     draw_printed_release,
@@ -63,7 +63,7 @@ WAYS = (
     Way("feat+", "mended", "masked"),
     Way("sealed", "mended", "sealed"),
 )
-_COUNTS: dict[str, Callable[[Asked, bytes], float]] = {
+_COUNTS: dict[str, Callable[[WholeStudy, bytes], float]] = {
     "feat": count_printed_feat,
     "feat+": count_printed_featplus,
 }
@@ -123,7 +123,7 @@ def measure(
         raise ArgumentError(f"no such way: {', '.join(way)}; there are {known}")
     if repetitions < 1:
         raise ArgumentError(f"repetitions is {repetitions}; there must be at least 1")
-    asked = Asked(tuple(silos), query, epsilon, delta, collusion)
+    asked = WholeStudy(tuple(silos), query, epsilon, delta, collusion)
     measured, note = asked.pairs, ""
     if union == "elgamal/replace":
         measured, spent = _elgamal(asked, method, elgamal_pairs, repetitions)
@@ -152,7 +152,7 @@ def measure(
 
 
 def _elgamal(
-    asked: Asked, method: str, elgamal_pairs: int, repetitions: int
+    asked: WholeStudy, method: str, elgamal_pairs: int, repetitions: int
 ) -> tuple[int, list[Spent]]:
     """The pairs that the union was timed on, and what a study on all of them takes."""
     nodes = min(nodes_for(elgamal_pairs), asked.n)
@@ -173,7 +173,7 @@ def _elgamal(
 
 
 @lru_cache(maxsize=4)
-def _union_times(part: Asked, repetitions: int) -> list[Spent]:
+def _union_times(part: WholeStudy, repetitions: int) -> list[Spent]:
     return _timed(lambda: elgamal_union(part), repetitions)
 
 
