@@ -11,6 +11,7 @@ from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
+from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
 from silograph.methods.planner import plan_options
 from silograph.methods.plans import union_parameters
@@ -51,17 +52,7 @@ from silograph.runtime.simulation_sealed import run_sealed
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat", "feat+", "sealed", "baseline", "auto")
-_QUERIES = (
-    "edges",
-    "degrees",
-    "degree_histogram",
-    "kstars",
-    "triangles",
-    "node_triangles",
-    "four_cycles",
-    "clustering",
-)
+_METHODS = (*METHODS, "auto")
 
 
 class Federation:
@@ -216,8 +207,8 @@ class Federation:
         local answers: ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three
         numbers. ``owned`` is the share of a node's edges that you expect its main silo to hold.
         """
-        if query not in _QUERIES:
-            raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
+        if query not in QUERIES:
+            raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
         if method not in _METHODS:
             raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(_METHODS)}")
         if (k is None) != (query != "kstars"):
