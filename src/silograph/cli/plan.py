@@ -1,6 +1,5 @@
 """``silograph plan``: what every method would give, before anything is spent."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from silograph.cli.json_output import echo_json
 from silograph.errors import ArgumentError
 from silograph.graph.files import read_graph
 from silograph.graph.silo import Silo
@@ -82,7 +82,7 @@ def plan(
         owned=owned,
     )
     if as_json:
-        typer.echo(json.dumps(found.to_dict()))
+        echo_json(found.to_dict())
         return
     console.print(plan_table(found))
     for need in sorted({need for option in found.options for need in option.needs}):
