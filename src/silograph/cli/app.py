@@ -6,6 +6,7 @@ import typer
 
 from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, universe
 from silograph.cli.audit import audit
+from silograph.cli.bench import bench
 from silograph.cli.collect import collect
 from silograph.cli.count import count
 from silograph.cli.demo import demo
@@ -48,6 +49,7 @@ app.command(rich_help_panel=EVERYDAY)(count)
 app.command(rich_help_panel=EVERYDAY)(collect)
 app.command(rich_help_panel=EVERYDAY)(query)
 app.command(rich_help_panel=EVERYDAY)(plan)
+app.command(rich_help_panel=EVERYDAY)(bench)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=EVERYDAY)
 app.add_typer(universe.app, name="universe", rich_help_panel=EVERYDAY)
 
