@@ -30,13 +30,12 @@ from silograph.cli.options import (
     Query,
     Strip,
     Trust,
+    read_like,
 )
 from silograph.cli.outputs import check_output
 from silograph.errors import ArgumentError, ReleaseError
-from silograph.graph.files import read_graph
 from silograph.graph.silo import Silo
 from silograph.queries.estimate import Estimate
-from silograph.queries.release import Release
 from silograph.runtime import whole_files
 
 __all__ = ["count"]
@@ -81,7 +80,7 @@ def count(
         check_output(html, inputs, force=force)
         _pages()
     silos = read_silos(files, Reading(nodes, columns, format, header, strip, case))
-    like = _like(like_graph, like_release)
+    like = read_like(like_graph, like_release)
     with spending(ledger, lineage) as account:
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
@@ -98,14 +97,6 @@ def count(
         if html is not None:
             with account.keeping():
                 _write_page(html, answer, account)
-
-
-def _like(graph: Path | None, release: Path | None) -> Silo | Release | None:
-    if graph is not None and release is not None:
-        raise ArgumentError("give --like-graph or --like-release, not both")
-    if graph is not None:
-        return read_graph(graph)
-    return None if release is None else Release.load(release)
 
 
 def _plain(

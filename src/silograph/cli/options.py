@@ -7,11 +7,14 @@ from typing import Annotated, Literal
 import typer
 
 from silograph.errors import ArgumentError
+from silograph.graph.files import read_graph
 from silograph.graph.header import Columns as ColumnPair
+from silograph.graph.silo import Silo
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.planner import TRUST as TRUSTS
 from silograph.methods.union import PROTOCOLS
 from silograph.privacy.loss import check_epsilon
+from silograph.queries.release import Release
 
 __all__ = [
     "Case",
@@ -36,6 +39,8 @@ __all__ = [
     "Strip",
     "Trust",
     "column_pair",
+    "one_of",
+    "read_like",
 ]
 
 
@@ -168,6 +173,15 @@ Case = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:
+    """What the graph may look like, out of a public file."""
+    if graph is not None and release is not None:
+        raise ArgumentError("give --like-graph or --like-release, not both")
+    if graph is not None:
+        return read_graph(graph)
+    return None if release is None else Release.load(release)
 
 
 def column_pair(text: str | None) -> ColumnPair:

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from silograph.cli.json_output import echo_json
 from silograph.cli.notes import note
-from silograph.cli.options import Force, Json
+from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, Query, one_of
 from silograph.cli.outputs import check_output
 from silograph.errors import AbortedError, ArgumentError, StoreError
+from silograph.methods.catalogue import METHODS
 from silograph.methods.study import Option
 from silograph.runtime import whole_files
 from silograph.runtime.config import CoordinatorConfig
@@ -33,14 +34,16 @@ RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", 
 
 @app.command()
 def propose(
-    query: Annotated[str, typer.Argument(help="What to count: triangles, edges, kstars …")],
+    query: Query,
     config: Config,
-    epsilon: Annotated[float, typer.Option(help="The most that the study may cost an edge.")],
-    method: Annotated[str, typer.Option(help="feat, feat+, sealed or baseline.")] = "feat",
-    protocol: Annotated[str, typer.Option(help="masked, elgamal/blinded …")] = "",
-    k: Annotated[int | None, typer.Option("--k", help="Leaves of a star, for kstars.")] = None,
-    delta: Annotated[float, typer.Option(help="For methods that have one.")] = 0.0,
-    collusion: Annotated[int, typer.Option(help="Silos that may pool what they know.")] = 1,
+    epsilon: Epsilon,
+    method: Annotated[
+        str, typer.Option(help=f"{', '.join(METHODS)}.", autocompletion=one_of(METHODS))
+    ] = "feat",
+    protocol: Protocol = "",
+    k: K = None,
+    delta: Delta = 0.0,
+    collusion: Collusion = 1,
     silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import typer
 
+from silograph import _core
 from silograph.graph.bitrows import simd_levels
 
 __all__ = ["show_version"]
@@ -23,11 +24,12 @@ def show_version(wanted: bool) -> None:
 
 
 def _text() -> str:
+    profile, commit = _core.build()
     extras = [name for name, library in _EXTRAS.items() if find_spec(library) is not None]
     python = f"{platform.python_implementation()} {platform.python_version()}"
     system = f"{platform.system()} {platform.machine()}"
     return (
         f"silograph {version('silograph')} ({python}, NumPy {np.__version__}, {system})\n"
-        f"core: {simd_levels()[-1]}\n"
+        f"core: Rust, {profile} profile, {simd_levels()[-1]}; commit {commit or 'not recorded'}\n"
         f"extras: {', '.join(extras) or 'none'}"
     )

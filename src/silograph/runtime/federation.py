@@ -13,7 +13,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
-from silograph.methods.planner import plan_options
+from silograph.methods.planner import PLANNED, plan_options
 from silograph.methods.plans import union_parameters
 from silograph.methods.prediction import Question
 from silograph.methods.sealed import (
@@ -199,7 +199,8 @@ class Federation:
         use ``delta``, and trusts the coordinator to deal) or ``baseline`` (every silo's own report
         at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
         ``auto`` takes the one with the least error that :func:`silograph.plan` predicts among
-        those that ``trust`` allows, on a graph ``like`` a public one, or a past release.
+        those that ``trust`` allows, on a graph ``like`` a public one, or a past release;
+        where no error can be predicted (degree_histogram, node_triangles) it takes ``feat``.
 
         For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
         take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
@@ -218,6 +219,8 @@ class Federation:
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
         asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
+        if method == "auto" and query not in PLANNED:
+            method = "feat"
         if method == "auto":
             best = plan_options(self._outline(like, query), asked, trust).best
             return self.count(
