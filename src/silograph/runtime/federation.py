@@ -219,8 +219,7 @@ class Federation:
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
         asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
-        if method == "auto" and query not in PLANNED:
-            method = "feat"
+        method = "feat" if method == "auto" and query not in PLANNED else method
         if method == "auto":
             best = plan_options(self._outline(like, query), asked, trust).best
             return self.count(
