@@ -25,7 +25,7 @@ def bench(
 ) -> None:
     """Measure this machine for some seconds, beside a peer, and estimate a run's time.
 
-    silograph bench --nodes 20000 --silos 5
+    $ silograph bench --nodes 20000 --silos 5
     """
     beside = Console(stderr=True)
     with beside.status("measuring") if beside.is_terminal else nullcontext():

@@ -9,6 +9,7 @@ import typer
 from silograph.cli.json_output import echo_json
 from silograph.cli.local_run import Reading, read_silos, spending
 from silograph.cli.options import (
+    OUTPUT,
     Case,
     Collusion,
     Columns,
@@ -37,7 +38,14 @@ def collect(
     files: Files,
     epsilon: Epsilon,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The release to write.", show_default=False)
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The release to write.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
     ],
     nodes: Nodes = None,
     protocol: Protocol = "masked",
@@ -56,9 +64,9 @@ def collect(
 
     All parties run in this process, with the real protocol: for files that may be in one place.
 
-    silograph collect a.csv b.csv --nodes nodes.txt --epsilon 3 -o g.release
+    $ silograph collect a.csv b.csv --nodes nodes.txt --epsilon 3 -o g.release
 
-    silograph query g.release triangles
+    $ silograph query g.release triangles
     """
     inputs = [*files, *([nodes] if nodes else [])]
     check_output(output, inputs, force=force)

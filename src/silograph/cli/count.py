@@ -9,6 +9,7 @@ import typer
 from silograph.cli.json_output import echo_json
 from silograph.cli.local_run import Reading, Spending, read_silos, spending
 from silograph.cli.options import (
+    OUTPUT,
     Case,
     Collusion,
     Columns,
@@ -57,7 +58,10 @@ def count(
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
     html: Annotated[
-        Path | None, typer.Option(help="Write a page about the answer.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Write a page about the answer.", show_default=False, rich_help_panel=OUTPUT
+        ),
     ] = None,
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
@@ -71,9 +75,9 @@ def count(
 
     All parties run in this process, with the real protocol: for files that may be in one place.
 
-    silograph count triangles a.csv b.csv --epsilon 3
+    $ silograph count triangles a.csv b.csv --epsilon 3
 
-    silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
+    $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
     """
     inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
     if html is not None:

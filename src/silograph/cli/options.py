@@ -17,6 +17,9 @@ from silograph.privacy.loss import check_epsilon
 from silograph.queries.release import Release
 
 __all__ = [
+    "BUDGET",
+    "FILES",
+    "OUTPUT",
     "Case",
     "Collusion",
     "Columns",
@@ -44,6 +47,8 @@ __all__ = [
 ]
 
 
+#: Groups of options on a help page.
+FILES, BUDGET, OUTPUT = "Edge files", "Budget", "Output"
 #: e^50 is more than 10^21: an answer at such a loss hides nothing.
 LARGEST_EPSILON = 50.0
 
@@ -140,18 +145,26 @@ LedgerFile = Annotated[
         envvar="SILOGRAPH_LEDGER",
         help="The ledger that records the spend, and refuses what passes a limit in it.",
         show_default=False,
+        rich_help_panel=BUDGET,
     ),
 ]
-Lineage = Annotated[str, typer.Option(help="The dataset's name in the ledger.")]
+Lineage = Annotated[
+    str, typer.Option(help="The dataset's name in the ledger.", rich_help_panel=BUDGET)
+]
 Nodes = Annotated[
     Path | None,
-    typer.Option(help="The public node list that all have agreed on.", show_default=False),
+    typer.Option(
+        help="The public node list that all have agreed on.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
 ]
 Columns = Annotated[
     str | None,
     typer.Option(
         help="The two columns of an edge: names or positions from 0, as in payer,payee.",
         show_default=False,
+        rich_help_panel=FILES,
     ),
 ]
 Format = Annotated[
@@ -160,19 +173,31 @@ Format = Annotated[
         help="csv, tsv, whitespace or parquet, where names do not tell.",
         show_default=False,
         autocompletion=one_of(("csv", "tsv", "whitespace", "parquet")),
+        rich_help_panel=FILES,
     ),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line is one.", show_default=False),
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line is one.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
 ]
-Strip = Annotated[bool, typer.Option("--strip", help="Remove white space around ids.")]
+Strip = Annotated[
+    bool,
+    typer.Option("--strip", help="Remove white space around ids.", rich_help_panel=FILES),
+]
 Case = Annotated[
     Literal["lower", "upper"] | None,
-    typer.Option(help="Write all ids in one case.", show_default=False),
+    typer.Option(help="Write all ids in one case.", show_default=False, rich_help_panel=FILES),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace a file that is there.", rich_help_panel=OUTPUT),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 
 
 def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:

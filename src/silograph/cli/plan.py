@@ -71,7 +71,7 @@ def plan(
 ) -> None:
     """Predict the error of every method, rank them, and say what each assumes of whom.
 
-    silograph plan --query triangles --epsilon 3 --silos 4 --nodes 4039 --edges 88234
+    $ silograph plan --query triangles --epsilon 3 --silos 4 --nodes 4000
     """
     like = read_like(like_graph, like_release)
     found = make_plan(

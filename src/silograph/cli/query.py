@@ -23,7 +23,7 @@ def query(
 ) -> None:
     """Ask a release something. It was paid for when it was made: asking costs nothing.
 
-    silograph query g.release kstars --k 3
+    $ silograph query g.release kstars --k 3
     """
     _check(name, k)
     answer = _ask(Release.load(release), name, k)

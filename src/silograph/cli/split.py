@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from silograph.cli.json_output import echo_json
-from silograph.cli.options import Case, Columns, Format, Header, Json, Strip, column_pair
+from silograph.cli.options import OUTPUT, Case, Columns, Format, Header, Json, Strip, column_pair
 from silograph.errors import ArgumentError
 from silograph.graph.files import read_graph
 from silograph.graph.generate import clustered_power_law
@@ -25,7 +25,10 @@ _HEADER = ("source", "target")
 
 def split(
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The folder to make.", show_default=False)
+        Path,
+        typer.Option(
+            "-o", "--output", help="The folder to make.", show_default=False, rich_help_panel=OUTPUT
+        ),
     ],
     graph: Annotated[
         Path | None, typer.Argument(help="An edge file of the whole graph.", show_default=False)
@@ -51,9 +54,9 @@ def split(
 ) -> None:
     """Deal one graph to silos that overlap, for trials: an edge file each, and a node list.
 
-    silograph split edges.csv -o trial --silos 3
+    $ silograph split edges.csv -o trial --silos 3
 
-    silograph split --generate 500 -o trial
+    $ silograph split --generate 500 -o trial
     """
     if (graph is None) == (generate is None):
         raise ArgumentError("give an edge file, or --generate with a number of nodes, and not both")

@@ -9,6 +9,7 @@ import typer
 from silograph.cli.exits import FINE, NO
 from silograph.cli.json_output import echo_json
 from silograph.cli.options import (
+    OUTPUT,
     Case,
     Columns,
     Force,
@@ -32,7 +33,14 @@ NodeList = Annotated[Path, typer.Argument(help="A node list.", show_default=Fals
 def make(
     edges: Annotated[list[Path], typer.Argument(help="Edge files.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The node list to write.", show_default=False)
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The node list to write.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
     ],
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
