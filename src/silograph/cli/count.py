@@ -26,6 +26,7 @@ from silograph.cli.options import (
     LikeRelease,
     Lineage,
     Method,
+    NodeColumn,
     Nodes,
     Protocol,
     Query,
@@ -48,6 +49,7 @@ def count(
     epsilon: Epsilon,
     method: Method = "auto",
     nodes: Nodes = None,
+    node_column: NodeColumn = None,
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,
@@ -83,7 +85,7 @@ def count(
     if html is not None:
         check_output(html, inputs, force=force)
         _pages()
-    silos = read_silos(files, Reading(nodes, columns, format, header, strip, case))
+    silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     like = read_like(like_graph, like_release)
     with spending(ledger, lineage) as account:
         answer = account.federation(silos).count(
@@ -120,7 +122,9 @@ def _plain(
 def _pages() -> Any:
     """The library's pages; before anything is spent it must be seen that they can be made."""
     try:
-        return import_module("silograph.report")
+        pages = import_module("silograph.report")
+        pages.ready()
+        return pages
     except ImportError as error:
         raise ArgumentError(f"--html needs {error.name}: pip install 'silograph[report]'") from None
 

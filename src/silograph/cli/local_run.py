@@ -24,6 +24,7 @@ class Reading:
     """What was said about the files."""
 
     nodes: Path | None = None
+    node_column: str | None = None
     columns: str | None = None
     format: str | None = None
     header: bool | None = None
@@ -58,7 +59,11 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
 
 def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
     if reading.nodes is not None:
-        return NodeUniverse.from_file(reading.nodes, strip=reading.strip or None, case=reading.case)
+        column = reading.node_column
+        place = int(column) if column is not None and column.isdecimal() else column
+        return NodeUniverse.from_file(
+            reading.nodes, column=place, strip=reading.strip or None, case=reading.case
+        )
     made = NodeUniverse.from_edge_files(
         *files,
         columns=column_pair(reading.columns),

@@ -36,6 +36,7 @@ __all__ = [
     "LikeRelease",
     "Lineage",
     "Method",
+    "NodeColumn",
     "Nodes",
     "Protocol",
     "Query",
@@ -155,6 +156,14 @@ Nodes = Annotated[
     Path | None,
     typer.Option(
         help="The public node list that all have agreed on.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+NodeColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of the node list, where it has several: a name or a position from 0.",
         show_default=False,
         rich_help_panel=FILES,
     ),
