@@ -334,6 +334,18 @@ def test_a_disk_that_fills_up_afterwards(
     assert contents(folder).keys() == before.keys()
 
 
+def test_a_machine_that_is_too_small(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that would die for want of memory is refused before it has cost anything."""
+    monkeypatch.setattr("silograph.cli.local_run._memory", lambda: 100)
+    before = contents(folder)
+    ask = f"count edges {GOOD} --epsilon 1 --lineage claims --ledger own.ledger"
+    assert main(ask.split()) == WRONG
+    assert "40 nodes: one bit for every two of them takes" in complaint(capsys.readouterr().err)
+    assert contents(folder) == before
+
+
 def test_standard_output_is_full(folder: Path) -> None:
     done = shell("silograph query old.release edges > /dev/full")
     assert done.returncode == WRONG

@@ -1,5 +1,6 @@
 """Runs over files that are all on this machine: silos, ledger, and what an interrupt leaves."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,22 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
         for file in files
     )
     _mention(files, silos)
+    _check_memory(len(universe))
     return silos
+
+
+def _check_memory(nodes: int) -> None:
+    """Refuse what cannot end well: a run that dies for want of memory has spent its budget."""
+    needed, there = nodes * nodes // 8, _memory()
+    if needed > there:
+        raise ArgumentError(
+            f"{nodes:,} nodes: one bit for every two of them takes {needed / 1e9:,.1f} GB, and "
+            f"this machine has {there / 1e9:,.1f}; take a larger machine or a smaller node list"
+        )
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
