@@ -32,6 +32,7 @@ from silograph.cli.options import (
     Query,
     Strip,
     Trust,
+    check_question,
     read_like,
 )
 from silograph.cli.outputs import check_output
@@ -81,6 +82,7 @@ def count(
 
     $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
     """
+    check_question(query, k, method)
     inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
     if html is not None:
         check_output(html, inputs, force=force)
