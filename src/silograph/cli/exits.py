@@ -21,12 +21,16 @@ __all__ = ["ABORTED", "FAULT", "FINE", "HELP", "MISBEHAVED", "NO", "REFUSED", "W
 
 FINE, NO, WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 0, 1, 2, 3, 4, 5, 70
 
-HELP = (
-    "Exit codes: 0 fine; 1 the answer is no (lists differ, a certificate has expired); "
-    "2 wrong use: arguments, files or their content; 3 the budget refuses; "
-    "4 a peer misbehaved; 5 a run was aborted, also by Ctrl-C; "
-    "70 a fault of Silograph itself."
-)
+HELP = """Exit codes:
+
+- 0 fine
+- 1 the answer is no: lists differ, a certificate has expired, a service is down
+- 2 wrong use: arguments, files or what is in them; nothing was spent, or it says so
+- 3 the budget refuses
+- 4 a peer misbehaved
+- 5 a run was aborted, also by Ctrl-C or because the broker cannot be reached
+- 70 a fault of Silograph itself
+"""
 
 #: The first that fits counts.
 _CODES: tuple[tuple[type[SilographError], int], ...] = (
