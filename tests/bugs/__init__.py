@@ -1,6 +1,7 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
 from bugs import (
+    commands,
     decoders,
     deployment,
     featplus,
@@ -25,4 +26,5 @@ BUGS = [
     *decoders.BUGS,
     *metrics.BUGS,
     *timing.BUGS,
+    *commands.BUGS,
 ]
