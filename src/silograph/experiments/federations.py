@@ -44,6 +44,10 @@ class Graph:
             return dataset(self.name)
         return clustered_power_law(self.nodes, self.edges_per_node, seed=self.seed)
 
+    def edges(self) -> int:
+        """How many edges it has."""
+        return len(_loaded(self))
+
     @property
     def source(self) -> str:
         """Where it comes from, in words."""
