@@ -2,11 +2,11 @@
 
 import os
 import platform
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-import silograph
 from silograph.graph.bitrows import simd_levels
 
 __all__ = ["machine", "software"]
@@ -15,7 +15,7 @@ __all__ = ["machine", "software"]
 def software() -> dict[str, str]:
     """The versions that drawn numbers may depend on."""
     return {
-        "silograph": silograph.__version__,
+        "silograph": version("silograph"),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }

@@ -23,7 +23,6 @@ __all__ = ["FILE", "Journal", "digest_of", "held"]
 
 FILE = "journal.jsonl"
 _FORMAT = "silograph-experiment-journal 1"
-_LOCK = ".reproduce.lock"
 _MOST_BYTES = 256 << 20
 _AGAIN = "begin again with --fresh, or write elsewhere with --out"
 
@@ -37,11 +36,10 @@ def digest_of(*parts: Any) -> str:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder; the system lets go of it when the process ends."""
-    path = folder / _LOCK
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as problem:
-        raise ExperimentError(f"{folder}: cannot be written: {problem.strerror}") from None
+        raise ExperimentError(f"{folder}: cannot be opened: {problem.strerror}") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
