@@ -18,7 +18,7 @@ from silograph.experiments.definitions import Definition, read_definition
 from silograph.experiments.results import FILE, Results, load
 from silograph.experiments.runner import PARAMETERS, reproduce
 from silograph.experiments.task_journal import Journal, digest_of, held
-from silograph.experiments.tasks import Task, run_task, tasks_of
+from silograph.experiments.tasks import Task, _spread, rows_of, run_task, tasks_of
 from silograph.graph import download
 
 #: Two small experiments, of 24 and 12 tasks.
@@ -222,6 +222,49 @@ def test_finished_experiments_are_kept_and_fresh_runs_them_again(
     assert (tmp_path / one.name / "notes.txt").read_text() == "mine"
 
 
+class TestTasks:
+    def test_every_draw_has_a_seed_of_its_own(self, definitions: list[Definition]) -> None:
+        nodes = {"generated": 100}
+        tasks = [task for one in definitions for task in tasks_of(one, nodes)]
+        seeds = [seed for task in tasks for seed in task.seeds]
+        assert len(tasks) == TASKS
+        assert len(set(seeds)) == len(seeds) == 24 * 3 + 11 * 2
+        assert max(seeds) < 2**48
+        other = Definition("collusion", False, {**definitions[1].parameters, "seed": 13})
+        assert not {seed for task in tasks_of(other, nodes) for seed in task.seeds} & set(seeds)
+
+    def test_rows_are_made_of_outcomes(self, definitions: list[Definition]) -> None:
+        one, nodes = definitions[1], {"generated": 100}
+        outcomes = {
+            task.key: {
+                "truths": {"triangles": 10},
+                "rho_reached": 0.25,
+                "values": {"triangles": {key: [8.0, 14.0] for key in ("", "paper", "auto")}},
+            }
+            for task in tasks_of(one, nodes)
+        }
+        rows, left_out = rows_of(one, nodes, outcomes)
+        assert len(rows) == 14
+        for row in rows:
+            assert (row["mse"], row["mre"]) == (10.0, pytest.approx(0.3))
+            assert row["mse_spread"] == pytest.approx(72**0.5)
+            assert row["mre_spread"] == pytest.approx(0.02**0.5)
+            assert len(row["seeds"]) == 2
+        assert [(row["variant"], row["collusion"]) for row in left_out] == [
+            ("paper", 0),
+            ("auto", 0),
+        ]
+        first = next(iter(outcomes.values()))
+        first["truths"] = {"triangles": 0}
+        rows, left_out = rows_of(one, nodes, outcomes)
+        assert len(rows) == 13
+        assert left_out[0]["reason"] == "the silos hold no triangles: there is no relative error"
+
+    def test_spreads_do_not_overflow(self) -> None:
+        assert _spread([1e200, 3e200]) == pytest.approx(2**0.5 * 1e200)
+        assert _spread([5.0]) == _spread([0.0, 0.0]) == 0.0
+
+
 class TestContinuing:
     """What a run finds, without one being killed."""
 
@@ -242,10 +285,14 @@ class TestContinuing:
         self, definitions: list[Definition], unbroken: dict[str, bytes], tmp_path: Path
     ) -> None:
         path, watch = self.begun(definitions[1], tmp_path), Watch()
-        with path.open("ab") as file:
-            file.write(b'{"key": "half of it", "outc')
+        digest = json.loads(path.read_bytes().splitlines()[0])["digest"]
+        for task in tasks_of(definitions[1], {"generated": 60})[4:6]:
+            with path.open("ab") as file:
+                file.write(b'{"key": "half of it", "outc')
+            with Journal(path.parent, "collusion", digest) as journal:
+                journal.add(task.key, run_task(task))
         reproduce(definitions[1:], tmp_path, watch, jobs=1)
-        assert (watch.todo, watch.kept, watch.did) == (7, 4, 7)
+        assert (watch.todo, watch.kept, watch.did) == (5, 6, 5)
         assert (tmp_path / "collusion" / FILE).read_bytes() == unbroken["collusion"]
 
     def test_a_changed_line_is_refused(self, definitions: list[Definition], tmp_path: Path) -> None:
