@@ -8,6 +8,7 @@ from bugs import (
     integer_noise,
     metrics,
     operations,
+    reproduction,
     sealed,
     timing,
     unions,
@@ -27,4 +28,5 @@ BUGS = [
     *metrics.BUGS,
     *timing.BUGS,
     *commands.BUGS,
+    *reproduction.BUGS,
 ]
