@@ -14,6 +14,7 @@ import silograph
 from silograph.audit import report as audit_report
 from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, tables
 from silograph.cli.plan import plan
+from silograph.cli.report import report
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
 from silograph.graph.bitrows import simd_levels
@@ -42,6 +43,7 @@ app.add_typer(silo.app, name="silo")
 app.add_typer(study.app, name="study")
 
 app.command()(plan)
+app.command()(report)
 
 console = Console(highlight=False)
 

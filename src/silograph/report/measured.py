@@ -1,7 +1,7 @@
 """Rows of results, as rules and figures ask for them: readings, cases, orders and trends.
 
-A *case* is a setting in which methods are compared: graph, query, ε, ρ, σ, silos. A *reading* is one
-way in which a method was run in all of them: its variant, its δ and its collusion t.
+A *case* is a setting in which methods are compared: graph, query, ε, ρ, σ, silos. A *reading* is
+one way in which a method was run in all of them: its variant, its δ and its collusion t.
 
 Errors are compared in orders of magnitude (log10). Every mean of repetitions has a standard error,
 spread/√repetitions; in orders that is its relative size over ln 10.

@@ -1,8 +1,8 @@
 """The numbers that the paper's text gives, each against what is measured, and against a floor.
 
 An error of ten repetitions is a random number. For normal errors its MSE is less than a tenth of
-what is expected with a probability below 10⁻⁴, and its MRE too; so a printed number is *reachable* in
-a form where it is between a tenth and ten times the error measured there.
+what is expected once in 5,000 times, its MRE less often; so a printed number is *reachable* in a
+form where it is between a tenth and ten times the error measured there.
 
 The floor is exact: the error of one randomised response at ε on a graph of that size **without any
 edge**, the least that an unbiased estimate from a noisy graph can have. Edges only add to it.
@@ -42,6 +42,13 @@ class PrintedNumber:
     place: str
 
     @property
+    def figure(self) -> str:
+        """The address of the figure that it is marked in."""
+        if self.experiment == "epsilon":
+            return f"epsilon-{self.query}-{self.measure}"
+        return f"{self.experiment}-{self.measure}"
+
+    @property
     def name(self) -> str:
         where = graph_name(self.graph) if self.graph else "some graph"
         sign = {"epsilon": "ε", "sigma": "σ", "rho": "ρ"}[self.along]
@@ -51,48 +58,55 @@ class PrintedNumber:
         )
 
 
-_TRADE_OFF = "§V, Utility-Privacy Trade-off (Q1)"
-_STARS = (
-    "when ε=6, FEAT owns an MSE of 5.09×10⁵ while Baseline gives an MSE of 1.45×10¹¹"
-)
+_STARS = "when ε=6, FEAT owns an MSE of 5.09×10⁵ while Baseline gives an MSE of 1.45×10¹¹"
 _TRIANGLES = (
     "FEAT gives an MRE of only 9.53×10⁻⁴ when ε=4. In contrast, Baseline has an MRE of 8.27×10⁻¹"
 )
 _PLUS_STARS = (
     "when ε = 6, FEAT+ only owns an MRE of 3.86×10⁻⁵, whereas FEAT has an MRE of 2.98×10⁻⁴"
 )
-_PLUS_TRIANGLES = (
-    "when ε = 3, the MSE of FEAT+ is 4.68×10² when FEAT owns a MSE of 6.25×10⁴"
-)
-_OVERLAP = (
-    "with the increase in σ, the MSE of Baseline increases from 1.014×10¹⁶ to 1.0442×10¹⁶"
-)
+_PLUS_TRIANGLES = "when ε = 3, the MSE of FEAT+ is 4.68×10² when FEAT owns a MSE of 6.25×10⁴"
+_OVERLAP = "with the increase in σ, the MSE of Baseline increases from 1.014×10¹⁶ to 1.0442×10¹⁶"
 
-NUMBERS = tuple(
-    PrintedNumber(*fields)
-    for fields in (
-        (5.09e5, "epsilon", "mse", "wiki-vote", "2-stars", "feat", "epsilon", 6.0, _STARS, _TRADE_OFF),
-        (1.45e11, "epsilon", "mse", "wiki-vote", "2-stars", "baseline", "epsilon", 6.0, _STARS, _TRADE_OFF),
-        (2.98e-4, "epsilon", "mre", "wiki-vote", "2-stars", "feat", "epsilon", 6.0, _PLUS_STARS, _TRADE_OFF),
-        (3.86e-5, "epsilon", "mre", "wiki-vote", "2-stars", "feat+", "epsilon", 6.0, _PLUS_STARS, _TRADE_OFF),
-        (9.53e-4, "epsilon", "mre", "facebook", "triangles", "feat", "epsilon", 4.0, _TRIANGLES, _TRADE_OFF),
-        (8.27e-1, "epsilon", "mre", "facebook", "triangles", "baseline", "epsilon", 4.0, _TRIANGLES, _TRADE_OFF),
-        (6.25e4, "epsilon", "mse", "facebook", "triangles", "feat", "epsilon", 3.0, _PLUS_TRIANGLES, _TRADE_OFF),
-        (4.68e2, "epsilon", "mse", "facebook", "triangles", "feat+", "epsilon", 3.0, _PLUS_TRIANGLES, _TRADE_OFF),
-        (1.014e16, "sigma", "mse", None, "2-stars", "baseline", "sigma", 0.0, _OVERLAP, "§V, Parameter Effects (Q2)"),
-        (1.0442e16, "sigma", "mse", None, "2-stars", "baseline", "sigma", 0.4, _OVERLAP, "§V, Parameter Effects (Q2)"),
+
+def _at_epsilon(
+    value: float, measure: str, graph: str, query: str, method: str, epsilon: float, quote: str
+) -> PrintedNumber:
+    place = "§V, Utility-Privacy Trade-off (Q1)"
+    return PrintedNumber(
+        value, "epsilon", measure, graph, query, method, "epsilon", epsilon, quote, place
     )
-)  # fmt: skip
+
+
+def _at_sigma(value: float, sigma: float) -> PrintedNumber:
+    place = "§V, Parameter Effects (Q2)"
+    return PrintedNumber(
+        value, "sigma", "mse", None, "2-stars", "baseline", "sigma", sigma, _OVERLAP, place
+    )
+
+
+NUMBERS = (
+    _at_epsilon(5.09e5, "mse", "wiki-vote", "2-stars", "feat", 6.0, _STARS),
+    _at_epsilon(1.45e11, "mse", "wiki-vote", "2-stars", "baseline", 6.0, _STARS),
+    _at_epsilon(2.98e-4, "mre", "wiki-vote", "2-stars", "feat", 6.0, _PLUS_STARS),
+    _at_epsilon(3.86e-5, "mre", "wiki-vote", "2-stars", "feat+", 6.0, _PLUS_STARS),
+    _at_epsilon(9.53e-4, "mre", "facebook", "triangles", "feat", 4.0, _TRIANGLES),
+    _at_epsilon(8.27e-1, "mre", "facebook", "triangles", "baseline", 4.0, _TRIANGLES),
+    _at_epsilon(6.25e4, "mse", "facebook", "triangles", "feat", 3.0, _PLUS_TRIANGLES),
+    _at_epsilon(4.68e2, "mse", "facebook", "triangles", "feat+", 3.0, _PLUS_TRIANGLES),
+    _at_sigma(1.014e16, 0.0),
+    _at_sigma(1.0442e16, 0.4),
+)
 
 
 def empty_graph_mse(query: str, nodes: int, epsilon: float) -> float:
     """The variance of the unbiased count on an empty graph under one randomised response.
 
     Each weight a(y) has mean 0 and variance v = p(1−p)/(1−2p)²; copies of a motif that share fewer
-    than all pairs are uncorrelated, so the variance is v to the number of its pairs, times the copies.
+    than all pairs are uncorrelated, so the variance is v to the number of pairs, times the copies.
 
-    >>> f"{empty_graph_mse('triangles', 4039, 3.0):.3g}", f"{empty_graph_mse('2-stars', 7115, 6.0):.3g}"
-    ('1.84e+06', '1.12e+06')
+    >>> [f"{empty_graph_mse(*of):.3g}" for of in (("triangles", 4039, 3.0), ("2-stars", 7115, 6.0))]
+    ['1.84e+06', '1.12e+06']
     """
     p = 1 / (1 + math.exp(epsilon))
     v = p * (1 - p) / (1 - 2 * p) ** 2

@@ -1,9 +1,9 @@
 """The rules by which claims are judged: the same words on the page, and here as code over rows.
 
-Each rule is given the results and a form (``printed`` or ``mended``) and says whether the claim holds
-in it, with the numbers; or that it was not measured. Every rule can fail. Ten repetitions leave an
-MSE uncertain by a factor of about three, so single cases are judged with two standard errors to
-spare, and the middle of all cases without.
+Each rule is given the results and a form (``printed`` or ``mended``) and says whether the claim
+holds in it, with the numbers; or that it was not measured. Every rule can fail. Ten repetitions
+leave an MSE uncertain by a factor of two or three, so single cases are judged with two standard
+errors to spare, and the middle of all cases without.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from silograph.experiments.results import Results, Row
+from silograph.report.charts import number
 from silograph.report.measured import (
     Case,
     Orders,
@@ -31,10 +32,12 @@ __all__ = [
     "Rule",
     "beats",
     "beats_somewhere",
+    "distances",
     "every",
     "fastest",
     "little_influence",
     "moves",
+    "sealed_beats_feat",
     "time_grows",
     "time_ratio",
 ]
@@ -162,6 +165,58 @@ def beats_somewhere(experiment: str, better: str, worse: str, least: float) -> R
     return rule
 
 
+def distances(results: Results | None, form: str = "mended") -> list[dict[str, object]]:
+    """For every case: FEAT's MSE over sealed's, and sealed's over the trusted curator's.
+
+    Sealed is taken by its most accurate reading, the curator likewise.
+    """
+    over_feat = _compare(results, ("sealed", form), ("feat", form), "mse")
+    over_curator = _compare(results, ("curator", "limit"), ("sealed", form), "mse")
+    if not over_feat:
+        return []
+    best = max(over_feat, key=lambda one: one.middle)
+    rows = []
+    for case, gained in best.orders.items():
+        lost = [one.orders[case] for one in over_curator if case in one.orders]
+        near = min(lost, key=lambda orders: orders.value) if lost else None
+        rows.append(
+            case._asdict()
+            | {
+                "delta": best.reading.delta,
+                "collusion": best.reading.collusion,
+                "feat_over_sealed": 10**gained.value,
+                "sealed_over_curator": None if near is None else 10**near.value,
+            }
+        )
+    return rows
+
+
+def sealed_beats_feat(experiment: str) -> Rule:
+    """:func:`beats` by nothing or more; and by how much at each ε, and how near to the curator."""
+    at_all = beats(experiment, "sealed", "feat", 0.0)
+
+    def rule(found: All, form: str) -> Outcome:
+        outcome = at_all(found, form)
+        rows = distances(found.get(experiment), form)
+        if outcome.holds is None or not rows:
+            return outcome
+        parts = []
+        for epsilon in sorted({float(str(row["epsilon"])) for row in rows}):
+            gained = [row["feat_over_sealed"] for row in rows if row["epsilon"] == epsilon]
+            parts.append(f"ε = {epsilon:g}: × {number(round(median(map(_float, gained)), 1))}")
+        says = f"{outcome.says}. In the middle at each ε: " + ", ".join(parts)
+        lost = [_float(row["sealed_over_curator"]) for row in rows if row["sealed_over_curator"]]
+        if lost:
+            says += f". Its MSE is {median(lost):.3g} × a trusted curator's in the middle"
+        return Outcome(outcome.holds, says)
+
+    return rule
+
+
+def _float(value: object) -> float:
+    return float(str(value))
+
+
 def _trends(
     results: Results | None, form: str, measure: str, along: str
 ) -> list[tuple[str, Orders]]:
@@ -199,7 +254,7 @@ def moves(experiment: str, along: str, measure: str, direction: int) -> Rule:
         there = [name for name, orders in turned if orders.above(0)]
         against = [name for name, orders in turned if orders.below(0)]
         middle = direction * median(orders.value for _, orders in turned)
-        grows, falls = ("grows", "falls")[:: direction]
+        grows, falls = ("grows", "falls")[::direction]
         says = (
             f"{measure.upper()} {grows} in {len(there)} and {falls} in {len(against)} of "
             f"{len(lines)} cases; from end to end {ratio(middle)} in the middle"
@@ -239,28 +294,39 @@ def _some(names: list[str]) -> str:
     return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _times(found: All, method: str, form: str) -> dict[tuple[object, ...], Row]:
-    rows = pick(found.get("time"), method=method, form=form)
-    return {(row["graph"], row["query"], row["rho"]): row for row in rows}
+def _times(found: All, method: str, form: str) -> dict[str, dict[tuple[object, ...], Row]]:
+    """Times of a method by the union that it was run on."""
+    times: dict[str, dict[tuple[object, ...], Row]] = {}
+    for row in pick(found.get("time"), method=method, form=form):
+        times.setdefault(row["union"], {})[row["graph"], row["query"], row["rho"]] = row
+    return times
 
 
 def time_ratio(slower: str, quicker: str, low: float, high: float) -> Rule:
-    """The middle of all ratios of running times lies between two numbers."""
+    """The middle of all ratios of running times lies between two numbers, on some union.
+
+    Two methods that were run on the same union are compared on it.
+    """
 
     def rule(found: All, form: str) -> Outcome:
         first, second = _times(found, slower, form), _times(found, quicker, form)
-        both = sorted(first.keys() & second.keys(), key=str)
-        if not both:
-            return NOT_MEASURED
-        quotients = [first[key]["seconds"] / second[key]["seconds"] for key in both]
-        union = first[both[0]]["union"]
-        says = (
-            f"{slower} ({union}) takes {median(quotients):.3g} × the time of {quicker} in the "
-            f"middle of {len(both)} cases, from {min(quotients):.3g} to {max(quotients):.3g}"
-        )
-        if any(one[key]["scaled"] for one in (first, second) for key in both):
-            says += "; scaled up from measured pairs"
-        return Outcome(low <= median(quotients) <= high, says)
+        said, holds = [], False
+        for union, rows in first.items():
+            for other in [union] if union in second else list(second):
+                both = rows.keys() & second[other].keys()
+                if not both:
+                    continue
+                pairs = [(rows[key], second[other][key]) for key in both]
+                quotients = [slow["seconds"] / quick["seconds"] for slow, quick in pairs]
+                holds = holds or low <= median(quotients) <= high
+                text = (
+                    f"{slower} ({union}) takes {median(quotients):.3g} × the time of {quicker} "
+                    f"({other}) in the middle of {len(both)} cases, from {min(quotients):.3g} to "
+                    f"{max(quotients):.3g}"
+                )
+                scaled = any(row["scaled"] for pair in pairs for row in pair)
+                said.append(text + (", scaled up from measured pairs" if scaled else ""))
+        return Outcome(holds, "; ".join(said)) if said else NOT_MEASURED
 
     return rule
 
@@ -271,15 +337,15 @@ def time_grows(least: float) -> Rule:
     def rule(found: All, form: str) -> Outcome:
         growth = {}
         for method in METHODS:
-            rows = _times(found, method, form)
-            for graph, query in sorted({key[:2] for key in rows}, key=str):
-                line = sorted(
-                    (row for key, row in rows.items() if key[:2] == (graph, query)),
-                    key=lambda row: float(row["rho"]),
-                )
-                if len(line) > 1:
-                    name = f"{method}, {graph_name(str(graph))}"
-                    growth[name] = line[-1]["seconds"] / line[0]["seconds"]
+            for union, rows in _times(found, method, form).items():
+                for graph, query in sorted({key[:2] for key in rows}, key=str):
+                    line = sorted(
+                        (row for key, row in rows.items() if key[:2] == (graph, query)),
+                        key=lambda row: float(row["rho"]),
+                    )
+                    if len(line) > 1:
+                        name = f"{method} ({union}), {graph_name(str(graph))}, {query}"
+                        growth[name] = line[-1]["seconds"] / line[0]["seconds"]
         if not growth:
             return NOT_MEASURED
         lowest, highest = min(growth, key=growth.__getitem__), max(growth, key=growth.__getitem__)
@@ -312,4 +378,3 @@ def fastest(library: str, others: Iterable[str], slack: float) -> Rule:
         return Outcome(per[library] <= (1 + slack) * min(per.values()), says)
 
     return rule
-

@@ -5,7 +5,7 @@ import math
 from silograph.report.charts import number
 from silograph.report.measured import Case
 
-__all__ = ["GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting"]
+__all__ = ["AXES", "GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting"]
 
 GRAPHS = {
     "facebook": "Facebook",
@@ -13,6 +13,14 @@ GRAPHS = {
     "ca-hepph": "ca-HepPh",
     "email-enron": "email-Enron",
     "generated": "a generated graph",
+}
+#: Parameters that errors are drawn against.
+AXES = {
+    "epsilon": "ε",
+    "rho": "ρ",
+    "sigma": "σ",
+    "silos": "silos",
+    "collusion": "colluding silos t",
 }
 METHODS = {
     "baseline": "Baseline",
