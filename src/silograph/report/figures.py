@@ -241,7 +241,8 @@ def _distance(rows: Sequence[Mapping[str, Any]]) -> Figure:
         "sealed-distance",
         "Sealed beside FEAT and beside a trusted curator",
         "Not in the paper. Ratios of mean squared errors, all as mended: how much is gained on one "
-        "noisy release, and how little is left to gain.",
+        "noisy release, and how little is left to gain. Each point is a ratio of two means over "
+        "few repetitions: it is the trend that counts.",
         panels,
         columns,
         data,

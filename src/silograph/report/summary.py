@@ -69,7 +69,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
     rows = [
         [
             one.claim.title,
-            f"**{one.word.value}**",
+            f"**{one.text}**",
             " ".join(
                 f"{form.capitalize()}: {outcome.says}." for form, outcome in one.outcomes.items()
             ),
