@@ -15,6 +15,7 @@ from silograph.audit import report as audit_report
 from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, tables
 from silograph.cli.plan import plan
 from silograph.cli.report import report
+from silograph.cli.reproduce import reproduce
 from silograph.errors import ArgumentError
 from silograph.experiments import demo as demonstration
 from silograph.graph.bitrows import simd_levels
@@ -44,6 +45,7 @@ app.add_typer(study.app, name="study")
 
 app.command()(plan)
 app.command()(report)
+app.command()(reproduce)
 
 console = Console(highlight=False)
 

@@ -54,7 +54,7 @@ class PrintedNumber:
         sign = {"epsilon": "ε", "sigma": "σ", "rho": "ρ"}[self.along]
         return (
             f"{METHODS[self.method]}'s {self.measure.upper()} of {self.query} on {where} at "
-            f"{sign} = {self.at:g} is {number(self.value)}"
+            f"{sign} = {self.at:g}"
         )
 
 
@@ -134,7 +134,7 @@ def reachable(printed: PrintedNumber) -> Rule:
         best = min(rows, key=lambda row: abs(math.log(printed.value / row[printed.measure])))
         factor = printed.value / best[printed.measure]
         measured = float(best[printed.measure])
-        says, why = f"measured {number(measured)}", ""
+        says, why = f"in the paper {number(printed.value)}, measured {number(measured)}", ""
         if not printed.graph:
             says += f" on {graph_name(best['graph'])}"
         if factor < 1 / SLACK:
