@@ -77,12 +77,22 @@ def series_of(rows: Iterable[Row], along: str) -> dict[tuple[str, str, Reading],
     ):
         own = sorted(key[2] for key in keys if key[:2] == (method, form))
         for index, reading in enumerate(own):
-            words = str(reading) if len(own) > 1 else reading.variant
+            words = str(_telling(reading, own))
             name = method_name(method, form) + (f" ({words})" if words else "")
             found[method, form, reading] = Series(
                 name, COLOURS[method], _DASHES[form], _SHAPES[index % len(_SHAPES)]
             )
     return found
+
+
+def _telling(reading: Reading, others: Sequence[Reading]) -> Reading:
+    """A reading without what is the same in all others."""
+    same = {
+        key: nothing
+        for key, nothing in (("delta", 0.0), ("collusion", 0))
+        if len({getattr(other, key) for other in others}) == 1
+    }
+    return Reading(**reading._asdict() | same)
 
 
 def _reading(row: Row, along: str) -> Reading:
@@ -134,12 +144,13 @@ def curve_panel(
     y_title: str,
     marks: Sequence[Mark] = (),
     x_log: int | None = None,
+    most: float = math.inf,
     height: int = 280,
 ) -> Panel:
-    """One panel. ``x_log`` is the base of a logarithmic x axis."""
+    """One panel. ``x_log`` is the base of a logarithmic x axis; curves above ``most`` leave it."""
     shown = [point for point in points if math.isfinite(point.value) and point.value >= 0]
     positive = [p.value for p in shown if p.value > 0] + [mark.value for mark in marks]
-    bottom, top = _decades(positive)
+    bottom, top = _decades([min(value, most) for value in positive])
     library = altair()
     here = {point.series for point in shown}
     drawn = [one for one in series if one.name in here]
@@ -167,12 +178,12 @@ def curve_panel(
     )
     layers = [
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(opacity=0.4, strokeWidth=1.5)
+        .mark_rule(opacity=0.4, strokeWidth=1.5, clip=True)
         .encode(y=library.Y("low:Q"), y2="high:Q"),
         base.mark_line(clip=True).encode(
             strokeDash=_scale(library.StrokeDash, "series:N", drawn, "dash")
         ),
-        base.mark_point(filled=True, size=45, opacity=1).encode(
+        base.mark_point(filled=True, size=45, opacity=1, clip=True).encode(
             shape=_scale(library.Shape, "series:N", drawn, "shape"),
             tooltip=[
                 library.Tooltip("series:N", title="curve"),

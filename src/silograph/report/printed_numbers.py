@@ -19,6 +19,8 @@ from silograph.report.words import METHODS, graph_name
 
 __all__ = ["NUMBERS", "PrintedNumber", "empty_graph_mse", "reachable"]
 
+#: The graphs of the paper.
+PAPER_GRAPHS = ("facebook", "wiki-vote")
 #: How far a printed number may be from a measured one, as a factor.
 SLACK = 10.0
 
@@ -127,7 +129,7 @@ def reachable(printed: PrintedNumber) -> Rule:
             row
             for reading in readings(pick(results, **wanted)).values()
             for row in reading.values()
-            if row[printed.measure] > 0
+            if row[printed.measure] > 0 and row["graph"] in PAPER_GRAPHS
         ]
         if results is None or not rows:
             return NOT_MEASURED

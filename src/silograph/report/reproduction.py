@@ -52,7 +52,12 @@ def reproduction_page(found: Mapping[str, Results]) -> str:
         section(
             "privacy",
             "Error against ε",
-            element("p", "How the methods compare when the privacy budget grows (the paper's Q1)."),
+            element(
+                "p",
+                "How the methods compare when the privacy budget grows (the paper's Q1). The data "
+                "say against how many colluding silos t the mended methods hold; the printed ones "
+                "hold against none.",
+            ),
             _experiment("epsilon", found, figures),
         ),
         section(
@@ -322,13 +327,12 @@ def _path(path: str) -> Markup:
 
 
 def seeds_of(results: Results) -> str:
-    """The seeds of an experiment, in a few words."""
-    seeds = sorted({seed for row in results.rows for seed in row.get("seeds", ())})
+    """The seeds of an experiment, in a few words; every row has its own in the results."""
+    seeds = {seed for row in results.rows for seed in row.get("seeds", ())}
     if not seeds:
         return "measured, no seeds"
-    if len(seeds) == seeds[-1] - seeds[0] + 1:
-        return f"{seeds[0]} … {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-    return f"{len(seeds)} seeds, {seeds[0]} … {seeds[-1]}"
+    first = results.parameters.get("seed")
+    return f"{len(seeds):,}" + ("" if first is None else f", derived from {first}")
 
 
 def _provenance(found: Mapping[str, Results]) -> Markup:
