@@ -33,7 +33,7 @@ COLOURS: Final = {
 }  # fmt: skip
 
 #: What the bundle hands to the page's own script.
-_GLOBALS: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
+_GLOBALS: Final = "window.vegaEmbed = vegaEmbed;"
 _FONT: Final = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
 _CONFIG: Final = {
     "background": "transparent",
@@ -227,10 +227,11 @@ def _panel(figure: Figure, index: int, panel: Panel) -> Markup:
     return element(
         "div",
         element("p", panel.title),
+        # Vega labels the element that it draws into; who cannot see is told once, in words.
         element(
             "div",
+            element("div", id=f"{figure.anchor}-{index}", aria_hidden="true"),
             class_="drawing",
-            id=f"{figure.anchor}-{index}",
             role="img",
             aria_label=panel.description,
             style=f"min-height:{panel.height + 50}px",
