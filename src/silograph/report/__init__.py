@@ -1,0 +1,1 @@
+"""Pages that people read: one file each, without network, in light and dark."""
