@@ -9,9 +9,10 @@ What
 
 from fractions import Fraction
 
+from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.elgamal import ElgamalNoise
-from silograph.privacy.masked import MaskedNoise
+from silograph.privacy.masked import MaskedNoise, check_parties
 
 __all__ = ["union_losses"]
 
@@ -26,6 +27,10 @@ def union_losses(protocol: str, channel: Channel, silos: int) -> dict[int, float
     >>> found == {t: noise.epsilon(4 - t) for t in range(4)}
     True
     """
+    try:
+        check_parties(silos, 0)  # a release file may say anything of where it comes from
+    except ArgumentError:
+        return {}
     noise = _noise(protocol, channel, silos)
     return {} if noise is None else {t: noise.epsilon(silos - t) for t in range(silos)}
 

@@ -35,14 +35,14 @@ def number(x: float) -> str:
 def loss(value: float, *, left: bool = False) -> str:
     """A privacy loss in six digits, rounded up; of what is ``left`` of a budget, down.
 
-    >>> loss(2.99999999999), loss(1.2345671), loss(1.2345671, left=True), loss(math.inf)
-    ('3', '1.23457', '1.23456', '∞')
+    >>> loss(2.99999999999), loss(1.2345671), loss(1.2345671, left=True), loss(math.inf), loss(1e-9)
+    ('3', '1.23457', '1.23456', '∞', '1e-9')
     """
     if math.isinf(value):
         return "∞"
     context = Context(prec=6, rounding=ROUND_FLOOR if left else ROUND_CEILING)
-    shown = context.create_decimal(Decimal(value)).normalize()
-    return f"{shown:f}" if -5 < shown.adjusted() < 6 else f"{float(shown):g}"
+    shown = context.create_decimal(Decimal(repr(float(value)))).normalize()
+    return f"{shown:f}" if -5 < shown.adjusted() < 6 else f"{shown:e}"
 
 
 def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
