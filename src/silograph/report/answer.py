@@ -52,11 +52,6 @@ class Count:
         """The standard error over the answer; nan where there is none."""
         return self.stderr / abs(self.value) if self.value else math.nan
 
-    @property
-    def below_zero(self) -> bool:
-        """Whether it, or its interval, is where no count can be."""
-        return self.low < 0
-
 
 @dataclass(frozen=True, eq=False)
 class Vector:
@@ -119,9 +114,8 @@ class Facts:
 
     @property
     def below_zero(self) -> bool:
-        """Whether something on the page is where no count can be."""
+        """Whether an answer, or its interval, is where no count can be."""
         lows = [count.low for count in (*self.answers, *self.more)]
-        lows += [each.low for each in self.degrees]
         if self.vector is not None:
             lows.append(float(self.vector.lows.min(initial=0.0)))
         return any(low < 0 for low in lows)

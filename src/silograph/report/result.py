@@ -11,7 +11,7 @@ from silograph.report import html
 from silograph.report.answer import Count, Facts, Page, facts_of
 from silograph.report.budget import Budget
 from silograph.report.charts import Figure, draw, scripts
-from silograph.report.html import Markup, asset, element, section
+from silograph.report.html import Child, Markup, asset, element, section
 from silograph.report.observers import Observer
 from silograph.report.result_data import download, to_csv, to_json
 from silograph.report.result_figures import degree_figure, error_figure, vector_figure
@@ -43,7 +43,7 @@ def page(
     facts = facts_of(answer, ledger=ledger, lineage=lineage, title=title)
     vector = None if facts.vector is None else vector_figure(facts.vector)
     degrees, errors = degree_figure(facts), error_figure(facts)
-    parts = {
+    parts: dict[str, tuple[str, Child]] = {
         "answer": ("Answers" if len(facts.answers) > 1 else "Answer", _answer(facts, vector)),
         "spent": ("What was spent", _spent(facts)),
         "observers": ("Who could learn what", _observers(facts)),
@@ -108,8 +108,9 @@ def _answer(facts: Facts, vector: Figure | None) -> list[Markup | None]:
         found.append(
             element(
                 "p",
-                "Something here lies below zero, where no count can be. It is left as it is: noise "
-                "goes both ways, and cutting it at zero would make answers too large on average.",
+                "An answer or an interval here reaches below zero, where no count can be. It is "
+                "left as it is: noise goes both ways, and cutting it at zero would make answers "
+                "too large on average.",
                 class_="note",
             )
         )
@@ -128,24 +129,22 @@ def _cards(counts: tuple[Count, ...]) -> Markup:
 
 
 def _card(count: Count) -> list[Markup | None]:
-    known = math.isfinite(count.stderr)
     if not math.isfinite(count.value):
         value: list[Markup | None] = [element("p", "not defined", class_="value")]
+    elif not math.isfinite(count.stderr):
+        value = [element("p", _shown(count.value), class_="value")]
     else:
-        half = element("small", f" ± {_shown((count.high - count.low) / 2)}") if known else None
-        value = [element("p", _shown(count.value), half, class_="value")]
-    if known and math.isfinite(count.value):
-        relative = f" ({100 * count.relative:.2g} %)" if math.isfinite(count.relative) else ""
-        relative = relative if count.relative < 10 else " (far more than the answer)"
-        value += [
+        spread = element("small", f" ± {_shown(count.stderr)}")
+        value = [
+            element("p", _shown(count.value), spread, class_="value"),
             _track(count),
             element(
                 "p",
-                "95 % interval ",
+                element("span", "95 % interval ", class_="quiet"),
                 element("strong", f"{_shown(count.low)} … {_shown(count.high)}"),
                 class_="between",
             ),
-            element("p", f"standard error {_shown(count.stderr)}{relative}", class_="quiet small"),
+            element("p", f"± is one standard error{_relative(count)}", class_="quiet small"),
         ]
     return [
         element("h3", count.name),
@@ -153,6 +152,14 @@ def _card(count: Count) -> list[Markup | None]:
         element("p", count.meaning, class_="quiet small") if count.meaning else None,
         element("p", _sentence(count.note), class_="quiet small") if count.note else None,
     ]
+
+
+def _relative(count: Count) -> str:
+    if not math.isfinite(count.relative):
+        return ""
+    if count.relative > 10:
+        return ", many times the answer"
+    return f", {100 * count.relative:.2g} % of the answer"
 
 
 def _track(count: Count) -> Markup:
@@ -305,7 +312,12 @@ def _observer(each: Observer) -> Markup:
 def _degrees(facts: Facts, figure: Figure | None) -> Markup:
     if figure is None:
         return element("p", facts.no_degrees, class_="note")
-    return draw(figure)
+    if all(each.low >= 0 for each in facts.degrees):
+        return draw(figure)
+    below = (
+        "Some intervals reach below zero, where no number of nodes can be: noise goes both ways."
+    )
+    return Markup(draw(figure) + element("p", below, class_="note"))
 
 
 def _errors(figure: Figure | None) -> Markup:

@@ -29,14 +29,13 @@ def degree_figure(facts: Facts) -> Figure | None:
             "error": each.stderr,
             "low": each.low,
             "high": each.high,
-            "place": place,
         }
-        for place, each in enumerate(facts.degrees)
+        for each in facts.degrees
     ]
     base = library.Chart(inline(rows)).encode(
         x=library.X(
             "degree:N",
-            sort=library.SortField("place"),
+            sort=[row["degree"] for row in rows],
             title="degree",
             axis=library.Axis(labelAngle=0, grid=False),
             scale=library.Scale(paddingInner=0.2),
@@ -61,7 +60,7 @@ def degree_figure(facts: Facts) -> Figure | None:
         "Noisy degree distribution",
         "How many nodes have a degree in each range, fitted to what the noise lets through. Lines "
         "are 95 % intervals of the noise; smoothing can shift nodes between neighbouring bars.",
-        [Panel("Nodes by degree", told, library.layer(bars, spread))],
+        [Panel("Nodes by degree", told, library.layer(bars, spread), height=300)],
         {
             "degree": "degree",
             "nodes": "nodes",
@@ -188,15 +187,14 @@ def vector_figure(vector: Vector) -> Figure | None:
             "error": float(vector.stderrs[i]),
             "low": float(vector.lows[i]),
             "high": float(vector.highs[i]),
-            "place": place,
         }
-        for place, i in enumerate(order.tolist())
+        for i in order.tolist()
     ]
     what = vector.name.lower()
     base = library.Chart(inline(rows)).encode(
         y=library.Y(
             "node:N",
-            sort=library.SortField("place"),
+            sort=[row["node"] for row in rows],
             title=None,
             axis=library.Axis(labelLimit=140, grid=False),
         ),
