@@ -16,7 +16,10 @@ __all__ = ["definitions", "loss", "number", "table", "views_table"]
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35)"
 _CELL = f"{_LINE};padding:.25em .75em .25em 0;vertical-align:top;background:transparent"
 _TABLE = "border-collapse:collapse;border:0;margin:.4em 0;max-width:60em;color:inherit"
-_CAPTION = "caption-side:top;text-align:left;padding:0 0 .3em;color:inherit;font-weight:600"
+_CAPTION = (
+    "caption-side:top;text-align:left;padding:0 0 .3em;color:inherit;font-weight:600;"
+    "white-space:nowrap"
+)
 
 
 def number(x: float) -> str:
@@ -59,7 +62,9 @@ def table(
     caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()
 ) -> str:
     """A table with a head; the columns ``right`` hold numbers."""
-    sides = ["right" if column in right else "left" for column in range(len(head))]
+    sides = [
+        "right;white-space:nowrap" if column in right else "left" for column in range(len(head))
+    ]
     heads = "".join(
         f'<th scope="col" style="{_CELL};text-align:{side};font-weight:400;opacity:.75">'
         f"{escape(text)}</th>"

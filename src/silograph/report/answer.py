@@ -21,7 +21,7 @@ from silograph.queries.release import Release
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.report.budget import Budget, budget_of
-from silograph.report.curve import Curve, curve_of, outlined
+from silograph.report.curve import Curve, Outlined, curve_of, outlined
 from silograph.report.observers import Observer, observers
 from silograph.report.words import Told, assumptions, limits, meaning, method_told, query_name
 from silograph.runtime.ledger import Ledger
@@ -164,7 +164,7 @@ def facts_of(
         None if ledger is None else budget_of(ledger, lineage, run),
         degrees,
         why_not,
-        graph.outline.source if graph and any(curves) else "",
+        _outline(graph, source) if graph is not None and any(curves) else "",
         tuple(method_told(asked[0].method, origin.provenance.protocol if origin else "")),
         _assumptions(origin),
         tuple(limits(asked[0].method, epsilon, delta)),
@@ -276,6 +276,12 @@ def _without_empty_end(ranges: list[Range]) -> tuple[Range, ...]:
     while len(ranges) > 2 and ranges[-1].high < 0.5 and ranges[-2].high < 0.5:
         ranges = ranges[:-1]
     return tuple(ranges)
+
+
+def _outline(graph: Outlined, source: Release | SealedRelease | Reports | None) -> str:
+    if isinstance(source, Release):
+        return "the graph as this release shows it"
+    return f"what is known of the graph now ({graph.outline.source})"
 
 
 def _title(answer: Page, origin: Origin | None) -> str:

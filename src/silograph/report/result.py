@@ -144,7 +144,7 @@ def _card(count: Count) -> list[Markup | None]:
                 element("strong", f"{_shown(count.low)} … {_shown(count.high)}"),
                 class_="between",
             ),
-            element("p", f"± is one standard error{_relative(count)}", class_="quiet small"),
+            element("p", f"± one standard error{_relative(count)}", class_="quiet small"),
         ]
     return [
         element("h3", count.name),
@@ -158,8 +158,8 @@ def _relative(count: Count) -> str:
     if not math.isfinite(count.relative):
         return ""
     if count.relative > 10:
-        return ", many times the answer"
-    return f", {100 * count.relative:.2g} % of the answer"
+        return ": many times the answer"
+    return f": {100 * count.relative:.2g} %"
 
 
 def _track(count: Count) -> Markup:
@@ -286,7 +286,7 @@ def _observers(facts: Facts) -> list[Markup]:
 def _observer(each: Observer) -> Markup:
     share = 1.0 if math.isinf(each.epsilon) else math.tanh(each.epsilon / 2)
     kind = "good" if each.claimed else "bad" if math.isinf(each.epsilon) else "half"
-    delta = f", δ = {loss(each.delta)}" if each.delta else ""
+    claim = "promised" if each.claimed else "no promise"
     return element(
         "li",
         element("strong", each.who),
@@ -294,9 +294,10 @@ def _observer(each: Observer) -> Markup:
         element(
             "div",
             element(
-                "span",
-                f"ε = {loss(each.epsilon)}{delta}",
-                element("em", "promised" if each.claimed else "no promise", class_=f"badge {kind}"),
+                "div",
+                element("strong", f"ε = {loss(each.epsilon)}"),
+                element("span", claim, class_=f"badge {kind}"),
+                class_="claim",
             ),
             element(
                 "span",
@@ -304,6 +305,9 @@ def _observer(each: Observer) -> Markup:
                 class_=f"meter {kind}",
                 aria_hidden="true",
             ),
+            element("span", f"δ = {loss(each.delta)}", class_="quiet small")
+            if each.delta
+            else None,
             class_="loss",
         ),
     )

@@ -123,7 +123,7 @@ def _errors(
             "error:Q",
             title=f"{measure} (log scale)",
             scale=library.Scale(type="log", nice=True),
-            axis=library.Axis(format="~g" if "%" in measure else "~s", tickCount=6),
+            axis=library.Axis(format=",~g" if "%" in measure else "~s", tickCount=6),
         ),
         color=library.Color("answer:N", scale=scale, title=None),
         strokeDash=library.StrokeDash(
@@ -155,7 +155,7 @@ def _errors(
         "error-by-epsilon",
         "How the error would move with ε",
         f"Lines are predictions for the same method; the mark at ε = {loss(facts.epsilon)} is "
-        f"this run's own error. A smaller ε protects more and blurs more. Predictions rest on "
+        f"this run's own error. A smaller ε protects more and blurs more. Predictions are for "
         f"{facts.outline}.",
         [
             Panel(
