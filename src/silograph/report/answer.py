@@ -21,9 +21,9 @@ from silograph.queries.release import Release
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.report.budget import Budget, budget_of
-from silograph.report.curve import Curve, Outlined, curve_of, outlined
+from silograph.report.error_curve import Curve, Outlined, curve_of, outlined
 from silograph.report.observers import Observer, observers
-from silograph.report.words import Told, assumptions, limits, meaning, method_told, query_name
+from silograph.report.explained import Told, assumptions, limits, meaning, method_told, query_name
 from silograph.runtime.ledger import Ledger
 
 __all__ = ["Count", "Facts", "Page", "Range", "Vector", "facts_of"]
@@ -134,8 +134,6 @@ def facts_of(
             "a page is made of an Estimate, a Release, a SealedRelease or Reports, "
             f"not of {type(answer).__name__}"
         )
-    if lineage is not None and ledger is None:
-        raise ArgumentError("a lineage is one of a ledger: give the ledger as well")
     whole = not isinstance(answer, Estimate)
     if isinstance(answer, Estimate):
         origin, asked = answer.origin, [answer]

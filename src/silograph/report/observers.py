@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries.origin import Origin
-from silograph.report.words import observer, what_is_learnt
+from silograph.report.explained import observer, what_is_learnt
 
 __all__ = ["Observer", "observers"]
 

@@ -10,7 +10,7 @@ from silograph.queries.display import loss, number
 from silograph.report import html
 from silograph.report.answer import Count, Facts, Page, facts_of
 from silograph.report.budget import Budget
-from silograph.report.charts import Figure, draw, scripts
+from silograph.report.charts import Figure, altair, draw, scripts
 from silograph.report.html import Child, Markup, asset, element, section
 from silograph.report.observers import Observer
 from silograph.report.result_data import download, to_csv, to_json
@@ -18,7 +18,7 @@ from silograph.report.result_figures import degree_figure, error_figure, vector_
 from silograph.runtime import whole_files
 from silograph.runtime.ledger import Ledger
 
-__all__ = ["page", "save_page"]
+__all__ = ["page", "ready", "save_page"]
 
 _READABLE = 0o644
 
@@ -35,7 +35,8 @@ def page(
     ``answer`` is an :class:`~silograph.Estimate` (then the page is about that question), or a
     :class:`~silograph.Release`, :class:`~silograph.SealedRelease` or
     :class:`~silograph.Reports` (then about every question that it answers). With a ``ledger`` it
-    says what remains; ``lineage`` can be left out where the ledger leaves no doubt.
+    says what remains; ``lineage`` is one of the ledger's, and can be left out where that leaves no
+    doubt.
 
     The page holds what was paid for and nothing else: it can be shown to whoever may see the
     answer, but with a ledger it also shows that silo's budget. The same input gives the same page.
@@ -63,6 +64,11 @@ def page(
         footer=f"Made by Silograph {__version__}. The page is whole: it fetches nothing.",
         styles=asset("result.css"),
     )
+
+
+def ready() -> None:
+    """Refuse where pages cannot be made here: to be asked before a run is paid for."""
+    altair()
 
 
 def save_page(
