@@ -22,8 +22,8 @@ from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.report.budget import Budget, budget_of
 from silograph.report.error_curve import Curve, Outlined, curve_of, outlined
-from silograph.report.observers import Observer, observers
 from silograph.report.explained import Told, assumptions, limits, meaning, method_told, query_name
+from silograph.report.observers import Observer, observers
 from silograph.runtime.ledger import Ledger
 
 __all__ = ["Count", "Facts", "Page", "Range", "Vector", "facts_of"]

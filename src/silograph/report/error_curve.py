@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from silograph.errors import ArgumentError, ChannelError
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed import expected_error, plan_sealed
 from silograph.methods.split import choose_split
@@ -62,7 +61,7 @@ def outlined(origin: Origin | None, answers: Sequence[Estimate[Any]]) -> Outline
             outline = outline_of_release(release, cycles=cycles)
         else:
             outline = guess(origin.nodes, **_numbers(answers, origin.nodes), cycles=cycles)
-    except ArgumentError:
+    except (ValueError, ArithmeticError):
         return None
     return Outlined(outline, origin, release)
 
@@ -93,8 +92,8 @@ def curve_of(answer: Estimate[Any], graph: Outlined | None) -> Curve | None:
     for epsilon in _epsilons(answer.epsilon):
         try:
             error = _predicted(answer, graph, epsilon)
-        except (ArgumentError, ChannelError, OverflowError):
-            continue
+        except (ValueError, ArithmeticError):
+            continue  # an epsilon that the method cannot have, or an outline of next to nothing
         if error > 0 and math.isfinite(error):
             points.append((epsilon, error))
     return Curve(tuple(points), (answer.epsilon, own)) if len(points) > 2 else None

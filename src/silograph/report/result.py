@@ -18,7 +18,7 @@ from silograph.report.result_figures import degree_figure, error_figure, vector_
 from silograph.runtime import whole_files
 from silograph.runtime.ledger import Ledger
 
-__all__ = ["page", "ready", "save_page"]
+__all__ = ["lay_out", "page", "ready", "save_page"]
 
 _READABLE = 0o644
 
@@ -41,7 +41,11 @@ def page(
     The page holds what was paid for and nothing else: it can be shown to whoever may see the
     answer, but with a ledger it also shows that silo's budget. The same input gives the same page.
     """
-    facts = facts_of(answer, ledger=ledger, lineage=lineage, title=title)
+    return lay_out(facts_of(answer, ledger=ledger, lineage=lineage, title=title))
+
+
+def lay_out(facts: Facts) -> str:
+    """The page that says these facts."""
     vector = None if facts.vector is None else vector_figure(facts.vector)
     degrees, errors = degree_figure(facts), error_figure(facts)
     parts: dict[str, tuple[str, Child]] = {
