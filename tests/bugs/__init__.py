@@ -8,6 +8,7 @@ from bugs import (
     integer_noise,
     metrics,
     operations,
+    pages,
     reproduction,
     sealed,
     timing,
@@ -29,4 +30,5 @@ BUGS = [
     *timing.BUGS,
     *commands.BUGS,
     *reproduction.BUGS,
+    *pages.BUGS,
 ]

@@ -149,8 +149,10 @@ def page(
     contents: Mapping[str, str] | None = None,
     scripts: Iterable[Markup] = (),
     footer: Child = None,
+    styles: str = "",
 ) -> str:
-    """The whole file. ``contents`` maps anchors of sections to their names in the index."""
+    """The whole file. ``contents`` maps anchors of sections to their names in the index;
+    ``styles`` are rules of this kind of page beside those of all pages."""
     index = contents and element(
         "nav",
         element("ul", [element("li", element("a", n, href=f"#{a}")) for a, n in contents.items()]),
@@ -163,7 +165,7 @@ def page(
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
-        Markup(f"<style>{asset('page.css')}</style>"),
+        Markup(f"<style>{asset('page.css')}{styles}</style>"),
     )
     toggle = element(
         "button", "Dark", type="button", id="theme", class_="toggle", aria_pressed="false"
