@@ -1,9 +1,6 @@
 """The result page and the notebook displays in a real browser: light, dark, small, by keyboard."""
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +10,6 @@ import silograph as sg
 from silograph.report.result import lay_out
 
 from ..report.answers import NASTY, answer, facts
-
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium, or a skip that says why."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("there is no Chromium to look at pages with")
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = driver.chromium.launch(executable_path=found, args=flags)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -162,6 +162,9 @@ def test_what_lies_below_zero_is_explained() -> None:
 def test_what_is_not_defined_says_so() -> None:
     nothing = replace(answer("bare"), query="clustering", value=math.nan, stderr=math.inf)
     assert "not defined" in words(lay_out(facts_of(nothing)))
+    lost = replace(facts("reports"), answers=facts("reports").answers[1:3])
+    assert all(2 * count.stderr > abs(count.value) for count in lost.answers)
+    assert "No answer stands out from its own noise" in words(lay_out(lost))
 
 
 def test_a_page_is_written_whole_or_not_at_all(

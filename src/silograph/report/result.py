@@ -9,12 +9,12 @@ from silograph.errors import ReportError
 from silograph.queries.display import loss, number
 from silograph.report import html
 from silograph.report.answer import Count, Facts, Page, facts_of
-from silograph.report.budget import Budget
 from silograph.report.charts import Figure, altair, draw, scripts
 from silograph.report.html import Child, Markup, asset, element, section
 from silograph.report.observers import Observer
 from silograph.report.result_data import download, to_csv, to_json
 from silograph.report.result_figures import degree_figure, error_figure, vector_figure
+from silograph.report.result_spent import spent_part
 from silograph.runtime import whole_files
 from silograph.runtime.ledger import Ledger
 
@@ -50,10 +50,10 @@ def lay_out(facts: Facts) -> str:
     degrees, errors = degree_figure(facts), error_figure(facts)
     parts: dict[str, tuple[str, Child]] = {
         "answer": ("Answers" if len(facts.answers) > 1 else "Answer", _answer(facts, vector)),
-        "spent": ("What was spent", _spent(facts)),
+        "spent": ("What was spent", spent_part(facts)),
         "observers": ("Who could learn what", _observers(facts)),
         "degrees": ("Degrees", _degrees(facts, degrees)),
-        "errors": ("Error and ε", _errors(errors)),
+        "errors": ("Error and ε", _errors(facts, errors)),
         "method": ("Method", _method(facts)),
         "limits": ("Not protected", _limits(facts)),
         "run": ("Run and data", _run(facts)),
@@ -142,7 +142,11 @@ def _cards(counts: tuple[Count, ...]) -> Markup:
 
 def _card(count: Count) -> list[Markup | None]:
     if not math.isfinite(count.value):
-        value: list[Markup | None] = [element("p", "not defined", class_="value")]
+        why = "What it is divided by does not stand out from the noise."
+        value: list[Markup | None] = [
+            element("p", "not defined", class_="value"),
+            element("p", why),
+        ]
     elif not math.isfinite(count.stderr):
         value = [element("p", _shown(count.value), class_="value")]
     else:
@@ -171,7 +175,8 @@ def _relative(count: Count) -> str:
         return ""
     if count.relative > 10:
         return ": many times the answer"
-    return f": {100 * count.relative:.2g} %"
+    percent = 100 * count.relative
+    return f": {percent:,.0f} %" if percent >= 100 else f": {percent:.2g} %"
 
 
 def _track(count: Count) -> Markup:
@@ -195,90 +200,6 @@ def _track(count: Count) -> Markup:
     )
     ends = element("div", element("span", _shown(left)), element("span", _shown(right)))
     return Markup(line + ends.replace("<div>", '<div class="ends" aria-hidden="true">', 1))
-
-
-def _spent(facts: Facts) -> list[Markup | None]:
-    rows = {"ε of this run": loss(facts.epsilon)}
-    if facts.delta:
-        rows["δ of this run"] = loss(facts.delta)
-    found: list[Markup | None] = [
-        element(
-            "p",
-            "This is the most that the run costs any edge, against everyone to whom a promise is "
-            "made below. It is paid once; every further question on the same run is free.",
-        )
-    ]
-    budget = facts.budget
-    if budget is None:
-        note = (
-            "No ledger was given with this page, so it cannot say what remains. Each silo's own "
-            "ledger can: silograph ledger."
-        )
-        return [*found, _tiles(rows), element("p", note, class_="note")]
-    rows[f"spent on {budget.lineage}"] = loss(budget.spent.epsilon)
-    if budget.limit is not None and budget.left is not None:
-        rows["limit"] = loss(budget.limit.epsilon, left=True)
-        rows["left"] = loss(max(budget.left.epsilon, 0.0), left=True)
-    return [*found, _tiles(rows), _bar(budget), element("p", _remaining(budget))]
-
-
-def _tiles(rows: dict[str, str]) -> Markup:
-    tiles = [element("div", element("dt", k), element("dd", v)) for k, v in rows.items()]
-    return element("dl", tiles, class_="figures")
-
-
-def _bar(budget: Budget) -> Markup | None:
-    if budget.limit is None or budget.left is None or not math.isfinite(budget.spent.epsilon):
-        return None
-    whole = max(budget.limit.epsilon, budget.spent.epsilon)
-    if whole <= 0:
-        return None
-    run = min(budget.run.epsilon, budget.spent.epsilon) if budget.run is not None else 0.0
-    shares = {
-        "before": ("other runs", (budget.spent.epsilon - run) / whole),
-        "this": ("this run", run / whole),
-        "rest": ("left", max(whole - budget.spent.epsilon, 0.0) / whole),
-    }
-    bar = element(
-        "div",
-        [
-            element("i", class_=kind, style=f"width:{100 * s:.3f}%")
-            for kind, (_, s) in shares.items()
-        ],
-        class_="budget",
-        role="img",
-        aria_label=", ".join(f"{name} {100 * s:.0f} %" for name, s in shares.values()),
-    )
-    keys = [
-        element("li", element("span", class_=f"swatch {kind}"), element("span", name))
-        for kind, (name, _) in shares.items()
-    ]
-    return Markup(bar + element("ul", keys, class_="legend"))
-
-
-def _remaining(budget: Budget) -> str:
-    runs = f"{budget.spends:,} spend{'' if budget.spends == 1 else 's'}"
-    level = f"counted against {_silos(budget.spent.collusion)} together with the coordinator"
-    found = f"The ledger has {runs} on lineage {budget.lineage}, {level}."
-    if budget.run is None:
-        found += " This run is not among them."
-    if budget.limit is None or budget.left is None:
-        return f"{found} No limit is set, so nothing says when to stop."
-    if budget.spent.delta or budget.limit.delta:
-        found += (
-            f" Of δ {loss(budget.spent.delta)} is spent and "
-            f"{loss(max(budget.left.delta, 0.0), left=True)} left."
-        )
-    if budget.again is None:
-        return found
-    if budget.again == 0:
-        return f"{found} What is left does not pay for the same run again."
-    times = "once" if budget.again == 1 else f"{budget.again:,} times"
-    return f"{found} What is left pays for the same run {times} more."
-
-
-def _silos(count: int) -> str:
-    return f"{count} silo{'' if count == 1 else 's'}"
 
 
 def _observers(facts: Facts) -> list[Markup]:
@@ -336,9 +257,13 @@ def _degrees(facts: Facts, figure: Figure | None) -> Markup:
     return Markup(draw(figure) + element("p", below, class_="note"))
 
 
-def _errors(figure: Figure | None) -> Markup:
+def _errors(facts: Facts, figure: Figure | None) -> Markup:
     if figure is None:
-        why = "For this answer there is no formula that predicts its error at another ε."
+        why = (
+            "No answer stands out from its own noise; a larger ε, or another method, is needed."
+            if facts.outline
+            else "For this answer there is no formula that predicts its error at another ε."
+        )
         return element("p", why, class_="note")
     return draw(figure)
 
