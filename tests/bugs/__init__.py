@@ -9,6 +9,7 @@ from bugs import (
     operations,
     reproduction,
     sealed,
+    timing,
     unions,
 )
 from bugs.bug import Bug
@@ -25,4 +26,5 @@ BUGS = [
     *decoders.BUGS,
     *metrics.BUGS,
     *reproduction.BUGS,
+    *timing.BUGS,
 ]
