@@ -87,8 +87,8 @@ BUGS = [
         "reproduce: repetitions of one draw",
         "all repetitions have the same seed, and no spread",
         _TASKS,
-        "/{key}/{number}",
-        "/{key}",
+        'f"{begin}/{number}"',
+        "begin",
         _ROWS,
     ),
     Bug(

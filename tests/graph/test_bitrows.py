@@ -45,6 +45,18 @@ def test_counts_agree_with_networkx(peer: "networkx.Graph[int]") -> None:
         assert common[0, v] == len(list(networkx.common_neighbors(peer, 0, v)))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 63, 64, 65, 200])
+def test_dense_graphs_are_counted_on_their_complement(n: int) -> None:
+    draw = np.random.default_rng(n)
+    for density in (0.3, 0.49, 0.51, 0.8, 1.0):
+        chosen = np.argwhere(np.triu(draw.random((n, n)) < density, 1)).astype(np.uint32)
+        graph = BitRows.from_pairs(n, chosen)
+        assert graph.triangles == _core.count_triangles(graph.words)
+        other = graph.complement
+        assert other.edges == n * (n - 1) // 2 - graph.edges
+        assert other.complement == graph
+
+
 @pytest.mark.parametrize("level", simd_levels())
 def test_levels_agree(level: str) -> None:
     everyone = np.arange(300, dtype=np.uint32)

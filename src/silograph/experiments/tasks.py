@@ -34,7 +34,7 @@ class Task:
     experiment: str
     key: str
     kind: str
-    #: Roughly how long it takes, in no particular unit; the longest are begun first.
+    #: Roughly how many seconds it takes; the longest are begun first.
     cost: float
     #: Of a utility task: method, point and queries; of a timing task: the arguments of its case.
     label: str
@@ -47,7 +47,7 @@ class Task:
 def tasks_of(definition: Definition, nodes: Mapping[str, int]) -> list[Task]:
     """All tasks of an experiment, whose graphs have so many nodes."""
     if definition.kind == "timing":
-        return _timing_tasks(definition)
+        return _timing_tasks(definition, nodes)
     return [
         task
         for graph in definition.graphs
@@ -68,13 +68,13 @@ def _utility_task(
     if not queries:
         return None
     key = _key(graph.name, point, label)
-    repetitions = range(int(definition.parameters["repetitions"]))
-    seeds = tuple(_seed(definition, key, number) for number in repetitions)
-    cube = label == "baseline mended" and "triangles" in queries
-    cost = len(seeds) * nodes**2 * (1 + (nodes / 1000 if cube else 0))
+    seeds = _seeds(definition, key)
+    cost = 8e-9 * nodes**2 * (4 if label.startswith("feat+") else 1)
+    if label == "baseline mended":
+        cost += 1.3e-11 * nodes**3
     return Task(
-        definition.name, key, "utility", cost, label, _asked(definition, graph, point), queries,
-        seeds, {},
+        definition.name, key, "utility", len(seeds) * cost, label,
+        _asked(definition, graph, point), queries, seeds, {},
     )  # fmt: skip
 
 
@@ -93,10 +93,13 @@ def _key(graph: str, point: Mapping[str, Any], label: str) -> str:
     return json.dumps([graph, *point.values(), label])
 
 
-def _seed(definition: Definition, key: str, number: int) -> int:
-    """48 bits, so that a seed is exact wherever JSON is read."""
-    text = f"silograph/experiment/{definition.name}/{definition.seed}/{key}/{number}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+def _seeds(definition: Definition, key: str) -> tuple[int, ...]:
+    """A seed for each repetition: of 48 bits, so that it is exact wherever JSON is read."""
+    begin = f"silograph/experiment/{definition.name}/{definition.seed}/{key}"
+    texts = (f"{begin}/{number}" for number in range(int(definition.parameters["repetitions"])))
+    return tuple(
+        int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") for text in texts
+    )
 
 
 def _reason(
@@ -118,7 +121,7 @@ _CASES: dict[str, Callable[[Mapping[str, Any]], list[dict[str, Any]]]] = {
 }
 
 
-def _timing_tasks(definition: Definition) -> list[Task]:
+def _timing_tasks(definition: Definition, nodes: Mapping[str, int]) -> list[Task]:
     if definition.name not in _CASES:
         raise ExperimentError(f"{definition.name}: no timing experiment has this name")
     try:
@@ -129,9 +132,26 @@ def _timing_tasks(definition: Definition) -> list[Task]:
             f"{definition.name}: its parameters are wrong or incomplete: {problem}"
         ) from None
     return [
-        Task(definition.name, json.dumps(case), "timing", 1.0, "", silos, (), (), case)
+        Task(
+            definition.name,
+            json.dumps(case),
+            "timing",
+            _timing_cost(case, nodes),
+            "",
+            silos,
+            (),
+            (),
+            case,
+        )
         for case, silos in zip(cases, asked, strict=True)
     ]
+
+
+def _timing_cost(case: Mapping[str, Any], nodes: Mapping[str, int]) -> float:
+    if "graph" not in case:
+        return float(case["budget_seconds"])
+    n = nodes[case["graph"]]
+    return 2e-10 * n**3 if case["method"] == "sealed" else 2e-7 * n**2
 
 
 def _timed_silos(definition: Definition, case: Mapping[str, Any]) -> Asked | None:
@@ -190,7 +210,7 @@ def rows_of(
 ) -> tuple[list[Row], list[Row]]:
     """The rows of a finished experiment, and what was left out, in the order of its parameters."""
     if definition.kind == "timing":
-        found = [outcomes[task.key] for task in _timing_tasks(definition)]
+        found = [outcomes[task.key] for task in _timing_tasks(definition, nodes)]
         return [row for row in found if "reason" not in row], [
             row for row in found if "reason" in row
         ]
@@ -209,8 +229,7 @@ def rows_of(
                         if reason:
                             left_out.append({**names, "reason": reason})
                         else:
-                            task = _utility_task(definition, graph, point, label, nodes[graph.name])
-                            seeds = () if task is None else task.seeds
+                            seeds = _seeds(definition, _key(graph.name, point, label))
                             rows.append(_row(names, series, query, outcome, seeds))
     return rows, left_out
 

@@ -5,6 +5,7 @@ and v are joined; kernels use it. *Triangle*: bytes with one bit a pair, in pair
 k = u·n − u(u+1)/2 + (v−u−1); protocols and files use it.
 """
 
+import math
 from functools import cached_property
 from typing import Self
 
@@ -86,8 +87,24 @@ class BitRows:
 
     @cached_property
     def triangles(self) -> int:
-        """The number of triangles."""
-        return _core.count_triangles(self.words)
+        """The number of triangles. Of a dense graph they are counted on its complement: triples
+        with one or two of the three edges have two nodes at which one is there and one is not."""
+        pairs = self.n * (self.n - 1) // 2
+        if 2 * self.edges <= pairs:
+            return _core.count_triangles(self.words)
+        mixed = int((self.degrees * (self.n - 1 - self.degrees)).sum()) // 2
+        return math.comb(self.n, 3) - mixed - _core.count_triangles(self.complement.words)
+
+    @property
+    def complement(self) -> "BitRows":
+        """The graph of the pairs that are not joined in this one."""
+        nodes = np.arange(self.n, dtype=np.uint64)
+        everyone = np.zeros(self.words.shape[1], dtype=np.uint64)
+        np.bitwise_or.at(everyone, nodes >> np.uint64(6), np.uint64(1) << (nodes & np.uint64(63)))
+        words = ~self.words & everyone
+        own = (nodes.astype(np.intp), (nodes >> np.uint64(6)).astype(np.intp))
+        words[own] &= ~(np.uint64(1) << (nodes & np.uint64(63)))
+        return BitRows(words)
 
     @cached_property
     def four_cliques(self) -> int:
