@@ -42,6 +42,11 @@ class Series:
     dash: tuple[int, int] = (1, 0)
     shape: str = "circle"
 
+    @property
+    def fill(self) -> str:
+        """Points of dashed curves are hollow."""
+        return self.colour if self.dash == (1, 0) else COLOURS["paper"]
+
 
 @dataclass(frozen=True)
 class Point:
@@ -126,6 +131,7 @@ def legend(series: Iterable[Series], *, marks: bool = False) -> list[Key]:
             one.colour,
             "" if one.dash == (1, 0) else " ".join(map(str, one.dash)),
             shape=one.shape,
+            fill=one.fill,
         )
         for one in series
     ]
@@ -183,7 +189,8 @@ def curve_panel(
         base.mark_line(clip=True).encode(
             strokeDash=_scale(library.StrokeDash, "series:N", drawn, "dash")
         ),
-        base.mark_point(filled=True, size=45, opacity=1, clip=True).encode(
+        base.mark_point(size=45, strokeWidth=1.5, opacity=1, clip=True).encode(
+            fill=_scale(library.Fill, "series:N", drawn, "fill"),
             shape=_scale(library.Shape, "series:N", drawn, "shape"),
             tooltip=[
                 library.Tooltip("series:N", title="curve"),
