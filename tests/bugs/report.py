@@ -88,8 +88,8 @@ BUGS = [
         "report: any number is reachable",
         "a printed number far below the noise is within reach",
         _REPORT + "printed_numbers.py",
-        "return Outcome(1 / SLACK <= factor <= SLACK, says, measured, why)",
-        "return Outcome(factor <= SLACK, says, measured, why)",
+        "return Outcome(1 / slack <= factor <= slack, says, measured, why)",
+        "return Outcome(factor <= slack, says, measured, why)",
         _NUMBERS,
     ),
     Bug(
