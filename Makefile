@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest audit planted clean \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-sealed bench-accuracy reproduce
+	bench-featplus bench-sealed bench-accuracy reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -44,6 +44,12 @@ test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 check: lint types rust pytest ## everything that a commit must pass
+
+browser: ## Chromium, in which the tests look at pages
+	@if command -v chromium >/dev/null; then exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else echo "install Chromium as 'chromium' on the PATH (Debian: apt-get install chromium); without it the browser tests skip" >&2; exit 1; fi
 
 lint: $(BUILT)
 	$(BIN)/ruff format --check .

@@ -119,7 +119,7 @@ def test_downloads(watched: Watched, tmp_path: Path) -> None:
     picture = saved(figure.locator("[data-save=svg]").last, "epsilon-triangles-mse-2.svg").decode()
     assert picture.startswith("<svg")
     assert "var(" not in picture  # stands alone
-    assert "Wiki-Vote" in picture  # has its title
+    assert "Triangles: MSE against ε: Wiki-Vote" in picture  # has its title
     assert "FEAT+, mended (auto)" in picture  # and its legend
     image = saved(figure.locator("[data-save=png]").first, "epsilon-triangles-mse-1.png")
     assert image[:8] == b"\x89PNG\r\n\x1a\n"

@@ -9,6 +9,7 @@ from bugs import (
     metrics,
     operations,
     pages,
+    report,
     reproduction,
     sealed,
     timing,
@@ -31,4 +32,5 @@ BUGS = [
     *commands.BUGS,
     *reproduction.BUGS,
     *pages.BUGS,
+    *report.BUGS,
 ]

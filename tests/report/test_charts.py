@@ -40,7 +40,7 @@ def test_a_figure_has_its_panels_tools_and_data() -> None:
     assert re.findall(r'data-save="(\w+)"', made) == ["svg", "png", "svg", "png", "csv", "json"]
     assert "Save A &lt;title&gt;, left, as SVG" in made
     assert "Data: 2 rows" in made
-    assert "2.5 × 10⁹" in made
+    assert "2.5\u00a0×\u00a010⁹" in made
     assert "<td>&lt;/script&gt;</td>" in made
 
 
@@ -53,7 +53,10 @@ def test_the_scripts_are_embedded_once_and_the_same_every_time() -> None:
     found = json.loads(data[data.index(">") + 1 : -len("</script>")])["f"]
     assert found["rows"][1]["y"] is None
     assert found["columns"] == ["x", "y", "name"]
-    assert [panel["title"] for panel in found["panels"]] == ["left", "right"]
+    assert [panel["title"] for panel in found["panels"]] == [
+        "A <title>: left",
+        "A <title>: right",
+    ]
     assert found["panels"][0]["width"] == "container"
     assert "cdn" not in own
 

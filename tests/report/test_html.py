@@ -15,6 +15,9 @@ def test_texts_and_attributes_are_escaped() -> None:
     assert "<script" not in made
     assert made.count('"') == 3  # two of the attribute, one that a text may have
     assert element("br") == "<br>"
+    assert element("p", "ε = 3 or 5 × 10⁶ or a = b") == (
+        "<p>ε\u00a0=\u00a03 or 5\u00a0×\u00a010⁶ or a = b</p>"
+    )
     assert element("button", "x", disabled=True, hidden=False, id=None) == (
         "<button disabled>x</button>"
     )

@@ -22,6 +22,8 @@ def test_an_error_in_orders_with_its_standard_error() -> None:
     assert orders.value == pytest.approx(2)
     assert orders.error == pytest.approx(20 / 2 / 100 / math.log(10))
     assert in_orders(row(mse=0.0), "mse").value == -math.inf
+    alone = in_orders(row(values=[1.0], mse_spread=0.0), "mse")  # which shows no spread
+    assert alone.error == pytest.approx(math.sqrt(2) / math.log(10))
 
 
 def test_clearly_above_and_below() -> None:

@@ -4,13 +4,15 @@ import itertools
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from silograph.experiments.results import Results
 from silograph.privacy.channel import Channel
 from silograph.report.libraries import SIZES, TABLE
-from silograph.report.printed_numbers import NUMBERS, empty_graph_mse, reachable
+from silograph.report.printed_numbers import NUMBERS, SLACK, empty_graph_mse, reachable
 
+from .. import limits
 from .synthetic import bend
 
 
@@ -53,21 +55,34 @@ def test_erratum_14_the_times_fit_ten_to_a_million() -> None:
     assert TABLE["libsodium"][-1] / SIZES[-1] == pytest.approx(528e-6, rel=1e-3)
 
 
-def test_reachable_and_not(found: dict[str, Results]) -> None:
-    number = NUMBERS[0]
+@pytest.mark.parametrize(("position", "measure", "slack"), [(0, "mse", 10), (2, "mre", 10**0.5)])
+def test_reachable_and_not(
+    found: dict[str, Results], position: int, measure: str, slack: float
+) -> None:
+    number = NUMBERS[position]
     wanted = {"graph": "wiki-vote", "query": "2-stars", "method": "feat", "epsilon": 6.0}
     for factor, holds, why in (
         (1, True, ""),
-        (9, True, ""),
-        (11, False, "below the noise"),
-        (1 / 9, True, ""),
-        (1 / 11, False, "above what is measured"),
+        (0.95 * slack, True, ""),
+        (1.05 * slack, False, "below the noise"),
+        (1 / (0.95 * slack), True, ""),
+        (1 / (1.05 * slack), False, "above what is measured"),
     ):
-        bent = bend(found["epsilon"], {"mse": number.value * factor}, **wanted, form="mended")
+        bent = bend(found["epsilon"], {measure: number.value * factor}, **wanted, form="mended")
         outcome = reachable(number)({"epsilon": bent}, "mended")
         assert (outcome.holds, outcome.why) == (holds, why)
         assert outcome.value == pytest.approx(number.value * factor)
-        assert "7,115 nodes without any edge gives 1.117 × 10⁶" in outcome.says
+        assert "7,115 nodes without any edge gives" in outcome.says
+
+
+def test_chance_passes_the_slack_as_rarely_as_the_page_says() -> None:
+    errors = np.abs(np.random.default_rng(1).normal(size=(300_000, 10)))
+    squares = (errors**2).mean(axis=1)
+    sizes = errors.mean(axis=1) / math.sqrt(2 / math.pi)
+    for relative, slack in ((squares, SLACK["mse"]), (sizes, SLACK["mre"])):
+        passed = int(((relative < 1 / slack) | (relative > slack)).sum())
+        low, high = limits.binomial(300_000, 1 / 5_000, variables=2)
+        assert low <= passed <= high
 
 
 def test_numbers_are_those_of_the_paper() -> None:

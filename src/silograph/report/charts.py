@@ -61,6 +61,8 @@ _CONFIG: Final = {
         "orient": "bottom",
         "columns": 3,
         "symbolStrokeWidth": 2,
+        "symbolSize": 130,
+        "symbolOpacity": 1,
     },
     "title": {"color": COLOURS["ink"], "fontSize": 14, "anchor": "start"},
     "line": {"strokeWidth": 2},
@@ -88,7 +90,7 @@ class Panel:
 class Key:
     """One line of a legend. ``dash`` is a stroke pattern; ``mark`` is "line", "bar" or "point".
 
-    ``shape`` is the shape of points, by Vega's names.
+    ``shape`` is the shape of points, by Vega's names; ``fill`` their inside, where it differs.
     """
 
     label: str
@@ -96,6 +98,7 @@ class Key:
     dash: str = ""
     mark: str = "line"
     shape: str = ""
+    fill: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def scripts(figures: Iterable[Figure]) -> list[Markup]:
         figure.anchor: {
             "columns": list(figure.columns),
             "rows": [_plain(row) for row in figure.rows],
-            "panels": [_specification(panel) for panel in figure.panels],
+            "panels": [_specification(figure, panel) for panel in figure.panels],
         }
         for figure in figures
     }
@@ -189,9 +192,10 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _specification(panel: Panel) -> dict[str, Any]:
+def _specification(figure: Figure, panel: Panel) -> dict[str, Any]:
+    title = panel.title if len(figure.panels) == 1 else f"{figure.title}: {panel.title}"
     chart = panel.chart.properties(
-        width="container", height=panel.height, title=panel.title, description=panel.description
+        width="container", height=panel.height, title=title, description=panel.description
     )
     # Altair checks what it is given as a chart is built; the whole once more takes seconds.
     made: dict[str, Any] = chart.to_dict(validate=False)
@@ -264,9 +268,12 @@ def _key(key: Key) -> Markup:
         signs = [element("path", d=_SHAPES[key.shape or "diamond"], style=paint)]
     else:
         dash, stroke = key.dash or None, f"stroke:{key.colour};stroke-width:2"
+        point, edge = f"fill:{key.fill or key.colour}", f"stroke:{key.colour};stroke-width:1.5"
         signs = [
             element("line", x1=0, y1=7, x2=28, y2=7, stroke_dasharray=dash, style=stroke),
-            element("path", d=_SHAPES[key.shape], style=paint) if key.shape else Markup(""),
+            element("path", d=_SHAPES[key.shape], style=f"{point};{edge}")
+            if key.shape
+            else Markup(""),
         ]
     drawn = element("svg", signs, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
     return element("li", drawn, element("span", key.label))

@@ -42,6 +42,11 @@ class Series:
     dash: tuple[int, int] = (1, 0)
     shape: str = "circle"
 
+    @property
+    def fill(self) -> str:
+        """Points of dashed curves are hollow."""
+        return self.colour if self.dash == (1, 0) else COLOURS["paper"]
+
 
 @dataclass(frozen=True)
 class Point:
@@ -126,6 +131,7 @@ def legend(series: Iterable[Series], *, marks: bool = False) -> list[Key]:
             one.colour,
             "" if one.dash == (1, 0) else " ".join(map(str, one.dash)),
             shape=one.shape,
+            fill=one.fill,
         )
         for one in series
     ]
@@ -150,7 +156,7 @@ def curve_panel(
     """One panel. ``x_log`` is the base of a logarithmic x axis; curves above ``most`` leave it."""
     shown = [point for point in points if math.isfinite(point.value) and point.value >= 0]
     positive = [p.value for p in shown if p.value > 0] + [mark.value for mark in marks]
-    bottom, top = _decades([min(value, most) for value in positive])
+    bottom, top = _decades([min(value, most) for value in positive], most)
     library = altair()
     here = {point.series for point in shown}
     drawn = [one for one in series if one.name in here]
@@ -183,7 +189,8 @@ def curve_panel(
         base.mark_line(clip=True).encode(
             strokeDash=_scale(library.StrokeDash, "series:N", drawn, "dash")
         ),
-        base.mark_point(filled=True, size=45, opacity=1, clip=True).encode(
+        base.mark_point(size=45, strokeWidth=1.5, opacity=1, clip=True).encode(
+            fill=_scale(library.Fill, "series:N", drawn, "fill"),
             shape=_scale(library.Shape, "series:N", drawn, "shape"),
             tooltip=[
                 library.Tooltip("series:N", title="curve"),
@@ -253,12 +260,13 @@ def _row(point: Point, floor: float) -> dict[str, Any]:
     }
 
 
-def _decades(values: Sequence[float]) -> tuple[int, int]:
-    """The powers of ten around these values, at least one decade apart."""
+def _decades(values: Sequence[float], most: float) -> tuple[int, int]:
+    """The powers of ten around these values, at least one decade apart and not above ``most``."""
     if not values:
         return 0, 1
     bottom = math.floor(math.log10(min(values)) - 0.05)
-    return bottom, max(math.ceil(math.log10(max(values)) + 0.05), bottom + 1)
+    top = math.ceil(min(math.log10(max(values)) + 0.05, math.log10(most)))
+    return bottom, max(top, bottom + 1)
 
 
 def _ticks(bottom: int, top: int) -> list[int]:

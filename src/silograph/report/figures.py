@@ -45,7 +45,7 @@ _COLUMNS: Final = {
     "repetitions": "repetitions",
 }
 #: An answer that is so many times the truth away says nothing; how much worse, the data say.
-_MOST: Final = {"mre": 1e4}
+_MOST: Final = {"mre": 1e6}
 _MEASURES: Final = {"mse": "mean squared error", "mre": "mean relative error"}
 #: Experiments beyond the paper: what is asked in each.
 EXTRAS: Final = {
@@ -207,7 +207,7 @@ def _errors(
         )
     most = _MOST.get(measure, math.inf)
     if any(row[measure] > most for row in rows):
-        caption = [caption, f" Curves above {number(most)} leave the panel."]
+        caption = [caption, f" Curves above {most:,.0f} leave the panel."]
     data = [
         {key: row[key] for key in _COLUMNS if key != "repetitions"}
         | {"repetitions": len(row["values"])}

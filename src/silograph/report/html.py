@@ -12,6 +12,7 @@ The same input gives the same bytes.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -29,6 +30,8 @@ __all__ = [
     "table",
 ]
 
+#: Spaces at which a number or a setting is not broken: 5 × 10⁶, ε = 3.
+_TOGETHER: Final = re.compile(r" ([×=]) (?=[\d−])")
 _VOID: Final = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
 
 #: Nothing is fetched: what is not in the file does not exist. Vega compiles its expressions.
@@ -76,7 +79,7 @@ def _inside(child: Child) -> str:
     if isinstance(child, Markup):
         return str.__str__(child)
     if isinstance(child, str):
-        return escape(child, quote=False)
+        return _TOGETHER.sub("\u00a0\\1\u00a0", escape(child, quote=False))
     return "".join(_inside(one) for one in child)
 
 

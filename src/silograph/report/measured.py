@@ -43,6 +43,8 @@ class Case(NamedTuple):
 
 
 CASE = Case._fields
+#: Deviation over mean of a normal variable's square, and of its size.
+_NORMAL = {"mse": math.sqrt(2), "mre": math.sqrt(math.pi / 2 - 1)}
 #: So many standard errors are beyond chance, also where dozens of cases are looked at.
 CLEAR = 3.0
 
@@ -120,11 +122,15 @@ def cases(first: Mapping[Case, Row], second: Mapping[Case, Row]) -> list[Case]:
 
 
 def in_orders(row: Row, measure: str) -> Orders:
-    """An error, ``mse`` or ``mre``, of one row. One of exactly zero is minus infinity."""
-    mean, spread = row[measure], row[f"{measure}_spread"]
+    """An error, ``mse`` or ``mre``, of one row. One of exactly zero is minus infinity.
+
+    A single repetition shows no spread: it is taken to be that of a normal error.
+    """
+    mean, repetitions = row[measure], len(row["values"])
     if mean <= 0:
         return Orders(-math.inf, 0.0)
-    return Orders(math.log10(mean), spread / math.sqrt(len(row["values"])) / mean / math.log(10))
+    relative = row[f"{measure}_spread"] / mean if repetitions > 1 else _NORMAL[measure]
+    return Orders(math.log10(mean), relative / math.sqrt(repetitions) / math.log(10))
 
 
 def trend(points: Sequence[tuple[float, Orders]]) -> Orders | None:

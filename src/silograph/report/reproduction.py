@@ -193,7 +193,8 @@ def _verdicts(verdicts: Sequence[Verdict], anchors: set[str]) -> Markup:
         element("h3", "The numbers of the text"),
         element(
             "p",
-            "A number is reachable where it is between a tenth and ten times what is measured.",
+            "An MSE is reachable where it is between a tenth and ten times what is measured, an "
+            "MRE within a factor of √10: ten repetitions pass that by chance once in 5,000 times.",
         ),
         table(
             ["Number", "In the paper", "As printed", "As mended", "Verdict"],

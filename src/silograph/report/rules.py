@@ -147,7 +147,8 @@ def beats(
         best = max(compared, key=lambda one: (-len(one.failing(least)), one.middle))
         failing = best.failing(least)
         lowest, highest = best.extreme(min), best.extreme(max)
-        reading = f" ({best.reading})" if str(best.reading) else ""
+        told = str(best.reading._replace(collusion=0))
+        reading = f" ({told})" if told else ""
         along = f"Along {AXES[experiment]}, " if experiment in ("rho", "sigma") else ""
         says = (
             f"{along}{measure.upper()} of {NAMES[worse]} over {NAMES[better]}{reading}: "
@@ -252,7 +253,7 @@ def _trends(
             for (graph, query), points in lines.items():
                 moved = trend(sorted(points, key=lambda point: point[0]))
                 if moved is not None:
-                    name = f"{NAMES[method]} {reading}".strip()
+                    name = f"{NAMES[method]} {reading.variant}".strip()
                     found.append((f"{name}, {graph_name(graph)}, {query}", moved))
     return found
 

@@ -258,6 +258,11 @@ _OURS: Sequence[Claim] = (
     ),
 )
 
+_WITHIN = {
+    "mse": "The printed number is between a tenth and ten times what is measured.",
+    "mre": "The printed number is within a factor of √10 of what is measured.",
+}
+
 #: Every claim that is judged, in the order of the page.
 CLAIMS: Sequence[Claim] = (
     *_PAPER,
@@ -267,7 +272,7 @@ CLAIMS: Sequence[Claim] = (
             printed.name,
             printed.quote,
             printed.place,
-            "The printed number is between a tenth and ten times what is measured.",
+            _WITHIN[printed.measure],
             reachable(printed),
             printed.figure,
             printed=printed.value,
