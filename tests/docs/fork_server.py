@@ -3,7 +3,7 @@
 The command ``silograph`` on the pages' path is :data:`CLIENT`: it hands its arguments, folder,
 environment and open files to the server, which forks. So each command is a process of its own with
 the shell's real arguments and redirections, and costs some milliseconds instead of half a second.
-A client that ends, ends its command.
+A signal to the client goes to its command, and a client that is killed takes it along.
 """
 
 import array
@@ -23,13 +23,15 @@ __all__ = ["CLIENT", "serve"]
 
 #: The text of the command; its first line and the server's address are filled in.
 CLIENT = """#!{python} -IS
-import array, json, os, socket, sys
+import array, json, os, signal, socket, sys
 line = socket.socket(socket.AF_UNIX)
 line.connect({address!r})
 asked = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 files = array.array("i", [0, 1, 2])
 line.sendmsg([len(asked).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
 line.sendall(asked)
+for sign in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(sign, lambda number, _: line.sendall(bytes([number])))
 sys.exit(int(line.recv(16) or b"1"))
 """
 
@@ -54,22 +56,30 @@ def serve(address: Path) -> None:
         while True:
             for key, _ in selector.select():
                 if key.fileobj is sys.stdin:
-                    _end(children)
+                    for pid in children:
+                        _signal(pid, signal.SIGKILL)
                     return
                 if key.fileobj is woken:
                     woken.recv(4096)
                     _report(children, selector)
                 elif key.fileobj is listener:
                     _accept(listener, children, selector)
-                else:  # the client is gone
-                    selector.unregister(key.fileobj)
-                    _end({pid: c for pid, c in children.items() if c is key.fileobj})
+                else:
+                    _pass_on(key.fileobj, children, selector)
 
 
-def _end(children: dict[int, socket.socket]) -> None:
-    for pid in children:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+def _pass_on(client: Any, children: dict[int, socket.socket], selector: Any) -> None:
+    """A signal to the command; where the client is gone, it was killed."""
+    sent = client.recv(1)
+    if not sent:
+        selector.unregister(client)
+    for pid in [pid for pid, known in children.items() if known is client]:
+        _signal(pid, sent[0] if sent else signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _accept(listener: socket.socket, children: dict[int, Any], selector: Any) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import silograph as sg
+from silograph.experiments.trial import Trial
 from silograph.runtime.journal import Journal, Trail
 from silograph.runtime.keys import new_identity
 from silograph.runtime.roster_file import new_roster, write_roster
+from tests.docs.blocks import blocks
 
 __all__ = ["NOT_RUN", "PREPARED", "ROOT", "pages"]
 
@@ -22,13 +24,8 @@ NOT_RUN = {
 
 def pages() -> list[Path]:
     """Every page: the manual, the operators' pages, and what stands at the root."""
-    docs = [page for page in (ROOT / "docs").rglob("*.md") if not _linked(page)]
-    return sorted([*ROOT.glob("*.md"), *docs, *(ROOT / "deploy").rglob("*.md")])
-
-
-def _linked(page: Path) -> bool:
-    """``docs/deploy`` is ``deploy``: those pages are read where they are."""
-    return page.resolve() != page.absolute()
+    folders = ((ROOT, "*.md"), (ROOT / "docs", "**/*.md"), (ROOT / "deploy", "**/*.md"))
+    return sorted(page for folder, pattern in folders for page in folder.glob(pattern))
 
 
 def _three_files(folder: Path) -> None:
@@ -69,6 +66,39 @@ def _a_silo_that_served(folder: Path) -> None:
     trail.spent(run, "claims", spend.losses[1], 0.0, 1, witness.serial, digest)
 
 
+def _banks(_: Path) -> None:
+    """The files that the tutorial's own program makes, in the folder that we are in."""
+    (program,) = (b for b in blocks(ROOT / "docs/tutorial.md") if b.caption == "make_banks.py")
+    exec(compile(program.text, program.caption, "exec"), {})  # noqa: S102 - our own page
+
+
+def _a_trial(folder: Path) -> None:
+    """A deployment of three silos, ready to start."""
+    parts = sg.split(sg.clustered_power_law(60, edges_per_node=4, seed=1), 3, rate=0.4)
+    named = zip(("north", "south", "west"), parts, strict=True)
+    silos = [sg.Silo.from_pairs(part.universe, part.pairs, name=name) for name, part in named]
+    Trial(folder, silos)
+
+
+def _two_studies(folder: Path) -> None:
+    """A ledger with a limit and two spends."""
+    with sg.Ledger(folder / "north.ledger") as ledger:
+        ledger.set_limit("claims", 10.0)
+        for number, losses in enumerate(({0: 0.782, 1: 1.0, 2: 1.51}, {0: 2.98, 1: 3.0, 2: 3.09})):
+            ledger.spend(
+                "claims", f"{number:032x}", "release", losses, view="any", method="feat masked"
+            )
+
+
+def _calls(folder: Path) -> None:
+    """A file with more columns than two, and its nodes."""
+    (folder / "nodes.txt").write_text("Ada\nBob\nEve\nMallory\n")
+    (folder / "calls.csv").write_text(
+        "date,caller,callee,seconds\n2031-05-01,Ada,Bob,62\n2031-05-01,Bob,Eve,15\n"
+        "2031-05-02,Bob,Ada,7\n2031-05-03,Eve,Eve,1\n"
+    )
+
+
 #: Pages that begin with files of the reader's own.
 PREPARED: dict[str, Callable[[Path], None]] = {
     "README.md": _three_files,
@@ -76,4 +106,10 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "deploy/nats-cluster/README.md": _a_roster,
     "deploy/ledger.md": _a_silo_that_served,
     "deploy/monitoring.md": _a_silo_that_served,
+    "docs/howto/deploy.md": _banks,
+    "docs/howto/ledger.md": _two_studies,
+    "docs/howto/notebook.md": _banks,
+    "docs/howto/own-data.md": _calls,
+    "docs/howto/recover.md": _a_trial,
+    "docs/howto/update.md": _banks,
 }

@@ -6,6 +6,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +15,7 @@ from tests.docs.fork_server import CLIENT
 __all__ = ["Server", "Shell"]
 
 _SECONDS = 60
+_TYPING = 0.3
 
 
 class Server:
@@ -81,6 +83,8 @@ class Shell:
         self._bash.stdin.write(f"{line}; echo $? >&{self._writer}\n".encode())
         self._bash.stdin.flush()
         self._last = int(self._read(command))
+        if command.endswith("&"):
+            time.sleep(_TYPING)  # people are slower than programs that start
         return self._last, output.read_text()
 
     def _read(self, command: str) -> bytes:

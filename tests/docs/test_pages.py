@@ -1,8 +1,11 @@
 """Every command and every Python block of every page runs as it is printed."""
 
 import contextlib
+import fcntl
 import io
 import re
+import tempfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,10 +38,20 @@ def test_the_page_runs(
     folder, scratch = tmp_path / "reader", tmp_path / "scratch"
     folder.mkdir()
     scratch.mkdir()
-    PREPARED.get(named(page), lambda _: None)(folder)
     monkeypatch.chdir(folder)
-    with Shell(server, folder, scratch) as shell:
+    PREPARED.get(named(page), lambda _: None)(folder)
+    with ports_of(page), Shell(server, folder, scratch) as shell:
         Reader(page, shell).read()
+
+
+@contextlib.contextmanager
+def ports_of(page: Path) -> Iterator[None]:
+    """Keeps other tests of this page, in whatever checkout, off the ports that it names."""
+    with contextlib.ExitStack() as held:
+        for port in sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", page.read_text()))):
+            place = Path(tempfile.gettempdir()) / f"silograph-page-{port}.lock"
+            fcntl.flock(held.enter_context(place.open("w")), fcntl.LOCK_EX)
+        yield
 
 
 class Reader:
