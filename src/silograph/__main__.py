@@ -1,6 +1,8 @@
 """``python -m silograph``."""
 
+import sys
+
 from silograph.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,6 +11,10 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 Counts: TypeAlias = tuple[int, int, int, int]
 Shape: TypeAlias = tuple[int | None, int, int, int, bool]
 
+# --- about ---
+
+def build() -> tuple[str, str | None]: ...
+
 # --- graph/ids ---
 
 class IdError(ValueError):

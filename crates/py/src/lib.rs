@@ -1,5 +1,6 @@
 //! The only crate that knows Python: parse, call, convert.
 
+mod about;
 mod aead;
 mod agreement;
 mod bitrows;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    about::register(module)?;
     aead::register(module)?;
     agreement::register(module)?;
     bitrows::register(module)?;

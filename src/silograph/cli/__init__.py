@@ -1,21 +1,71 @@
 """The command ``silograph``."""
 
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 
 __all__ = ["main"]
 
+#: What Typer makes of Ctrl-C.
+_INTERRUPTED = 130
 
-def main() -> None:
-    """Run the command line; errors that we raise on purpose are one line and exit code 2."""
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line on ``arguments``; the exit code. An error is one line."""
     # Imported here, so that `import silograph` does not load a command line.
     from silograph.cli.app import app  # noqa: PLC0415
-    from silograph.errors import SilographError  # noqa: PLC0415
+    from silograph.cli.exits import ABORTED, FINE, WRONG, explain  # noqa: PLC0415
 
-    debug = "--debug" in sys.argv
+    words, debug = _without_debug(list(sys.argv[1:] if arguments is None else arguments))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # an ε must not end a command
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        app()
-    except SilographError as error:
+        found = app(words, prog_name="silograph", standalone_mode=False)
+        sys.stdout.flush()
+    except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return WRONG  # making the error has printed the help
         if debug:
             raise
-        sys.stderr.write(f"silograph: {error}\n")
-        sys.exit(2)
+        code, line = explain(_cause(error))
+    except KeyboardInterrupt as error:
+        code, line = explain(error)
+    except SystemExit as error:
+        # Typer's own way out where nobody reads the output.
+        code, line = (ABORTED, "") if error.code == 1 else (int(error.code or 0), "")
+    else:
+        if found != _INTERRUPTED:
+            return found if isinstance(found, int) else FINE
+        code, line = explain(KeyboardInterrupt())
+    _drop_output()
+    if line:
+        with suppress(OSError):
+            sys.stderr.write(f"silograph: {line}\n")
+            sys.stderr.flush()
+    return code
+
+
+def _without_debug(words: list[str]) -> tuple[list[str], bool]:
+    """``--debug`` may stand anywhere before a bare ``--``."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != "--debug"]
+    return [*kept, *words[end:]], len(kept) != end
+
+
+def _cause(error: Exception) -> BaseException:
+    """Older versions of Typer hide an interrupt in an error of their own."""
+    below = error.__cause__ or error.__context__
+    return below if isinstance(below, KeyboardInterrupt) else error
+
+
+def _drop_output() -> None:
+    """Lose what could not be written: Python would try again when it ends, and complain."""
+    with suppress(OSError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.errors import ArgumentError
 from silograph.runtime import certs
 from silograph.runtime.broker import TlsFiles
@@ -42,6 +44,7 @@ def config(
             show_default=False,
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Write nats.conf and users.conf: mutual TLS, durable streams, permissions of each party."""
     files = TlsFiles(
@@ -49,8 +52,12 @@ def config(
     )
     names = dict(_pair(text) for text in subject or [])
     settings = ServerSettings(files, store or out / "streams", listen, websocket, names)
-    for path in write_broker_files(out, read_roster(roster), settings):
-        typer.echo(str(path))
+    written = [str(path) for path in write_broker_files(out, read_roster(roster), settings)]
+    if as_json:
+        echo_json({"files": written})
+        return
+    for path in written:
+        typer.echo(path)
 
 
 def _pair(text: str) -> tuple[str, str]:

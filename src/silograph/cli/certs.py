@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from silograph.cli.exits import FINE, NO
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.runtime import certs
 from silograph.runtime.roster_file import read_roster
 
@@ -28,6 +31,7 @@ def new(
     out: Folder,
     host: Hosts = None,
     days: Days = certs.DAYS,
+    as_json: Json = False,
 ) -> None:
     """Make an authority, and certificates for the broker and every party of a roster.
 
@@ -35,10 +39,12 @@ def new(
     and ca.pem, and put ca.key away.
     """
     members, now = read_roster(roster).members, datetime.now(UTC)
-    _say(certs.new_authority(out, now, days))
-    _say(certs.issue(out, certs.BROKER, now, days, host or _LOCAL))
-    for member in members:
-        _say(certs.issue(out, member.name, now, days))
+    made = [
+        certs.new_authority(out, now, days),
+        certs.issue(out, certs.BROKER, now, days, host or _LOCAL),
+        *(certs.issue(out, member.name, now, days) for member in members),
+    ]
+    _say(made, as_json)
 
 
 @app.command("issue")
@@ -47,26 +53,42 @@ def issue(
     out: Folder,
     host: Hosts = None,
     days: Days = certs.DAYS,
+    as_json: Json = False,
 ) -> None:
     """Make one more certificate with the authority in a folder; with --host, a server's."""
-    _say(certs.issue(out, name, datetime.now(UTC), days, host or ()))
+    _say([certs.issue(out, name, datetime.now(UTC), days, host or ())], as_json)
 
 
 @app.command("show")
 def show(
     paths: Annotated[list[Path], typer.Argument(help="Certificates.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Show whose certificates they are and when they expire; exit code 1 if one has."""
     found = [certs.show_certificate(path) for path in paths]
-    for certificate in found:
-        _say(certificate)
+    _say(found, as_json)
     expired = any(certificate.days_left(datetime.now(UTC)) < 0 for certificate in found)
-    raise typer.Exit(1 if expired else 0)
+    raise typer.Exit(NO if expired else FINE)
 
 
-def _say(certificate: certs.CertificateFile) -> None:
-    left = certificate.days_left(datetime.now(UTC))
-    when = f"in {left} days" if left >= 0 else "EXPIRED"
-    hosts = f" for {', '.join(certificate.hosts)}" if certificate.hosts else ""
-    typer.echo(f"{certificate.path}: {certificate.subject}{hosts}")
-    typer.echo(f"  expires {certificate.expires:%Y-%m-%d %H:%M} UTC ({when})")
+def _say(found: list[certs.CertificateFile], as_json: bool) -> None:
+    now = datetime.now(UTC)
+    if as_json:
+        echo_json([_plain(certificate, now) for certificate in found])
+        return
+    for certificate in found:
+        left = certificate.days_left(now)
+        when = f"in {left} days" if left >= 0 else "EXPIRED"
+        hosts = f" for {', '.join(certificate.hosts)}" if certificate.hosts else ""
+        typer.echo(f"{certificate.path}: {certificate.subject}{hosts}")
+        typer.echo(f"  expires {certificate.expires:%Y-%m-%d %H:%M} UTC ({when})")
+
+
+def _plain(certificate: certs.CertificateFile, now: datetime) -> dict[str, Any]:
+    return {
+        "path": str(certificate.path),
+        "subject": certificate.subject,
+        "hosts": list(certificate.hosts),
+        "expires": certificate.expires.isoformat(),
+        "days_left": certificate.days_left(now),
+    }

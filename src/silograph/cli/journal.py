@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.errors import ArgumentError
 from silograph.runtime.journal import Mark
 from silograph.runtime.journal_fields import LEVELS
@@ -64,13 +66,19 @@ def verify(
         str | None,
         typer.Option(help="NUMBER:CHAIN of a line that was noted elsewhere.", show_default=False),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Follow the chain through all files; with --mark, see that nothing was cut off before it."""
     known = None if mark is None else _mark(mark)
     found = verify_journal(path, known)
+    end = f"{found.head.number}:{found.head.chain}"
+    if as_json:
+        last = found.head.number
+        echo_json({"path": str(path), "first": found.first, "last": last, "mark": end})
+        return
     before = "" if found.first == 1 else f" (earlier ones were removed, up to {found.first - 1})"
     typer.echo(f"{path}: whole, lines {found.first} to {found.head.number}{before}")
-    typer.echo(f"mark {found.head.number}:{found.head.chain}")
+    typer.echo(f"mark {end}")
 
 
 def _mark(text: str) -> Mark:

@@ -1,12 +1,13 @@
 """``silograph ledger``: what was spent, what is left, and keeping it safe."""
 
 import json
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.errors import ArgumentError, LedgerError
 from silograph.runtime import whole_files
 from silograph.runtime.ledger import Ledger, Witness
@@ -15,8 +16,9 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Show, limit, back up and restore a ledger.", no_args_is_help=True)
 
-File = Annotated[Path, typer.Argument(help="A ledger.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+File = Annotated[
+    Path, typer.Argument(help="A ledger.", envvar="SILOGRAPH_LEDGER", show_default=False)
+]
 Seen = Annotated[
     str | None,
     typer.Option(help="A witness of the ledger that was noted elsewhere.", show_default=False),
@@ -24,13 +26,13 @@ Seen = Annotated[
 
 
 @app.command("show")
-def show(path: File, as_json: AsJson = False) -> None:
+def show(path: File, as_json: Json = False) -> None:
     """Show every lineage: limit, spent, left; and the witness of the ledger as it is now."""
     with Ledger(path, create=False) as ledger:
         found = ledger.export()
         summary = ledger.summary()
     if as_json:
-        typer.echo(json.dumps({key: found[key] for key in ("identity", "witness", "lineages")}))
+        echo_json({key: found[key] for key in ("identity", "witness", "lineages")})
     else:
         typer.echo(f"{summary}\nwitness {found['witness']}")
 
@@ -43,15 +45,17 @@ def limit(
     delta: Annotated[float, typer.Option(help="The most δ.")] = 0.0,
     collusion: Annotated[int, typer.Option(help="The level t that counts.", min=0)] = 1,
     new: Annotated[bool, typer.Option("--new", help="Begin a ledger that is absent.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Set the most that may ever be spent on a lineage. Every change is recorded."""
-    with warnings.catch_warnings(record=True) as said, Ledger(path, create=new) as ledger:
-        warnings.simplefilter("always")
+    with Ledger(path, create=new) as ledger:
         made = ledger.set_limit(lineage, epsilon, delta, collusion)
         left = ledger.remaining(lineage)
-    typer.echo(f"{lineage}: at most {made.amount()} at t = {made.collusion}; {left} is left")
-    for warning in said:
-        typer.echo(f"warning: {warning.message}", err=True)
+    if as_json:
+        rest = None if left is None else left.to_dict()
+        echo_json({"limit": made.to_dict(), "remaining": rest})
+    else:
+        typer.echo(f"{lineage}: at most {made.amount()} at t = {made.collusion}; {left} is left")
 
 
 @app.command("export")
@@ -75,11 +79,15 @@ def export(
 def backup(
     path: File,
     target: Annotated[Path, typer.Argument(help="The file to make.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Copy the ledger, as it is now, to a new file. Other processes may go on spending."""
     with Ledger(path, create=False) as ledger:
         stood = ledger.backup(target)
-    typer.echo(f"{target}: entries 1 to {stood.serial}\nwitness {stood}")
+    if as_json:
+        echo_json({"path": str(target), "entries": stood.serial, "witness": str(stood)})
+    else:
+        typer.echo(f"{target}: entries 1 to {stood.serial}\nwitness {stood}")
 
 
 @app.command("restore")
@@ -101,6 +109,7 @@ def restore(
         bool, typer.Option("--close", help="Nobody knows: nothing more can be spent.")
     ] = False,
     seen: Seen = None,
+    as_json: Json = False,
 ) -> None:
     """Make a ledger of a backup, without giving back what was spent after it.
 
@@ -116,7 +125,11 @@ def restore(
     amounts = dict(_loss(text) for text in lost or [])
     witness = None if seen is None else Witness.parse(seen)
     with Ledger.restore(source, path, complete=complete, lost=amounts, seen=witness) as made:
-        typer.echo(f"{made.summary()}\nwitness {made.witness()}")
+        if as_json:
+            found = made.export()
+            echo_json({key: found[key] for key in ("identity", "witness", "lineages")})
+        else:
+            typer.echo(f"{made.summary()}\nwitness {made.witness()}")
 
 
 def _loss(text: str) -> tuple[str, tuple[float, float]]:
@@ -131,10 +144,13 @@ def _loss(text: str) -> tuple[str, tuple[float, float]]:
 
 
 @app.command("verify")
-def verify(path: File, seen: Seen = None) -> None:
+def verify(path: File, seen: Seen = None, as_json: Json = False) -> None:
     """Read the whole ledger along its chain; with --seen, see that nothing was taken back."""
     with Ledger(path, create=False) as ledger:
         stood = ledger.verify()
         if seen is not None:
             ledger.check_not_older_than(Witness.parse(seen))
-    typer.echo(f"{path}: whole, entries 1 to {stood.serial}\nwitness {stood}")
+    if as_json:
+        echo_json({"path": str(path), "entries": stood.serial, "witness": str(stood)})
+    else:
+        typer.echo(f"{path}: whole, entries 1 to {stood.serial}\nwitness {stood}")

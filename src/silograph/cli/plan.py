@@ -1,19 +1,26 @@
 """``silograph plan``: what every method would give, before anything is spent."""
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from silograph.errors import ArgumentError
-from silograph.graph.files import read_graph
-from silograph.graph.silo import Silo
-from silograph.methods.planner import TRUST, Plan
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import (
+    Collusion,
+    Delta,
+    Epsilon,
+    Json,
+    K,
+    LikeGraph,
+    LikeRelease,
+    Trust,
+    one_of,
+    read_like,
+)
+from silograph.methods.planner import PLANNED, TRUST, Plan
 from silograph.methods.planner import plan as make_plan
-from silograph.queries.release import Release
 
 __all__ = ["plan", "plan_table"]
 
@@ -22,48 +29,51 @@ console = Console(highlight=False)
 
 def plan(
     query: Annotated[
-        str, typer.Option(help="edges, degrees, kstars, triangles, four_cycles or clustering.")
+        str,
+        typer.Option(
+            help=f"What to count: {', '.join(PLANNED)}.",
+            show_default=False,
+            autocompletion=one_of(PLANNED),
+        ),
     ],
-    epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
-    silos: Annotated[int, typer.Option(help="How many silos take part.")],
-    nodes: Annotated[int | None, typer.Option(help="Nodes of the public list.")] = None,
-    edges: Annotated[float | None, typer.Option(help="Edges, roughly.")] = None,
-    wedges: Annotated[float | None, typer.Option(help="2-stars, roughly.")] = None,
-    triangles: Annotated[float | None, typer.Option(help="Triangles, roughly.")] = None,
+    epsilon: Epsilon,
+    silos: Annotated[int, typer.Option(help="How many silos take part.", show_default=False)],
+    nodes: Annotated[
+        int | None, typer.Option(help="Nodes of the public list.", show_default=False)
+    ] = None,
+    edges: Annotated[float | None, typer.Option(help="Edges, roughly.", show_default=False)] = None,
+    wedges: Annotated[
+        float | None, typer.Option(help="2-stars, roughly.", show_default=False)
+    ] = None,
+    triangles: Annotated[
+        float | None, typer.Option(help="Triangles, roughly.", show_default=False)
+    ] = None,
     common_squares: Annotated[
-        float | None, typer.Option(help="Σ over pairs of squared common neighbours, roughly.")
+        float | None,
+        typer.Option(
+            help="Σ over pairs of squared common neighbours, roughly.", show_default=False
+        ),
     ] = None,
-    top_degree: Annotated[int | None, typer.Option(help="The largest degree, roughly.")] = None,
-    like_graph: Annotated[
-        Path | None, typer.Option(help="A public edge file of a similar graph, for numbers.")
+    top_degree: Annotated[
+        int | None, typer.Option(help="The largest degree, roughly.", show_default=False)
     ] = None,
-    like_release: Annotated[
-        Path | None, typer.Option(help="A past release of this graph, for numbers.")
-    ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Leaves of a star, for kstars.")] = None,
-    delta: Annotated[
-        float, typer.Option(help="Allow this delta, where a method can use it.")
-    ] = 0.0,
-    collusion: Annotated[
-        int, typer.Option(help="Silos that may pool what they know with the coordinator.")
-    ] = 1,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(help=f"What you are ready to assume: {', '.join(TRUST)}. May be repeated."),
-    ] = None,
+    like_graph: LikeGraph = None,
+    like_release: LikeRelease = None,
+    k: K = None,
+    delta: Delta = 0.0,
+    collusion: Collusion = 1,
+    trust: Trust = None,
     owned: Annotated[
-        float | None, typer.Option(help="Share of a node's edges that its main silo holds.")
+        float | None,
+        typer.Option(help="Share of a node's edges that its main silo holds.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Predict the error of every method, rank them, and say what each assumes of whom."""
-    if like_graph is not None and like_release is not None:
-        raise ArgumentError("give --like-graph or --like-release, not both")
-    like: Silo | Release | None = None
-    if like_graph is not None:
-        like = read_graph(like_graph)
-    if like_release is not None:
-        like = Release.load(like_release)
+    """Predict the error of every method, rank them, and say what each assumes of whom.
+
+    $ silograph plan --query triangles --epsilon 3 --silos 4 --nodes 4000
+    """
+    like = read_like(like_graph, like_release)
     found = make_plan(
         query,
         epsilon=epsilon,
@@ -82,7 +92,7 @@ def plan(
         owned=owned,
     )
     if as_json:
-        typer.echo(json.dumps(found.to_dict()))
+        echo_json(found.to_dict())
         return
     console.print(plan_table(found))
     for need in sorted({need for option in found.options for need in option.needs}):

@@ -1,12 +1,13 @@
 """``silograph roster``: who takes part, written down, compared and signed by people."""
 
-import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.cli.passphrases import PassphraseFile, for_identity
 from silograph.errors import ArgumentError, RosterError
 from silograph.runtime.keys import key_text, load_identity, read_key
@@ -30,29 +31,26 @@ Key = Annotated[
 
 
 @app.command("new")
-def new(path: File, name: Name, key: Key) -> None:
+def new(path: File, name: Name, key: Key, as_json: Json = False) -> None:
     """Begin a roster with its coordinator."""
     made = new_roster(name, read_key(key))
     write_roster(path, made, new=True)
-    _say(path, made)
+    _say(path, made, as_json)
 
 
 @app.command("add")
-def add(path: File, name: Name, key: Key) -> None:
+def add(path: File, name: Name, key: Key, as_json: Json = False) -> None:
     """Add a silo at the end."""
-    _change(path, read_roster(path).add(name, read_key(key)))
+    _change(path, read_roster(path).add(name, read_key(key)), as_json)
 
 
 @app.command("show")
-def show(
-    path: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-) -> None:
+def show(path: File, as_json: Json = False) -> None:
     """Show the parties, who has signed, and which keys are revoked."""
     found = read_roster(path)
+    _say(path, found, as_json)
     if as_json:
-        typer.echo(json.dumps(_plain(found)))
         return
-    _say(path, found)
     for place, member in enumerate(found.members):
         role = f"silo {place - 1}" if place else "coordinator"
         signed = "signed" if member.name in found.signatures else "not signed"
@@ -62,9 +60,13 @@ def show(
 
 
 @app.command("digest")
-def digest(path: File) -> None:
+def digest(path: File, as_json: Json = False) -> None:
     """Print the digest: what people compare, and what they sign."""
-    typer.echo(digest_text(read_roster(path).digest))
+    found = digest_text(read_roster(path).digest)
+    if as_json:
+        echo_json({"path": str(path), "digest": found})
+    else:
+        typer.echo(found)
 
 
 @app.command("sign")
@@ -79,6 +81,7 @@ def sign(
         Path | None, typer.Option(help="The roster that this one replaces.", show_default=False)
     ] = None,
     passphrase_file: PassphraseFile = None,
+    as_json: Json = False,
 ) -> None:
     """Sign a roster, after comparing its digest with the other parties.
 
@@ -93,26 +96,27 @@ def sign(
             "is seen what has changed"
         )
     if digest is None:
-        _say(path, found)
-        typer.confirm("Have you compared this digest with the others?", abort=True)
+        _say(path, found, err=True)
+        typer.confirm("Have you compared this digest with the others?", abort=True, err=True)
     elif digest != digest_text(found.digest):
         raise RosterError(f"{path}: the digest is {digest_text(found.digest)}, and not {digest}")
     signed = found.sign(load_identity(identity, for_identity(identity, passphrase_file)))
     write_roster(path, signed)
-    _say(path, signed)
+    _say(path, signed, as_json)
 
 
 @app.command("merge")
 def merge(
     path: File,
     others: Annotated[list[Path], typer.Argument(help="Signed copies.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Bring the signatures of other copies of the same roster into one file."""
     found = read_roster(path)
     for other in others:
         found = found.merge(read_roster(other))
     write_roster(path, found)
-    _say(path, found)
+    _say(path, found, as_json)
 
 
 @app.command("rotate")
@@ -121,9 +125,10 @@ def rotate(
     name: Name,
     key: Key,
     reason: Annotated[str, typer.Option(help="Why the old key is not used any more.")] = "rotated",
+    as_json: Json = False,
 ) -> None:
     """Give a party a new key; the old one is revoked, and everyone signs again."""
-    _change(path, read_roster(path).rotate(name, read_key(key), _today(), reason))
+    _change(path, read_roster(path).rotate(name, read_key(key), _today(), reason), as_json)
 
 
 @app.command("revoke")
@@ -131,33 +136,37 @@ def revoke(
     path: File,
     name: Name,
     reason: Annotated[str, typer.Option(help="Why.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Leave a silo out and revoke its key; everyone who stays signs again."""
-    _change(path, read_roster(path).revoke(name, _today(), reason))
+    _change(path, read_roster(path).revoke(name, _today(), reason), as_json)
 
 
 def _today() -> date:
     return datetime.now(UTC).date()
 
 
-def _change(path: Path, changed: RosterFile) -> None:
+def _change(path: Path, changed: RosterFile, as_json: bool) -> None:
     """Write what has changed; a roster that was signed is kept beside it, under its serial."""
     before = read_roster(path)
     if changed.serial != before.serial:
         kept = path.with_name(f"{path.stem}.{before.serial}{path.suffix}")
         if not kept.exists() or read_roster(kept) != before:
             write_roster(kept, before, new=True)
-        typer.echo(f"{kept}: the roster that is replaced")
+        typer.echo(f"{kept}: the roster that is replaced", err=as_json)
     write_roster(path, changed)
-    _say(path, changed)
+    _say(path, changed, as_json)
 
 
-def _say(path: Path, found: RosterFile) -> None:
+def _say(path: Path, found: RosterFile, as_json: bool = False, *, err: bool = False) -> None:
+    if as_json:
+        echo_json(_plain(found))
+        return
     missing = f"not signed by {', '.join(found.missing)}" if found.missing else "signed by all"
     count = len(found.roster.silos)
     silos = f"{count} silo{'' if count == 1 else 's'}"
-    typer.echo(f"{path}: serial {found.serial}, {silos}, {missing}")
-    typer.echo(f"digest {digest_text(found.digest)}")
+    typer.echo(f"{path}: serial {found.serial}, {silos}, {missing}", err=err)
+    typer.echo(f"digest {digest_text(found.digest)}", err=err)
 
 
 def _plain(found: RosterFile) -> dict[str, Any]:

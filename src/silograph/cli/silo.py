@@ -10,8 +10,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from silograph.cli.exits import FINE, NO
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
 from silograph.errors import ConfigError, StudyError, TransportError
 from silograph.methods.study import Study, read_proposal
 from silograph.runtime.config import SiloConfig
@@ -27,7 +31,6 @@ console = Console(highlight=False)
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The silo's configuration file.")]
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -54,16 +57,39 @@ async def _serve(config: SiloConfig) -> None:
 
 
 @app.command()
-def check(config: Config) -> None:
+def check(config: Config, as_json: Json = False) -> None:
     """Read everything that serving needs, show what would be served, and try the broker."""
     given = SiloConfig.read(config)
     party = Party(given)
     data = load_silo(given, party.universe)
-    outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
-    table = Table(show_header=False, box=None)
     policy, ledger = given.policy, given.ledger
     with Ledger(ledger.path) as book:
         spent = book.spent(given.data.lineage, ledger.collusion)
+    reached, said = asyncio.run(_try_broker(given))
+    if as_json:
+        echo_json(
+            {
+                "silo": given.name,
+                "key": party.identity.public.hex(),
+                "silos": len(party.roster.silos),
+                "coordinator": party.roster.coordinator.name,
+                "nodes": len(party.universe),
+                "digest": party.universe.digest,
+                "edges": len(data.silo),
+                "left_out": data.outside,
+                "lineage": given.data.lineage,
+                "spent": spent.to_dict(),
+                "limit": {"epsilon": ledger.epsilon, "collusion": ledger.collusion},
+                "methods": list(policy.methods),
+                "epsilon": policy.epsilon,
+                "accept": policy.accept,
+                "broker": {"reached": reached, "said": said},
+            }
+        )
+        party.close()
+        return
+    outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
+    table = Table(show_header=False, box=None)
     for name, value in (
         ("silo", f"{given.name}, key {party.identity.public.hex()[:16]}…"),
         ("roster", f"{len(party.roster.silos)} silos, coordinator {party.roster.coordinator.name}"),
@@ -71,23 +97,24 @@ def check(config: Config) -> None:
         ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
         ("budget", f"{spent} of ε = {ledger.epsilon:g} spent on {given.data.lineage!r}"),
         ("policy", f"{', '.join(policy.methods)}; ε ≤ {policy.epsilon:g} a study; {policy.accept}"),
-        ("broker", asyncio.run(_try_broker(given))),
+        ("broker", escape(said) if reached else f"[red]{escape(said)}[/]"),
     ):
         table.add_row(name, value)
     party.close()
     console.print(table)
 
 
-async def _try_broker(config: SiloConfig) -> str:
+async def _try_broker(config: SiloConfig) -> tuple[bool, str]:
     from silograph.runtime.nats.link import Link  # noqa: PLC0415
 
     began = time.perf_counter()
     try:
         link = await Link.connect(config.broker, config.name, 5.0)
     except TransportError as error:
-        return f"[red]{error}[/]"
+        return False, str(error)
     await link.close()
-    return f"{', '.join(config.broker.urls)}: reached in {time.perf_counter() - began:.2f} s"
+    taken = time.perf_counter() - began
+    return True, f"{', '.join(config.broker.urls)}: reached in {taken:.2f} s"
 
 
 @app.command()
@@ -102,13 +129,13 @@ def status(config: Config, as_json: Json = False) -> None:
         raise ConfigError(f"{path}: no service has written its status here") from None
     alive = age < 60
     if as_json:
-        typer.echo(json.dumps({"alive": alive, **found}))
+        echo_json({"alive": alive, **found})
     else:
         line = "connected" if found["connected"] else "not connected"
         console.print(f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}")
         for entry in found["runs"]:
             console.print(f"  {entry['run'][:16]}  {entry['decision']}  {entry['phase']}")
-    raise typer.Exit(0 if alive else 1)
+    raise typer.Exit(FINE if alive else NO)
 
 
 @app.command()
@@ -116,7 +143,7 @@ def studies(config: Config, as_json: Json = False) -> None:
     """List the studies that were proposed to this silo, and what became of them."""
     found = _studies(SiloConfig.read(config))
     if as_json:
-        typer.echo(json.dumps([_plain(study, run) for study, run in found]))
+        echo_json([_plain(study, run) for study, run in found])
         return
     table = Table("run", "query", "method", "ε", "t", "deadline", "decision", "state")
     for study, row in found:
@@ -130,18 +157,18 @@ def studies(config: Config, as_json: Json = False) -> None:
 
 
 @app.command()
-def approve(run: RunId, config: Config) -> None:
+def approve(run: RunId, config: Config, as_json: Json = False) -> None:
     """Accept a study that the policy allows and leaves to the operator."""
-    _decide(SiloConfig.read(config), run, "accepted")
+    _decide(SiloConfig.read(config), run, "accepted", as_json)
 
 
 @app.command()
-def refuse(run: RunId, config: Config) -> None:
+def refuse(run: RunId, config: Config, as_json: Json = False) -> None:
     """Refuse a study, or end one that is under way. What was spent stays spent."""
-    _decide(SiloConfig.read(config), run, "refused")
+    _decide(SiloConfig.read(config), run, "refused", as_json)
 
 
-def _decide(config: SiloConfig, run: str, decision: str) -> None:
+def _decide(config: SiloConfig, run: str, decision: str, as_json: bool) -> None:
     found = [(study, row) for study, row in _studies(config) if run and study.run.startswith(run)]
     if len(found) != 1:
         raise StudyError(f"{len(found)} studies begin with {run!r}")
@@ -155,7 +182,10 @@ def _decide(config: SiloConfig, run: str, decision: str) -> None:
         store.decide(study.run, "abort" if row.decision else decision, "operator")
     finally:
         store.close()
-    console.print(f"{study.run[:12]}: {decision}; the service acts on it")
+    if as_json:
+        echo_json({"run": study.run, "decision": decision})
+    else:
+        console.print(f"{study.run[:12]}: {decision}; the service acts on it")
 
 
 def _studies(config: SiloConfig) -> list[tuple[Study, Run]]:

@@ -1,7 +1,6 @@
 """``silograph study``: propose a study, watch it, read its result, end it."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +10,14 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from silograph.cli.json_output import echo_json
+from silograph.cli.notes import note
+from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, Query, one_of
+from silograph.cli.outputs import check_output
 from silograph.errors import AbortedError, ArgumentError, StoreError
+from silograph.methods.catalogue import METHODS
 from silograph.methods.study import Option
+from silograph.runtime import whole_files
 from silograph.runtime.config import CoordinatorConfig
 
 if TYPE_CHECKING:
@@ -25,19 +30,20 @@ console = Console(highlight=False)
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The coordinator's configuration.")]
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def propose(
-    query: Annotated[str, typer.Argument(help="What to count: triangles, edges, kstars …")],
+    query: Query,
     config: Config,
-    epsilon: Annotated[float, typer.Option(help="The most that the study may cost an edge.")],
-    method: Annotated[str, typer.Option(help="feat, feat+, sealed or baseline.")] = "feat",
-    protocol: Annotated[str, typer.Option(help="masked, elgamal/blinded …")] = "",
-    k: Annotated[int | None, typer.Option("--k", help="Leaves of a star, for kstars.")] = None,
-    delta: Annotated[float, typer.Option(help="For methods that have one.")] = 0.0,
-    collusion: Annotated[int, typer.Option(help="Silos that may pool what they know.")] = 1,
+    epsilon: Epsilon,
+    method: Annotated[
+        str, typer.Option(help=f"{', '.join(METHODS)}.", autocompletion=one_of(METHODS))
+    ] = "feat",
+    protocol: Protocol = "",
+    k: K = None,
+    delta: Delta = 0.0,
+    collusion: Collusion = 1,
     silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
@@ -57,9 +63,12 @@ def propose(
         plan = service.propose(question, 60 * minutes)
         run = plan.study.run
         if plan.advice:
-            Console(stderr=True).print(f"note: {plan.advice}")
+            note(plan.advice)
         if detach:
-            typer.echo(run)
+            if as_json:
+                echo_json({"run": run})
+            else:
+                typer.echo(run)
             return
         _carry(service, run, as_json)
     finally:
@@ -81,7 +90,10 @@ def result(
     run: RunId,
     config: Config,
     as_json: Json = False,
-    release: Annotated[Path | None, typer.Option(help="Copy the release file there.")] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="Copy the release file there.", show_default=False)
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Show the answer of a study that has ended."""
     service = _service(config)
@@ -92,12 +104,14 @@ def result(
     if release is not None:
         if found["release"] is None:
             raise StoreError("this method leaves no release")
-        release.write_bytes(Path(found["release"]).read_bytes())
+        check_output(release, [Path(found["release"])], force=force)
+        content = Path(found["release"]).read_bytes()
+        whole_files.replace(release, content, StoreError, mode=0o644)
     _show(found, as_json)
 
 
 @app.command()
-def abort(run: RunId, config: Config) -> None:
+def abort(run: RunId, config: Config, as_json: Json = False) -> None:
     """End a study for all. What silos have spent on it stays spent."""
     service = _service(config)
     try:
@@ -106,13 +120,17 @@ def abort(run: RunId, config: Config) -> None:
         try:
             asyncio.run(service.carry(study.run))
         except StoreError:
-            console.print(f"{study.run[:12]}: the process that carries it ends it")
+            end = "the process that carries it ends it"
         except AbortedError:
-            console.print(f"{study.run[:12]}: ended for all")
+            end = "ended for all"
         else:
-            console.print(f"{study.run[:12]}: it had its answer already")
+            end = "it had its answer already"
     finally:
         service.close()
+    if as_json:
+        echo_json({"run": study.run, "end": end})
+    else:
+        typer.echo(f"{study.run[:12]}: {end}")
 
 
 @app.command("list")
@@ -126,7 +144,7 @@ def list_(config: Config, as_json: Json = False) -> None:
     if as_json:
         rows = [{"run": s.run, "query": s.query, "state": r.state, "code": r.code}
                 for s, r in found]  # fmt: skip
-        typer.echo(json.dumps(rows))
+        echo_json(rows)
         return
     table = Table("run", "query", "method", "ε", "state")
     for study, row in found:
@@ -189,7 +207,7 @@ def _painter(live: Live, run: str) -> "Callable[[StudyProgress], None]":
 
 def _show(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found))
+        echo_json(found)
         return
     answer, study = found["answer"], found["study"]
     table = Table(show_header=False, box=None)

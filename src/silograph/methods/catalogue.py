@@ -7,9 +7,9 @@ from silograph.methods.sealed_plan import SealedStudyPlan
 from silograph.methods.study import Study
 from silograph.queries.release import Release
 
-__all__ = ["METHODS", "plan_study", "settle_study"]
+__all__ = ["METHODS", "QUERIES", "plan_study", "settle_study"]
 
-_QUERIES = (
+QUERIES = (
     "edges",
     "degrees",
     "degree_histogram",
@@ -48,8 +48,8 @@ def settle_study(study: Study) -> Study:
 def _method(study: Study) -> type[StudyPlan]:
     if study.method not in METHODS:
         raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
-    if study.query not in _QUERIES:
-        raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(_QUERIES)}")
+    if study.query not in QUERIES:
+        raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(QUERIES)}")
     if (study.k is None) != (study.query != "kstars"):
         raise StudyError("kstars needs k, and nothing else takes it")
     if study.k is not None:

@@ -22,7 +22,10 @@ from silograph.queries.outline import Outline
 from silograph.queries.outline_sources import guess, outline_like
 from silograph.queries.release import Release
 
-__all__ = ["TRUST", "Option", "Plan", "plan", "plan_options"]
+__all__ = ["PLANNED", "TRUST", "Option", "Plan", "plan", "plan_options"]
+
+#: The queries whose errors are predicted.
+PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
 
 #: What a caller may be ready to trust, beyond silos that follow the protocol.
 TRUST = {

@@ -11,8 +11,9 @@ from silograph.crypto.limbs import limbs
 from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
+from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
-from silograph.methods.planner import plan_options
+from silograph.methods.planner import PLANNED, plan_options
 from silograph.methods.plans import union_parameters
 from silograph.methods.prediction import Question
 from silograph.methods.sealed import (
@@ -51,17 +52,7 @@ from silograph.runtime.simulation_sealed import run_sealed
 
 __all__ = ["Federation"]
 
-_METHODS = ("feat", "feat+", "sealed", "baseline", "auto")
-_QUERIES = (
-    "edges",
-    "degrees",
-    "degree_histogram",
-    "kstars",
-    "triangles",
-    "node_triangles",
-    "four_cycles",
-    "clustering",
-)
+_METHODS = (*METHODS, "auto")
 
 
 class Federation:
@@ -208,7 +199,8 @@ class Federation:
         use ``delta``, and trusts the coordinator to deal) or ``baseline`` (every silo's own report
         at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
         ``auto`` takes the one with the least error that :func:`silograph.plan` predicts among
-        those that ``trust`` allows, on a graph ``like`` a public one, or a past release.
+        those that ``trust`` allows, on a graph ``like`` a public one, or a past release;
+        where no error can be predicted (degree_histogram, node_triangles) it takes ``feat``.
 
         For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
         take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
@@ -216,8 +208,8 @@ class Federation:
         local answers: ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three
         numbers. ``owned`` is the share of a node's edges that you expect its main silo to hold.
         """
-        if query not in _QUERIES:
-            raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(_QUERIES)}")
+        if query not in QUERIES:
+            raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
         if method not in _METHODS:
             raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(_METHODS)}")
         if (k is None) != (query != "kstars"):
@@ -227,6 +219,7 @@ class Federation:
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
         asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
+        method = "feat" if method == "auto" and query not in PLANNED else method
         if method == "auto":
             best = plan_options(self._outline(like, query), asked, trust).best
             return self.count(

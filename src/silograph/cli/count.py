@@ -1,0 +1,130 @@
+"""``silograph count``: one question to several edge files."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from silograph.cli.json_output import echo_json
+from silograph.cli.local_run import Reading, Spending, read_silos, spending
+from silograph.cli.options import (
+    OUTPUT,
+    Case,
+    Collusion,
+    Columns,
+    Delta,
+    Epsilon,
+    Files,
+    Force,
+    Format,
+    Header,
+    Json,
+    K,
+    LedgerFile,
+    LikeGraph,
+    LikeRelease,
+    Lineage,
+    Method,
+    Nodes,
+    Protocol,
+    Query,
+    Strip,
+    Trust,
+    read_like,
+)
+from silograph.cli.outputs import check_output
+from silograph.errors import ArgumentError, ReleaseError
+from silograph.graph.silo import Silo
+from silograph.queries.estimate import Estimate
+from silograph.runtime import whole_files
+
+__all__ = ["count"]
+
+
+def count(
+    query: Query,
+    files: Files,
+    epsilon: Epsilon,
+    method: Method = "auto",
+    nodes: Nodes = None,
+    k: K = None,
+    delta: Delta = 0.0,
+    collusion: Collusion = 1,
+    protocol: Protocol = "masked",
+    trust: Trust = None,
+    like_graph: LikeGraph = None,
+    like_release: LikeRelease = None,
+    ledger: LedgerFile = None,
+    lineage: Lineage = "simulation",
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a page about the answer.", show_default=False, rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    columns: Columns = None,
+    format: Format = None,  # noqa: A002 (the word that readers of tables know)
+    header: Header = None,
+    strip: Strip = False,
+    case: Case = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Ask one question about the union of several silos. For more questions, use collect.
+
+    All parties run in this process, with the real protocol: for files that may be in one place.
+
+    $ silograph count triangles a.csv b.csv --epsilon 3
+
+    $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
+    """
+    inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
+    if html is not None:
+        check_output(html, inputs, force=force)
+        _pages()
+    silos = read_silos(files, Reading(nodes, columns, format, header, strip, case))
+    like = read_like(like_graph, like_release)
+    with spending(ledger, lineage) as account:
+        answer = account.federation(silos).count(
+            query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
+            collusion=collusion, like=like, trust=tuple(trust or ()),
+        )  # fmt: skip
+        # The answer first: a page that cannot be written must not take it along.
+        if as_json:
+            echo_json(_plain(answer, silos, collusion, account))
+        else:
+            typer.echo(str(answer))
+            typer.echo(f"  {len(silos)} silos, {len(silos[0].universe):,} nodes, t = {collusion}")
+            if str(account):
+                typer.echo(str(account))
+        if html is not None:
+            with account.keeping():
+                _write_page(html, answer, account)
+
+
+def _plain(
+    answer: Estimate[Any], silos: tuple[Silo, ...], collusion: int, account: Spending
+) -> dict[str, Any]:
+    universe = silos[0].universe
+    return {
+        **answer.to_dict(),
+        "silos": len(silos),
+        "nodes": len(universe),
+        "universe": universe.digest,
+        "collusion": collusion,
+        "ledger": account.to_dict(),
+    }
+
+
+def _pages() -> Any:
+    """The library's pages; before anything is spent it must be seen that they can be made."""
+    try:
+        return import_module("silograph.report")
+    except ImportError as error:
+        raise ArgumentError(f"--html needs {error.name}: pip install 'silograph[report]'") from None
+
+
+def _write_page(path: Path, answer: Estimate[Any], account: Spending) -> None:
+    page: str = _pages().page(answer, ledger=account.ledger, lineage=account.lineage)
+    whole_files.replace(path, page.encode(), ReleaseError, mode=0o644)

@@ -1,0 +1,161 @@
+"""Runs over files that are all on this machine: silos, ledger, and what an interrupt leaves."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from silograph.cli.exits import explain
+from silograph.cli.notes import note
+from silograph.cli.options import column_pair
+from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.graph.silo import Silo
+from silograph.graph.universe import Case, NodeUniverse
+from silograph.runtime.federation import Federation
+from silograph.runtime.ledger import Ledger
+
+__all__ = ["Reading", "Spending", "read_silos", "spending"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was said about the files."""
+
+    nodes: Path | None = None
+    columns: str | None = None
+    format: str | None = None
+    header: bool | None = None
+    strip: bool = False
+    case: Case = None
+
+
+def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
+    """One silo a file, over the given node list, or else over the ids in the files."""
+    if not 2 <= len(files) <= 64:
+        raise ArgumentError(
+            f"{len(files)} edge file{'s' * (len(files) != 1)}: a run takes 2 to 64 silos, one a "
+            "file (silograph split deals one graph to several)"
+        )
+    columns = column_pair(reading.columns)
+    universe = _universe(files, reading)
+    names = Counter(file.name for file in files)
+    silos = tuple(
+        Silo.from_file(
+            universe,
+            file,
+            columns=columns,
+            format=reading.format,
+            header=reading.header,
+            name=file.name if names[file.name] == 1 else "",
+        )
+        for file in files
+    )
+    _mention(files, silos)
+    return silos
+
+
+def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
+    if reading.nodes is not None:
+        return NodeUniverse.from_file(reading.nodes, strip=reading.strip or None, case=reading.case)
+    made = NodeUniverse.from_edge_files(
+        *files,
+        columns=column_pair(reading.columns),
+        format=reading.format,
+        header=reading.header,
+        strip=reading.strip,
+        case=reading.case,
+    )
+    note(
+        f"the node list is the {len(made):,} ids in the files, which shows who has an edge; "
+        "a deployment needs a public list that all agree on (--nodes)"
+    )
+    return made
+
+
+def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
+    """What a person would want to know of the files: slips, mostly."""
+    for place, file in enumerate(files):
+        if any(file.samefile(other) for other in files[:place]):
+            note(f"{file} is given more than once; each time counts as a silo")
+    for silo in silos:
+        if silo.report.self_loops:
+            loops = silo.report.self_loops
+            note(f"{silo.report.source}: {loops:,} self-loop{'s' * (loops != 1)} dropped")
+
+
+class Spending:
+    """A ledger while a run spends from it, or none."""
+
+    def __init__(self, ledger: Ledger | None, lineage: str) -> None:
+        self.ledger = ledger
+        self.lineage = lineage
+        self._before = self._count()
+
+    def federation(self, silos: Sequence[Silo]) -> Federation:
+        """The silos, spending here."""
+        return Federation.simulate(silos, self.ledger, lineage=self.lineage)
+
+    def _count(self) -> int:
+        return 0 if self.ledger is None else len(self.ledger.rows(self.lineage))
+
+    def new(self) -> str:
+        """What was recorded since the beginning, for a person."""
+        if self.ledger is None:
+            return "no ledger was given, so no spend is recorded"
+        made = self.ledger.rows(self.lineage)[self._before :]
+        if not made:
+            return "nothing was spent"
+        spent = "; ".join(f"entry {row.number}, {row.method}" for row in made)
+        total = self.ledger.spent(self.lineage)
+        return (
+            f"the spend stays recorded in {self.ledger.path.name} ({spent}): "
+            f"{self.lineage} has now spent {total}"
+        )
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Writes what was paid for; where that fails, the error says what is spent."""
+        try:
+            yield
+        except (SilographError, OSError) as error:
+            raise SilographError(f"{explain(error)[1]}; {self.new()}") from error
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """The lineage as the ledger has it now; None without a ledger."""
+        if self.ledger is None:
+            return None
+        left = self.ledger.remaining(self.lineage)
+        return {
+            "path": str(self.ledger.path),
+            "lineage": self.lineage,
+            "spent": self.ledger.spent(self.lineage).to_dict(),
+            "remaining": None if left is None else left.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        if self.ledger is None:
+            return ""
+        left = self.ledger.remaining(self.lineage)
+        rest = "no limit is set" if left is None else f"{left} is left"
+        spent = self.ledger.spent(self.lineage)
+        return f"  ledger {self.ledger.path.name}: {self.lineage} has spent {spent}; {rest}"
+
+
+@contextmanager
+def spending(path: Path | None, lineage: str) -> Iterator[Spending]:
+    """Spend from a ledger; an interrupt says what it has cost."""
+    ledger = None if path is None else Ledger(path)
+    try:
+        account = Spending(ledger, lineage)
+        try:
+            yield account
+        except KeyboardInterrupt:
+            raise AbortedError(
+                f"interrupted: no answer was given and nothing was written; {account.new()}",
+                code="interrupted",
+            ) from None
+    finally:
+        if ledger is not None:
+            ledger.close()

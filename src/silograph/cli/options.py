@@ -1,0 +1,227 @@
+"""Options and arguments that several commands share, so that each has one name and one meaning."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from silograph.errors import ArgumentError
+from silograph.graph.files import read_graph
+from silograph.graph.header import Columns as ColumnPair
+from silograph.graph.silo import Silo
+from silograph.methods.catalogue import METHODS, QUERIES
+from silograph.methods.planner import TRUST as TRUSTS
+from silograph.methods.union import PROTOCOLS
+from silograph.privacy.loss import check_epsilon
+from silograph.queries.release import Release
+
+__all__ = [
+    "BUDGET",
+    "FILES",
+    "OUTPUT",
+    "Case",
+    "Collusion",
+    "Columns",
+    "Delta",
+    "Epsilon",
+    "Files",
+    "Force",
+    "Format",
+    "Header",
+    "Json",
+    "K",
+    "LedgerFile",
+    "LikeGraph",
+    "LikeRelease",
+    "Lineage",
+    "Method",
+    "Nodes",
+    "Protocol",
+    "Query",
+    "Strip",
+    "Trust",
+    "column_pair",
+    "one_of",
+    "read_like",
+]
+
+
+#: Groups of options on a help page.
+FILES, BUDGET, OUTPUT = "Edge files", "Budget", "Output"
+#: e^50 is more than 10^21: an answer at such a loss hides nothing.
+LARGEST_EPSILON = 50.0
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Completes any of these names in a shell."""
+    known = list(names)
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
+
+
+def check_budget(epsilon: float) -> float:
+    """Refuse, before any file is read, what is no budget, or one that protects nobody."""
+    if check_epsilon(epsilon) > LARGEST_EPSILON:
+        raise ArgumentError(
+            f"epsilon {epsilon:g} protects nobody: the answer would be the bare truth; take at "
+            f"most {LARGEST_EPSILON:g} (usual are 0.1 to 5)"
+        )
+    return epsilon
+
+
+def check_delta(delta: float) -> float:
+    """Refuse what is no probability."""
+    if not 0 <= delta < 1:
+        raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
+    return delta
+
+
+Query = Annotated[
+    str,
+    typer.Argument(
+        help=f"What to count: {', '.join(QUERIES)}.",
+        show_default=False,
+        autocompletion=one_of(QUERIES),
+    ),
+]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Edge files, one a silo: CSV, TSV, white space (each also .gz) or Parquet.",
+        show_default=False,
+    ),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        help="The privacy budget: the most that an edge may lose.",
+        show_default=False,
+        callback=check_budget,
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option(help="Allow this δ, where a method can use it.", callback=check_delta),
+]
+K = Annotated[
+    int | None, typer.Option("--k", help="Leaves of a star, for kstars.", show_default=False)
+]
+Collusion = Annotated[
+    int, typer.Option(help="Silos that may pool what they know with the coordinator.")
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help=f"{', '.join(METHODS)}, or auto: the best that your trust allows.",
+        autocompletion=one_of(("auto", *METHODS)),
+    ),
+]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        help=f"How the union is made: {', '.join(PROTOCOLS)}.", autocompletion=one_of(PROTOCOLS)
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"What you are ready to assume: {', '.join(TRUSTS)}; again for more.",
+        show_default=False,
+        autocompletion=one_of(TRUSTS),
+    ),
+]
+LikeGraph = Annotated[
+    Path | None,
+    typer.Option(help="A public edge file of a similar graph, for numbers.", show_default=False),
+]
+LikeRelease = Annotated[
+    Path | None,
+    typer.Option(help="A past release of this graph, for numbers.", show_default=False),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        envvar="SILOGRAPH_LEDGER",
+        help="The ledger that records the spend, and refuses what passes a limit in it.",
+        show_default=False,
+        rich_help_panel=BUDGET,
+    ),
+]
+Lineage = Annotated[
+    str, typer.Option(help="The dataset's name in the ledger.", rich_help_panel=BUDGET)
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option(
+        help="The public node list that all have agreed on.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="The two columns of an edge: names or positions from 0, as in payer,payee.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="csv, tsv, whitespace or parquet, where names do not tell.",
+        show_default=False,
+        autocompletion=one_of(("csv", "tsv", "whitespace", "parquet")),
+        rich_help_panel=FILES,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line is one.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Strip = Annotated[
+    bool,
+    typer.Option("--strip", help="Remove white space around ids.", rich_help_panel=FILES),
+]
+Case = Annotated[
+    Literal["lower", "upper"] | None,
+    typer.Option(help="Write all ids in one case.", show_default=False, rich_help_panel=FILES),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace a file that is there.", rich_help_panel=OUTPUT),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+
+
+def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:
+    """What the graph may look like, out of a public file."""
+    if graph is not None and release is not None:
+        raise ArgumentError("give --like-graph or --like-release, not both")
+    if graph is not None:
+        return read_graph(graph)
+    return None if release is None else Release.load(release)
+
+
+def column_pair(text: str | None) -> ColumnPair:
+    """Two columns out of ``A,B``.
+
+    >>> column_pair("payer,payee"), column_pair("0,2")
+    (('payer', 'payee'), (0, 2))
+    """
+    if text is None:
+        return None
+    first, comma, second = (part.strip() for part in text.partition(","))
+    if not (first and comma and second) or first == second:
+        raise ArgumentError(
+            f"--columns {text[:80]!r}: two different columns are needed, as in payer,payee or 0,1"
+        )
+    if first.isdecimal() and second.isdecimal():
+        return int(first), int(second)
+    return first, second

@@ -1,0 +1,135 @@
+"""``silograph split``: one graph dealt to silos, as files, for trials."""
+
+import csv
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import OUTPUT, Case, Columns, Format, Header, Json, Strip, column_pair
+from silograph.errors import ArgumentError
+from silograph.graph.files import read_graph
+from silograph.graph.generate import clustered_power_law
+from silograph.graph.silo import Silo, union
+from silograph.graph.split import split as deal
+
+__all__ = ["split"]
+
+NODES = "nodes.txt"
+_HEADER = ("source", "target")
+
+
+def split(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="The folder to make.", show_default=False, rich_help_panel=OUTPUT
+        ),
+    ],
+    graph: Annotated[
+        Path | None, typer.Argument(help="An edge file of the whole graph.", show_default=False)
+    ] = None,
+    generate: Annotated[
+        int | None,
+        typer.Option(
+            help="Instead of a file: a made-up graph of so many nodes.", show_default=False
+        ),
+    ] = None,
+    silos: Annotated[int, typer.Option(help="How many silos.")] = 4,
+    rate: Annotated[float, typer.Option(help="Share of all edges that each silo holds.")] = 0.3,
+    overlap: Annotated[
+        float, typer.Option(help="Share of the joint edges that several silos hold.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same silos.")] = 0,
+    columns: Columns = None,
+    format: Format = None,  # noqa: A002 (the word that readers of tables know)
+    header: Header = None,
+    strip: Strip = False,
+    case: Case = None,
+    as_json: Json = False,
+) -> None:
+    """Deal one graph to silos that overlap, for trials: an edge file each, and a node list.
+
+    $ silograph split edges.csv -o trial --silos 3
+
+    $ silograph split --generate 500 -o trial
+    """
+    if (graph is None) == (generate is None):
+        raise ArgumentError("give an edge file, or --generate with a number of nodes, and not both")
+    _check_folder(output)
+    if graph is not None:
+        whole = read_graph(
+            graph, columns=column_pair(columns), format=format, header=header, strip=strip,
+            case=case,
+        )  # fmt: skip
+    else:
+        whole = clustered_power_law(generate or 0, seed=seed)
+    parts = deal(whole, silos, rate, overlap, seed)
+    empty = [number for number, part in enumerate(parts, 1) if not len(part)]
+    if empty:
+        raise ArgumentError(
+            f"silo {empty[0]} would hold no edge: {len(whole):,} edges at a rate of {rate:g} are "
+            "too few; raise --rate"
+        )
+    names = [f"silo-{number}.csv" for number in range(1, silos + 1)]
+    _write(output, dict(zip(names, parts, strict=True)))
+    held = [len(part) for part in parts]
+    joint = len(union(parts))
+    if as_json:
+        echo_json(
+            {
+                "nodes": {"path": str(output / NODES), "count": len(whole.universe)},
+                "digest": whole.universe.digest,
+                "edges": len(whole),
+                "union": joint,
+                "silos": [
+                    {"path": str(output / name), "edges": edges}
+                    for name, edges in zip(names, held, strict=True)
+                ],
+            }
+        )
+        return
+    typer.echo(f"{output / NODES}: {len(whole.universe):,} nodes")
+    for name, edges in zip(names, held, strict=True):
+        typer.echo(f"{output / name}: {edges:,} edges")
+    typer.echo(f"together {joint:,} of the {len(whole):,} edges")
+
+
+def _check_folder(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise ArgumentError(f"{path}: is a file; a folder is needed")
+    if path.is_dir() and any(path.iterdir()):
+        raise ArgumentError(f"{path}: the folder is not empty; choose a new one")
+    if not path.absolute().parent.is_dir():
+        raise ArgumentError(f"{path}: there is no folder {path.parent}; make it first")
+
+
+def _write(folder: Path, silos: dict[str, Silo]) -> None:
+    """All files, in a folder that takes its name when they are whole."""
+    place = folder.absolute()
+    partial = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    try:
+        universe = next(iter(silos.values())).universe
+        universe.save(partial / NODES)
+        ids = universe.ids
+        for name, silo in silos.items():
+            with (partial / name).open("x", encoding="utf-8", newline="") as file:
+                rows = csv.writer(file, lineterminator="\n")
+                if not any(word in universe for word in _HEADER):  # else it would be an edge
+                    rows.writerow(_HEADER)
+                rows.writerows((ids[u], ids[v]) for u, v in silo.pairs.tolist())
+                file.flush()
+                os.fsync(file.fileno())
+            if Silo.from_file(universe, partial / name, format="csv") != silo:
+                raise ArgumentError(f"{name}: the ids of this graph do not survive a CSV file")
+        mask = os.umask(0)
+        os.umask(mask)
+        partial.chmod(0o777 & ~mask)  # a temporary folder is private
+        partial.rename(place)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
