@@ -117,8 +117,7 @@ def _become(asked: bytes, files: "array.array[int]") -> None:
         sys.argv = ["silograph", *arguments]
         from silograph.cli import main
 
-        main()
-        code = 0
+        code = main()
     except SystemExit as end:
         code = end.code
         if isinstance(code, str):
