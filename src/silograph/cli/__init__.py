@@ -55,9 +55,10 @@ def _without_debug(words: list[str]) -> tuple[list[str], bool]:
 
 
 def _cause(error: Exception) -> BaseException:
-    """Older versions of Typer hide an interrupt in an error of their own."""
+    """Older versions of Typer make an interrupt look like a question that was not confirmed."""
     below = error.__cause__ or error.__context__
-    return below if isinstance(below, KeyboardInterrupt) else error
+    hidden = type(error).__name__ == "Abort" and isinstance(below, KeyboardInterrupt)
+    return below if hidden and below else error
 
 
 def _drop_output() -> None:

@@ -1,6 +1,5 @@
 """``silograph split``: one graph dealt to silos, as files, for trials."""
 
-import csv
 import os
 import shutil
 import tempfile
@@ -20,7 +19,6 @@ from silograph.graph.split import split as deal
 __all__ = ["split"]
 
 NODES = "nodes.txt"
-_HEADER = ("source", "target")
 
 
 def split(
@@ -115,15 +113,8 @@ def _write(folder: Path, silos: dict[str, Silo]) -> None:
     try:
         universe = next(iter(silos.values())).universe
         universe.save(partial / NODES)
-        ids = universe.ids
         for name, silo in silos.items():
-            with (partial / name).open("x", encoding="utf-8", newline="") as file:
-                rows = csv.writer(file, lineterminator="\n")
-                if not any(word in universe for word in _HEADER):  # else it would be an edge
-                    rows.writerow(_HEADER)
-                rows.writerows((ids[u], ids[v]) for u, v in silo.pairs.tolist())
-                file.flush()
-                os.fsync(file.fileno())
+            silo.to_file(partial / name)
             if Silo.from_file(universe, partial / name, format="csv") != silo:
                 raise ArgumentError(f"{name}: the ids of this graph do not survive a CSV file")
         mask = os.umask(0)

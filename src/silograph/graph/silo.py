@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from silograph._core import settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
-from silograph.graph import interop
+from silograph.graph import export, interop
 from silograph.graph.header import Choice, Columns
 from silograph.graph.lookup import find
 from silograph.graph.reader import Ask, read_over
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas
     import polars
+    import scipy.sparse
 
 Pairs = npt.NDArray[np.uint32]
 
@@ -210,6 +211,34 @@ class Silo:
         """From an igraph graph; ids are the vertex attribute, else ``name``, else the index."""
         _check(universe)
         return cls._found(universe, interop.igraph_ends(source, attribute), "igraph", name)
+
+    def to_edges(self) -> npt.NDArray[np.str_]:
+        """The edges as a (k, 2) array of ids. Like all exports, for the silo's own tools only."""
+        return export.edges(self)
+
+    def to_file(self, path: str | PathLike[str]) -> None:
+        """Writes an edge file, .csv, .tsv or .parquet, whole or not at all."""
+        export.to_file(self, path)
+
+    def to_scipy(self) -> "scipy.sparse.csr_array":
+        """The symmetric n × n adjacency; rows are positions."""
+        return export.to_scipy(self)  # type: ignore[no-any-return]
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A frame with the columns ``source`` and ``target``."""
+        return export.to_pandas(self)  # type: ignore[no-any-return]
+
+    def to_polars(self) -> "polars.DataFrame":
+        """A frame with the columns ``source`` and ``target``."""
+        return export.to_polars(self)  # type: ignore[no-any-return]
+
+    def to_networkx(self) -> "networkx.Graph[Any]":
+        """An undirected graph; its nodes are the ids of the universe, all of them."""
+        return export.to_networkx(self)
+
+    def to_igraph(self) -> "igraph.Graph":
+        """An undirected graph; its vertices are named by the ids of the universe, all of them."""
+        return export.to_igraph(self)
 
     @property
     def universe(self) -> NodeUniverse:

@@ -4,19 +4,17 @@ The own format is text: one line ``# silograph-universe v1 n=… strip=… case=
 one id a line.
 """
 
-import os
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Literal
 
 from silograph._core import EdgeText, LineError
 from silograph.errors import ArgumentError, EdgeError, UniverseError
 from silograph.graph.faults import line_fault, open_text, shown
 from silograph.graph.header import is_number
+from silograph.graph.whole_file import written_whole
 
 _MARK = "# silograph-universe "
 _FIRST = re.compile(
@@ -42,32 +40,14 @@ def name(path: str | PathLike[str]) -> str:
 
 
 def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
-    """Writes beside the target, then renames: a reader sees the old file or the new one."""
-    target = Path(path)
+    """Writes the own format, whole or not at all."""
     first = (
         f"{_MARK}v1 n={kept.n} strip={str(kept.strip).lower()} "
         f"case={kept.case or 'none'} sha256={kept.digest}\n"
     )
-    handle, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(first)
-            file.writelines(f"{id_}\n" for id_ in ids)
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file is private; the universe is public, as the umask allows.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the new name must outlive a crash too
-    finally:
-        os.close(folder)
+    with written_whole(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(first)
+        file.writelines(f"{id_}\n" for id_ in ids)
 
 
 def read(
@@ -78,11 +58,11 @@ def read(
     delimiter = _delimiter(source)
     try:
         text = open_text(path)
-        if delimiter is None and column is None:
+        if _is_own(text):  # whatever its name ends in
             lines = text.lines()
-            if lines and lines[0].startswith(_MARK):
-                return lines[1:], _kept(source, lines[0])
-            ids = [line for line in lines if line.strip()][bool(header) :]
+            return lines[1:], _kept(source, lines[0])
+        if delimiter is None and column is None:
+            ids = [line for line in text.lines() if line.strip()][bool(header) :]
         else:
             ids = _column(source, text, delimiter, column, header)
     except LineError as error:
@@ -92,6 +72,14 @@ def read(
     if not ids:
         raise UniverseError(f"{source}: there are no ids in it")
     return ids, None
+
+
+def _is_own(text: EdgeText) -> bool:
+    try:
+        rows = text.head(ord(","), 1)
+    except LineError:  # a list may hold what no table may
+        return False
+    return bool(rows) and rows[0][0].startswith(_MARK)
 
 
 def _delimiter(source: str) -> int | None:

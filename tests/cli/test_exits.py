@@ -1,0 +1,175 @@
+"""From errors to exit codes, the help that documents them, and completion in shells."""
+
+import pytest
+import typer
+
+from silograph import cli, errors
+from silograph.cli.app import app
+from silograph.cli.exits import HELP, explain
+
+CODES = {
+    "BudgetError": 3,
+    **dict.fromkeys(
+        (
+            "ProtocolError", "EnvelopeError", "SignatureError", "BindingError", "OrderError",
+            "PayloadError", "ViewsDifferError", "CryptoError", "EncodingError", "ProofError",
+            "KeyRefusedError", "DecryptionError",
+        ),
+        4,
+    ),
+    **dict.fromkeys(("AbortedError", "DeadlineError", "TransportError"), 5),
+}  # fmt: skip
+
+
+def tree() -> list[type[errors.SilographError]]:
+    found = (getattr(errors, name) for name in errors.__all__)
+    return [kind for kind in found if issubclass(kind, errors.SilographError)]
+
+
+@pytest.mark.parametrize("kind", tree(), ids=lambda kind: kind.__name__)
+def test_every_error_has_its_code(kind: type[errors.SilographError]) -> None:
+    more = {"code": "x"} if kind is errors.AbortedError else {}
+    assert explain(kind("what is wrong", **more)) == (CODES.get(kind.__name__, 2), "what is wrong")
+
+
+def test_errors_of_the_system() -> None:
+    assert explain(IsADirectoryError(21, "Is a directory", "x")) == (2, "x: Is a directory")
+    assert explain(PermissionError(13, "Permission denied", b"x")) == (2, "x: Permission denied")
+    assert explain(OSError(28, "No space left on device"))[0] == 2
+    assert explain(BrokenPipeError(32, "Broken pipe"))[0] == 5
+    assert explain(KeyboardInterrupt()) == (5, "interrupted")
+    code, text = explain(MemoryError())
+    assert (code, "not enough memory" in text) == (2, True)
+    assert explain(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"))[0] == 2
+    assert explain(typer.Abort())[0] == 1
+
+
+def test_a_missing_extra_is_named() -> None:
+    error = ModuleNotFoundError("No module named 'nats'", name="nats.js")
+    assert explain(error) == (2, "nats is not installed: pip install 'silograph[deploy]'")
+    assert explain(ModuleNotFoundError("x", name="silograph.gone"))[0] == 70
+
+
+def test_one_line_that_no_terminal_obeys() -> None:
+    text = explain(errors.UniverseError("two lists\n  only here: 1\n\x1b[31mred\x07"))[1]
+    assert text == "two lists; only here: 1; �[31mred�"
+
+
+def test_our_own_faults(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("silograph.experiments.demo.demo_silos", broken)
+    assert cli.main(["demo"]) == 70
+    said = capsys.readouterr().err
+    assert said.startswith("silograph: a fault in Silograph itself, KeyError: 'surprise'")
+    assert said.count("\n") == 1
+    for words in (["--debug", "demo"], ["demo", "--debug"]):
+        with pytest.raises(KeyError):
+            cli.main(words)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.BudgetError("spent"), 3),
+        (errors.ViewsDifferError("silos saw different things"), 4),
+        (errors.AbortedError("ended", code="x"), 5),
+        (KeyboardInterrupt(), 5),
+        (MemoryError(), 2),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_through_the_door(
+    error: BaseException,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr("silograph.experiments.demo.demo_silos", fails)
+    assert cli.main(["demo", "--json"]) == code
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+def test_codes_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "0 fine",
+        "2 wrong use",
+        "3 the budget refuses",
+        "4 a peer misbehaved",
+        "5 a run",
+    ):
+        assert words in HELP
+        assert words in said
+
+
+def test_without_arguments_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    said = capsys.readouterr()
+    assert "Usage: silograph" in said.out
+    assert said.err == ""
+
+
+def test_every_page_of_help_fits_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    pages = _pages(typer.main.get_command(app), [])
+    assert len(pages) > 40
+    for words in pages:
+        assert cli.main([*words, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert max(map(len, said.splitlines())) <= 80, words
+        assert "…" not in said.replace("0 …", ""), words  # nothing is cut off
+
+
+def _pages(command: object, words: list[str]) -> list[list[str]]:
+    below: dict[str, object] = getattr(command, "commands", {})
+    return [words, *(p for name, c in below.items() for p in _pages(c, [*words, name]))]
+
+
+@pytest.mark.parametrize("sh", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("silograph coll", "collect"),
+        ("silograph count tri", "triangles"),
+        ("silograph count edges --method sea", "sealed"),
+        ("silograph query g.release four", "four_cycles"),
+        ("silograph collect a.csv --protocol elgamal/b", "elgamal/blinded"),
+    ],
+)
+def test_shells_complete(
+    sh: str,
+    typed: str,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in {
+        "_SILOGRAPH_COMPLETE": f"complete_{sh}",
+        "_TYPER_COMPLETE_ARGS": typed,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }.items():
+        monkeypatch.setenv(name, value)
+    cli.main([])
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sh", ["bash", "zsh", "fish"])
+def test_shells_have_a_script(
+    sh: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_SILOGRAPH_COMPLETE", f"source_{sh}")
+    cli.main([])
+    assert "_SILOGRAPH_COMPLETE" in capsys.readouterr().out
