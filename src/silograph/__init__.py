@@ -10,7 +10,9 @@
 ('triangles', True)
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from silograph import errors
 from silograph.graph import (
@@ -34,6 +36,9 @@ from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.runtime.federation import Federation
 from silograph.runtime.ledger import Ledger
+
+if TYPE_CHECKING:
+    from silograph import report
 
 __version__ = version("silograph")
 
@@ -59,6 +64,15 @@ __all__ = [
     "errors",
     "plan",
     "read_graph",
+    "report",
     "split",
     "union",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """``silograph.report``, when it is first asked for: most programs make no pages."""
+        if name == "report":
+            return import_module("silograph.report")
+        raise AttributeError(f"module 'silograph' has no attribute {name!r}")

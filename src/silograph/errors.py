@@ -24,6 +24,7 @@
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
     │   ├── BudgetError      a spend that would pass the limit; nothing was spent
     │   └── RollbackError    a ledger that is older than what was seen of it
+    ├── ReportError          a page that cannot be made or written
     ├── DeploymentError      a file or a setting that a deployment rests on is refused
     │   ├── KeyFileError     an identity file
     │   ├── RosterError      a roster file
@@ -80,6 +81,7 @@ __all__ = [
     "ProofError",
     "ProtocolError",
     "ReleaseError",
+    "ReportError",
     "RollbackError",
     "RosterError",
     "SignatureError",
@@ -252,6 +254,10 @@ class RollbackError(LedgerError):
 
     Spends that somebody saw are not in it: going on would spend their budget again.
     """
+
+
+class ReportError(SilographError):
+    """A page that cannot be made from what is there, or cannot be written. Nothing was written."""
 
 
 class DeploymentError(SilographError):

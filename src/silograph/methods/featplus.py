@@ -319,6 +319,10 @@ def _answer(
     note: str,
     parameters: dict[str, Any],
 ) -> Estimate[float]:
+    origin = own.origin
+    if origin is not None:
+        made = replace(origin.provenance, method="feat+")
+        origin = replace(origin, provenance=made, views=plan.views, losses=plan.losses)
     return replace(
         own,
         value=value,
@@ -327,4 +331,5 @@ def _answer(
         method="feat+",
         note=note,
         parameters=parameters,
+        origin=origin,
     )

@@ -17,6 +17,7 @@ from silograph.methods.split import choose_split
 from silograph.privacy.featplus import Split
 from silograph.privacy.loss import check_epsilon
 from silograph.privacy.masked import check_parties
+from silograph.queries.display import definitions, table
 from silograph.queries.gradient import GRADIENTS
 from silograph.queries.outline import Outline
 from silograph.queries.outline_sources import guess, outline_like
@@ -123,6 +124,32 @@ class Plan:
                 for option in self.options
             ],
         }
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        asked = self.question
+        what = f"{asked.k}-stars" if asked.k else asked.query
+        delta = f", δ = {asked.delta:g}" if asked.delta else ""
+        caption = (
+            f"{what}, about {self.count:,.4g}: ε = {asked.epsilon:g}{delta}, "
+            f"{asked.silos} silos, collusion {asked.collusion}"
+        )
+        rows = [
+            (
+                "→" if option is self.best else "",
+                option.label,
+                option.protocol,
+                f"± {option.error:,.4g}",
+                option.percent,
+                ("needs " if not option.needs <= self.trust else "")
+                + (", ".join(sorted(option.needs)) or "none"),
+                option.note,
+            )
+            for option in self.options
+        ]
+        head = ("", "method", "protocol", "error", "relative", "trust", "note")
+        below = {"outline": self.source, "→": f"best that your trust allows: {self.best.assumes}"}
+        return f"<div>{table(caption, head, rows, right=(3, 4))}{definitions('', below)}</div>"
 
     def __str__(self) -> str:
         asked = self.question

@@ -31,6 +31,7 @@ __all__ = [
     "SEALED_QUERIES",
     "TRUST_NOTE",
     "SealedPlan",
+    "expected_error",
     "plan_sealed",
     "sealed_limit",
     "sealed_parameters",
@@ -113,7 +114,7 @@ def plan_sealed(outline: Outline, question: Question, kind: Kind = "shared") -> 
     if question.query == "kstars" and question.k is None:
         raise ArgumentError("kstars needs k, and nothing else takes it")
     plans = [
-        SealedPlan(noise, _error(outline, question, noise))
+        SealedPlan(noise, expected_error(outline, question, noise))
         for noise in _candidates(outline.nodes, question, kind)
     ]
     return min(plans, key=lambda plan: plan.error)
@@ -153,7 +154,8 @@ def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNo
                 yield choose(("degrees", "triangles"), question.delta, share)
 
 
-def _error(outline: Outline, question: Question, noise: SealedNoise) -> float:
+def expected_error(outline: Outline, question: Question, noise: SealedNoise) -> float:
+    """The standard deviation of the answer to a question that a run with this noise answers."""
     query = question.query
     if query == "clustering":
         triangles, stars = _count_error(outline, noise, "triangles"), _stars(outline, noise, 2)
@@ -165,6 +167,8 @@ def _error(outline: Outline, question: Question, noise: SealedNoise) -> float:
         return _stars(outline, noise, question.k or 1)
     if query == "triangles":
         return _count_error(outline, noise, "triangles")
+    if query == "edges" and "edges" not in noise.answers:
+        return noise.law("degrees").summed(noise.nodes).stderr / 2
     return noise.law("edges" if query == "edges" else "degrees").stderr
 
 

@@ -38,6 +38,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -170,7 +171,7 @@ class SealedNoise:
         silos."""
         return round_up(sum((self._loss(answer, honest) for answer in self.answers), Fraction(0)))
 
-    @property
+    @cached_property
     def losses(self) -> dict[int, float]:
         """The certified epsilon against t silos that see the answers, for t = 0 … m−1. All with
         the same delta."""

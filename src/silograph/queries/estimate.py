@@ -1,11 +1,13 @@
 """An answer with its error bar."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from silograph.queries.display import definitions, loss, number
+from silograph.queries.origin import Origin
 
 __all__ = ["Z95", "Estimate", "FloatArray"]
 
@@ -14,6 +16,8 @@ V = TypeVar("V", float, FloatArray)
 
 #: The 97.5 % point of the normal law.
 Z95 = 1.959963984540054
+#: What a query with many answers has one answer for.
+_PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,8 @@ class Estimate(Generic[V]):
     parameters: dict[str, Any] = field(default_factory=dict)
     #: Half the 95 % interval, where the noise is known not to be normal.
     margin: V | None = None
+    #: Where it comes from, and who learns how much from that; None where nobody said.
+    origin: Origin | None = field(default=None, repr=False)
 
     @property
     def interval(self) -> tuple[V, V]:
@@ -82,27 +88,37 @@ class Estimate(Generic[V]):
         else:
             low, high = (float(end) for end in self.interval)
             lines = [
-                f"{self.name} = {_number(float(self.value))} ± {_number(float(self.stderr))}",
-                f"  95 % interval  {_number(low)} … {_number(high)}",
+                f"{self.name} = {number(float(self.value))} ± {number(float(self.stderr))}",
+                f"  95 % interval  {number(low)} … {number(high)}",
             ]
         return "\n".join([*lines, cost, *([f"  note: {self.note}"] if self.note else [])])
 
-
-def _number(x: float) -> str:
-    """Counts get separators, ratios and tiny errors keep digits."""
-    if not math.isfinite(x):
-        return str(x)
-    if abs(x) >= 1e15:
-        return f"{x:.6e}"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows: dict[str, str] = {}
+        if isinstance(self.value, np.ndarray):
+            rows["answers"] = f"{self.value.size:,}, one a {_PLACES.get(self.query, 'place')}"
+            rows["the first"] = _shown(self.value, np.asarray(self.stderr))
+        else:
+            low, high = (number(float(end)) for end in self.interval)
+            rows["answer"] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
+            rows["95 % interval"] = f"{low} … {high}"
+        delta = f", δ = {loss(self.delta)}" if self.delta else ""
+        rows["cost"] = f"ε = {loss(self.epsilon)}{delta}, once for every question on this run"
+        rows["method"] = self.method
+        if self.note:
+            rows["note"] = self.note
+        return definitions(self.name, rows)
 
 
 def _array_lines(name: str, value: FloatArray, stderr: FloatArray) -> list[str]:
-    shown = ", ".join(
-        f"{_number(v)} ± {_number(s)}" for v, s in zip(value[:4], stderr, strict=False)
-    )
     more = f", … ({value.size:,} values)" if value.size > 4 else ""
-    return [f"{name} = [{shown}{more}]"]
+    return [f"{name} = [{_shown(value, stderr)}{more}]"]
+
+
+def _shown(value: FloatArray, stderr: FloatArray) -> str:
+    pairs = zip(value[:4], stderr, strict=False)
+    return ", ".join(f"{number(v)} ± {number(s)}" for v, s in pairs)
 
 
 def _plain(x: Any) -> Any:

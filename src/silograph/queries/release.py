@@ -19,9 +19,12 @@ from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.channel import Channel
+from silograph.privacy.recovered import union_losses
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries import cycles, degrees, export, histogram, release_file, stars, triangles
+from silograph.queries.display import definitions, loss, views_table
 from silograph.queries.estimate import Estimate, FloatArray
+from silograph.queries.origin import Origin, Provenance
 from silograph.queries.tally import Tally
 
 if TYPE_CHECKING:
@@ -32,19 +35,6 @@ __all__ = ["CURVE_NOTE", "RATIO_NOTE", "Provenance", "Release"]
 
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where a release comes from."""
-
-    method: str
-    protocol: str
-    #: Number of silos, and how many of them may collude with the coordinator.
-    silos: int
-    collusion: int = 0
-    #: The run that made it; empty for a draw.
-    run: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +93,13 @@ class Release:
     def delta(self) -> float:
         """The delta against the worst of the claimed views."""
         return max(view.delta for view in self.views if view.claimed)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer says of where it comes from."""
+        made = self.provenance
+        losses = union_losses(made.protocol, self.channel, made.silos)
+        return Origin(made, self.views, losses, self.n, self.universe_digest)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -219,7 +216,12 @@ class Release:
         return Estimate(query, value, stderr, **self._cost(), **more)
 
     def _cost(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "delta": self.delta, "method": self.provenance.method}
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "method": self.provenance.method,
+            "origin": self.origin,
+        }
 
     @staticmethod
     def check_k(k: int, n: int) -> None:
@@ -228,6 +230,19 @@ class Release:
             raise ArgumentError(f"k must be an integer of at least 1, not {k!r}")
         if k >= n:
             raise ArgumentError(f"k = {k}: a star with {k} leaves needs more than {n} nodes")
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        made = self.provenance
+        rows = {
+            "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
+            "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
+            "protocol": made.protocol,
+            "noise": f"an edge shows with probability {float(self.channel.p11):.4g}, "
+            f"any other pair with {float(self.channel.p01):.4g}",
+            "cost": f"ε = {loss(self.epsilon)}, paid; every question on it is free",
+        }
+        return definitions(f"release of {self.n:,} nodes", rows, views_table(self.views))
 
     def __str__(self) -> str:
         lines = [

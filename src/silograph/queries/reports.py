@@ -25,8 +25,9 @@ from silograph.graph.universe import NodeUniverse
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
+from silograph.queries.display import definitions, loss, views_table
 from silograph.queries.estimate import Estimate, FloatArray
-from silograph.queries.release import Provenance
+from silograph.queries.origin import Origin, Provenance
 from silograph.queries.report_counts import ReportCounts, ReportWeights
 from silograph.queries.report_stars import kstars, kstars_floor
 from silograph.queries.report_walks import ReportWalks
@@ -124,6 +125,13 @@ class Reports:
         """The sums over walks that several queries share."""
         return ReportWalks(self.counts, self.weights)
 
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer says of where it comes from."""
+        m = self.noise.silos
+        losses = {t: self.noise.epsilon(m - t) for t in range(m)}
+        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
+
     # -- queries ---------------------------------------------------------------------------
 
     def edges(self, *, raw: bool = False) -> Estimate[float]:
@@ -203,7 +211,21 @@ class Reports:
         return self._estimate(query, value, math.nan, note=RAW_NOTE, **more)
 
     def _cost(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "method": self.provenance.method}
+        return {
+            "epsilon": self.epsilon,
+            "method": self.provenance.method,
+            "origin": self.origin,
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = {
+            "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
+            "silos": f"{self.noise.silos}, each with a noisy report of its own",
+            "cost": f"ε = {loss(self.epsilon)}, paid; every question on them is free",
+        }
+        caption = f"{self.noise.silos} reports of {self.n:,} nodes"
+        return definitions(caption, rows, views_table(self.views))
 
     def __str__(self) -> str:
         lines = [

@@ -8,6 +8,7 @@ the noise, which has longer tails than the normal law.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,9 +22,11 @@ from silograph.graph.universe import NodeUniverse
 from silograph.privacy.laplace import NoiseLaw
 from silograph.privacy.sealed import Answer, SealedNoise
 from silograph.privacy.views import View
+from silograph.queries.display import definitions, loss, views_table
 from silograph.queries.estimate import Z95, Estimate, FloatArray
 from silograph.queries.histogram import check_bins, degree_grid, sharpen
-from silograph.queries.release import CURVE_NOTE, RATIO_NOTE, Provenance, Release
+from silograph.queries.origin import Origin, Provenance
+from silograph.queries.release import CURVE_NOTE, RATIO_NOTE, Release
 from silograph.queries.sealed_stars import (
     effective_nodes,
     kstars_floor,
@@ -122,6 +125,12 @@ class SealedRelease:
     def delta(self) -> float:
         """The delta against the worst of the claimed views."""
         return max(view.delta for view in self.views if view.claimed)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer says of where it comes from."""
+        losses = self.noise.losses
+        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -225,7 +234,26 @@ class SealedRelease:
         return Estimate(query, float(value), stderr, **self._cost(), **more)
 
     def _cost(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "delta": self.delta, "method": self.provenance.method}
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "method": self.provenance.method,
+            "origin": self.origin,
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        made = self.provenance
+        delta = f", δ = {loss(self.delta)}" if self.delta else ""
+        rows = {
+            "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
+            "opened": ", ".join(self.noise.answers).replace("_", "-"),
+            "silos": f"{made.silos}, of which {made.collusion} may pool what they see",
+            "noise": f"{self.noise.kind}",
+            "cost": f"ε = {loss(self.epsilon)}{delta}, paid; every question on it is free",
+        }
+        caption = f"sealed answers on {self.n:,} nodes"
+        return definitions(caption, rows, views_table(self.views))
 
     def __str__(self) -> str:
         lines = [

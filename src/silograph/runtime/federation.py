@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from silograph import _core
 from silograph.crypto.limbs import limbs
@@ -243,13 +243,13 @@ class Federation:
             if not hasattr(Reports, query):
                 raise ArgumentError(f"baseline does not answer {query}")
             reports = self.reports(epsilon, collusion, progress=progress)
-            return cast("Estimate[Any]", getattr(reports, query)(raw=raw, **options))
+            return _with_release(getattr(reports, query)(raw=raw, **options), reports)
         if raw:
             raise ArgumentError("raw counts are for method 'baseline' only")
         if method == "sealed":
             sealed = plan_sealed(self._outline(like, query), asked, noise)
-            answer = getattr(self._seal(sealed.noise, progress), query)(**options)
-            return with_trust_note(answer)
+            opened = self._seal(sealed.noise, progress)
+            return _with_release(with_trust_note(getattr(opened, query)(**options)), opened)
         if method == "feat+":
             m, n = len(self.silos), len(self.universe)
             outline = self._outline(like, query) if split == "auto" else None
@@ -270,7 +270,7 @@ class Federation:
             return self._featplus(featplus, progress)
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
-        return cast("Estimate[Any]", getattr(release, query)(**options))
+        return _with_release(getattr(release, query)(**options), release)
 
     def _outline(self, like: Outline | Release | Silo | None, query: str) -> Outline:
         """What the graph may look like; never taken from the silos' edges."""
@@ -296,10 +296,10 @@ class Federation:
         simulated = replace(simulated, parties=parties)
         release = self._release(plan.union, "feat+", simulated)
         if not plan.answers_locally:
-            return combine(plan, release, None, ())
+            return _with_release(combine(plan, release, None, ()), release)
         subject = bytes.fromhex(self.universe.digest)
         shared, reports = run_local(simulated, parties, plan, release.graph, subject)
-        return combine(plan, release, shared, reports)
+        return _with_release(combine(plan, release, shared, reports), release)
 
     def _seal(self, noise: SealedNoise, progress: bool | None) -> SealedRelease:
         parameters = sealed_parameters(noise, bytes.fromhex(self.universe.digest))
@@ -374,3 +374,11 @@ class Federation:
 
     def __repr__(self) -> str:
         return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
+
+
+def _with_release(
+    answer: Estimate[Any], release: Release | SealedRelease | Reports
+) -> Estimate[Any]:
+    """The answer, and with it what was paid for: more questions on that are free."""
+    origin = answer.origin
+    return answer if origin is None else replace(answer, origin=replace(origin, release=release))

@@ -1,0 +1,278 @@
+"""Figures of a page: described by Vega-Altair, drawn by Vega in the reader's browser.
+
+Vega's script is embedded once a page (vl-convert carries it), nothing is fetched. Colours in a
+chart are the page's own, by name (:data:`COLOURS`): a figure turns dark, and prints light, with the
+page. Each panel can be saved as SVG and PNG, with title and legend, in light colours; each figure
+carries its numbers as a table, and as CSV and JSON to save.
+
+>>> chart = altair().Chart(inline([{"x": 1, "y": 2}])).mark_point().encode(x="x:Q", y="y:Q")
+>>> shown = Figure("f", "Title", "What is seen.", [Panel("P", "A point.", chart)], {"x": "x"}, [])
+>>> draw(shown)[:18]
+'<figure id="f"><fi'
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, Final
+
+from silograph.errors import ReportError
+from silograph.report.html import Child, Markup, asset, element, json_script, script, table
+
+__all__ = ["COLOURS", "Figure", "Key", "Panel", "altair", "draw", "inline", "number", "scripts"]
+
+#: One colour a method, everywhere; and what else a chart may paint with.
+COLOURS: Final = {
+    name: f"var(--{name.replace('+', 'plus')})"
+    for name in (
+        "baseline", "feat", "feat+", "sealed", "curator", "other",
+        "ink", "quiet", "line", "grid", "paper", "accent", "printed-point",
+    )
+}  # fmt: skip
+
+#: What the bundle hands to the page's own script.
+_GLOBALS: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
+_FONT: Final = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
+_CONFIG: Final = {
+    "background": "transparent",
+    "font": _FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": COLOURS["quiet"],
+        "titleColor": COLOURS["quiet"],
+        "gridColor": COLOURS["grid"],
+        "domainColor": COLOURS["line"],
+        "tickColor": COLOURS["line"],
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelPadding": 5,
+        "labelOverlap": True,
+    },
+    "legend": {
+        "labelColor": COLOURS["ink"],
+        "titleColor": COLOURS["quiet"],
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "orient": "bottom",
+        "columns": 3,
+        "symbolStrokeWidth": 2,
+    },
+    "title": {"color": COLOURS["ink"], "fontSize": 14, "anchor": "start"},
+    "line": {"strokeWidth": 2},
+    "text": {"color": COLOURS["ink"], "fontSize": 11},
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart: its name, what it shows in a sentence (for those who do not see it), and the
+    chart itself, an Altair chart of one view or of layers, without width.
+    """
+
+    title: str
+    description: str
+    chart: Any
+    height: int = 260
+
+
+@dataclass(frozen=True)
+class Key:
+    """One line of a legend. ``dash`` is a stroke pattern; ``mark`` is "line", "bar" or "point"."""
+
+    label: str
+    colour: str
+    dash: str = ""
+    mark: str = "line"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that belong together, and the numbers in them.
+
+    ``anchor`` is the figure's address in the page and the start of the names of its files.
+    ``columns`` maps keys of ``rows`` to what they are called in the table.
+    """
+
+    anchor: str
+    title: str
+    caption: Child
+    panels: Sequence[Panel]
+    columns: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]]
+    legend: Sequence[Key] = ()
+
+
+def altair() -> ModuleType:
+    """Altair, where it and the script that draws are installed."""
+    try:
+        import altair as library  # noqa: PLC0415 - an extra, and half a second
+        import vl_convert  # noqa: F401, PLC0415
+    except ImportError:
+        raise ReportError("pages need Vega-Altair: pip install 'silograph[report]'") from None
+    return library
+
+
+def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as the data of a chart."""
+    return altair().InlineData(values=[_plain(row) for row in rows])
+
+
+def draw(figure: Figure) -> Markup:
+    """The figure's place in the page; :func:`scripts` fills it."""
+    panels = [_panel(figure, index, panel) for index, panel in enumerate(figure.panels)]
+    return element(
+        "figure",
+        element("figcaption", element("strong", figure.title), element("span", figure.caption)),
+        _legend(figure.legend),
+        element("div", panels, class_="panels"),
+        _data(figure),
+        id=figure.anchor,
+    )
+
+
+def scripts(figures: Iterable[Figure]) -> list[Markup]:
+    """What draws all figures of a page, to be put at its end once."""
+    data = {
+        figure.anchor: {
+            "columns": list(figure.columns),
+            "rows": [_plain(row) for row in figure.rows],
+            "panels": [_specification(panel) for panel in figure.panels],
+        }
+        for figure in figures
+    }
+    if not data:
+        return []
+    return [json_script("figures", data), script(_bundle()), script(asset("charts.js"))]
+
+
+def number(value: Any) -> str:
+    """A number as people read it: four digits, and powers of ten where it is large or small.
+
+    >>> number(1234), number(0.0123456), number(3.456e11), number(None), number(-2e-7)
+    ('1,234', '0.01235', '3.456 × 10¹¹', '–', '−2 × 10⁻⁷')
+    """
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        whole = isinstance(value, int) or abs(value) >= 1e4
+        return (f"{value:,.0f}" if whole else f"{value:.4g}").replace("-", "−")
+    digits, _, power = f"{value:.3e}".partition("e")
+    digits = digits.rstrip("0").rstrip(".")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits} × 10{raised}".replace("-", "−")
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as JSON can say it: what is no number is nothing."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in row.items()
+    }
+
+
+def _specification(panel: Panel) -> dict[str, Any]:
+    chart = panel.chart.properties(
+        width="container", height=panel.height, title=panel.title, description=panel.description
+    )
+    made: dict[str, Any] = chart.to_dict(validate=True)
+    made["config"] = _CONFIG
+    made["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return made
+
+
+@cache
+def _bundle() -> str:
+    altair()
+    import vl_convert  # noqa: PLC0415
+
+    return str(vl_convert.javascript_bundle(_GLOBALS))
+
+
+def _panel(figure: Figure, index: int, panel: Panel) -> Markup:
+    tools = [
+        element(
+            "button",
+            kind.upper(),
+            type="button",
+            data_save=kind,
+            data_figure=figure.anchor,
+            data_panel=index,
+            aria_label=f"Save {figure.title}, {panel.title}, as {kind.upper()}",
+        )
+        for kind in ("svg", "png")
+    ]
+    return element(
+        "div",
+        element("p", panel.title),
+        element(
+            "div",
+            class_="drawing",
+            id=f"{figure.anchor}-{index}",
+            role="img",
+            aria_label=panel.description,
+            style=f"min-height:{panel.height + 50}px",
+        ),
+        element("div", tools, class_="tools"),
+        class_="panel",
+    )
+
+
+def _legend(keys: Sequence[Key]) -> Markup | None:
+    return element("ul", [_key(key) for key in keys], class_="legend") if keys else None
+
+
+def _key(key: Key) -> Markup:
+    if key.mark == "bar":
+        sign = element("rect", x=6, y=2, width=16, height=10, rx=2, style=f"fill:{key.colour}")
+    elif key.mark == "point":
+        sign = element("path", d="M14 1 20 7 14 13 8 7Z", style=f"fill:{key.colour}")
+    else:
+        sign = element(
+            "line", x1=0, y1=7, x2=28, y2=7, stroke_width=2, stroke_dasharray=key.dash or None,
+            style=f"stroke:{key.colour}",
+        )  # fmt: skip
+    drawn = element("svg", sign, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
+    return element("li", drawn, element("span", key.label))
+
+
+def _data(figure: Figure) -> Markup | None:
+    if not figure.rows:
+        return None
+    tools = [
+        element(
+            "button",
+            kind.upper(),
+            type="button",
+            data_save=kind,
+            data_figure=figure.anchor,
+            aria_label=f"Save the data of {figure.title} as {kind.upper()}",
+        )
+        for kind in ("csv", "json")
+    ]
+    first = figure.rows[0]
+    numeric = [i for i, key in enumerate(figure.columns) if _is_number(first.get(key))]
+    cells = [[number(row.get(key)) for key in figure.columns] for row in figure.rows]
+    return element(
+        "details",
+        element("summary", f"Data: {len(figure.rows)} rows"),
+        element("div", tools, class_="tools"),
+        table(
+            list(figure.columns.values()),
+            cells,
+            caption=f"Data of {figure.title}",
+            numeric=numeric,
+            shown=False,
+        ),
+        id=f"{figure.anchor}-data",
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
