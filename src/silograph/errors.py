@@ -20,6 +20,7 @@
     ├── StudyError           a study that cannot be read, makes no sense, or is not for us
     │   ├── PolicyError      a study that a silo's policy does not allow
     │   └── DeadlineError    a study whose time is over
+    ├── ExperimentError      parameters, a journal or results of the reproduction are refused
     ├── AbortedError         a run that ended without an answer
     ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
     │   ├── BudgetError      a spend that would pass the limit; nothing was spent
@@ -68,6 +69,7 @@ __all__ = [
     "EdgeError",
     "EncodingError",
     "EnvelopeError",
+    "ExperimentError",
     "GraphError",
     "JournalError",
     "KeyFileError",
@@ -206,6 +208,13 @@ class PolicyError(StudyError):
 
 class DeadlineError(StudyError):
     """A study whose time is over. Nothing of it goes on."""
+
+
+class ExperimentError(SilographError):
+    """Parameters, a journal or results of the reproduction that are absent, damaged or foreign.
+
+    What was finished before stays as it is.
+    """
 
 
 class AbortedError(SilographError):

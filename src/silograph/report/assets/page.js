@@ -16,4 +16,15 @@
   });
   system.addEventListener("change", show);
   show();
+
+  // A link into closed details opens them; on paper nothing can be opened.
+  const open = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  window.addEventListener("hashchange", open);
+  open();
+  window.addEventListener("beforeprint", () => {
+    for (const claim of document.querySelectorAll("details.claim")) claim.open = true;
+  });
 })();

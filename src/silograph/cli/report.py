@@ -1,0 +1,62 @@
+"""``silograph report``: the page of the reproduction, from results."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from silograph.errors import ReportError
+from silograph.experiments.results import load_all
+from silograph.report.reproduction import counted, reproduction_page
+from silograph.report.summary import markdown as summary
+from silograph.report.verdicts import judge
+from silograph.runtime import whole_files
+
+__all__ = ["report"]
+
+console = Console(highlight=False)
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="What silograph reproduce wrote.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write.", show_default="DIR/report.html")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write a summary in Markdown.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Write the page of the reproduction: verdicts, figures, errata; one file, opens offline."""
+    found = load_all(folder)
+    verdicts = judge(found)
+    page = out or folder / "report.html"
+    # Both are made before either is written.
+    texts = {page: reproduction_page(found)} | ({markdown: summary(found)} if markdown else {})
+    for path, text in texts.items():
+        whole_files.replace(path, text.encode(), ReportError, mode=0o644)
+    quick = any(results.quick for results in found.values())
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {
+                    "page": str(page),
+                    "quick": quick,
+                    "experiments": list(found),
+                    "verdicts": [verdict.to_dict() for verdict in verdicts],
+                }
+            )
+        )
+        return
+    for verdict in verdicts:
+        console.print(f"  {verdict.word.value:<22} {verdict.claim.title}", soft_wrap=True)
+    console.print(counted(verdicts))
+    if quick:
+        console.print("[bold]A quick run: this says nothing about the paper.[/]")
+    for path in texts:
+        console.print(f"{path}", soft_wrap=True, markup=False)

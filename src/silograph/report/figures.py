@@ -1,0 +1,312 @@
+"""The figures of the reproduction: the paper's, redrawn from rows, and what goes beyond it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from silograph.experiments.results import Results, Row
+from silograph.report.charts import COLOURS, Figure, number
+from silograph.report.curves import (
+    Mark,
+    Point,
+    Series,
+    by,
+    curve_panel,
+    error_points,
+    legend,
+    series_of,
+    spoken,
+)
+from silograph.report.html import Child
+from silograph.report.libraries import curves_figure
+from silograph.report.printed_numbers import NUMBERS, PrintedNumber
+from silograph.report.rules import distances
+from silograph.report.words import AXES, METHODS, graph_name, method_name
+
+__all__ = ["EXTRAS", "all_figures", "varying"]
+
+_COLUMNS: Final = {
+    "graph": "graph",
+    "query": "query",
+    "method": "method",
+    "form": "form",
+    "variant": "variant",
+    "epsilon": "ε",
+    "delta": "δ",
+    "rho": "ρ",
+    "sigma": "σ",
+    "silos": "silos",
+    "collusion": "t",
+    "truth": "truth",
+    "mse": "MSE",
+    "mse_spread": "MSE, spread",
+    "mre": "MRE",
+    "mre_spread": "MRE, spread",
+    "repetitions": "repetitions",
+}
+_MEASURES: Final = {"mse": "mean squared error", "mre": "mean relative error"}
+#: Experiments beyond the paper: what is asked in each.
+EXTRAS: Final = {
+    "silos": ("The number of silos", "What more silos cost."),
+    "collusion": (
+        "Colluding silos",
+        "What it costs to hold against t silos that pool what they know with the coordinator.",
+    ),
+    "communities": (
+        "Silos that are communities",
+        "Silos whose edges belong together, as those of branches or regions do.",
+    ),
+    "graphs": ("Two more graphs", "The same comparison where the paper did not look."),
+    "small-epsilon": ("Small ε", "Budgets as they are used in practice."),
+}
+
+
+def all_figures(found: Mapping[str, Results]) -> dict[str, list[Figure]]:
+    """The figures of every experiment that was run; beside ``epsilon``, how near sealed comes."""
+    made: dict[str, list[Figure]] = {}
+    makers: dict[str, Callable[[Results], list[Figure]]] = {
+        "epsilon": _epsilon,
+        "rho": _parameter,
+        "sigma": _parameter,
+        "time": _time,
+        "curves": _libraries,
+    }
+    for name, results in found.items():
+        if results.rows:
+            made[name] = makers.get(name, _extra)(results)
+    return made
+
+
+def varying(rows: Iterable[Row]) -> str:
+    """The parameter that these rows lie along: the one with most values, ε where none varies."""
+    rows = list(rows)
+    counts = {key: len({row[key] for row in rows if row[key] is not None}) for key in AXES}
+    best = max(counts, key=lambda key: counts[key])
+    return best if counts[best] > 1 else "epsilon"
+
+
+def _epsilon(results: Results) -> list[Figure]:
+    figures = []
+    paper = {("2-stars", "mse"): 4, ("2-stars", "mre"): 5, ("triangles", "mse"): 6}
+    for query in ("2-stars", "triangles"):
+        rows = [row for row in results.rows if row["query"] == query]
+        if not rows:
+            continue
+        for measure in _MEASURES:
+            caption = (
+                f"The paper's Figure {paper.get((query, measure), 7)}. The {_MEASURES[measure]} "
+                "against ε; bars are one standard error."
+            )
+            figures.append(
+                _errors(
+                    f"epsilon-{query}-{measure}",
+                    f"{query.capitalize()}: {measure.upper()} against ε",
+                    caption,
+                    rows,
+                    measure,
+                    "epsilon",
+                    [number for number in NUMBERS if number.experiment == "epsilon"],
+                )
+            )
+    near = distances(results)
+    return [*figures, _distance(near)] if near else figures
+
+
+def _parameter(results: Results) -> list[Figure]:
+    name = results.experiment
+    first = {"rho": 8, "sigma": 10}[name]
+    return [
+        _errors(
+            f"{name}-{measure}",
+            f"{measure.upper()} against {AXES[name]}",
+            f"The paper's Figure {first + offset}. The {_MEASURES[measure]} with ε = "
+            f"{_only(results.rows, 'epsilon')}; bars are one standard error.",
+            results.rows,
+            measure,
+            name,
+            [number for number in NUMBERS if number.experiment == name],
+        )
+        for offset, measure in enumerate(_MEASURES)
+    ]
+
+
+def _extra(results: Results) -> list[Figure]:
+    title, caption = EXTRAS.get(results.experiment, (results.experiment, ""))
+    along = varying(results.rows)
+    return [
+        _errors(
+            results.experiment,
+            f"{title}: MRE against {AXES[along]}",
+            f"{caption} {_MEASURES['mre'].capitalize()}; bars are one standard error.",
+            results.rows,
+            "mre",
+            along,
+            (),
+            x_log=2 if along == "silos" else None,
+        )
+    ]
+
+
+def _errors(
+    anchor: str,
+    title: str,
+    caption: Child,
+    rows: Sequence[Row],
+    measure: str,
+    along: str,
+    printed: Sequence[PrintedNumber],
+    x_log: int | None = None,
+) -> Figure:
+    """Errors along a parameter, a panel for each graph and query."""
+    rows = [row for row in rows if row[along] is not None]
+    named = series_of(rows, along)
+    series = list(named.values())
+    several = len({row["query"] for row in rows}) > 1
+    panels, marked = [], False
+    for (query, graph), own in sorted(by(rows, "query", "graph").items()):
+        marks = [
+            Mark(one.at, one.value, f"{METHODS[one.method]} {number(one.value)}")
+            for one in printed
+            if (one.query, one.measure) == (query, measure) and one.graph in (graph, None)
+        ]
+        marked = marked or bool(marks)
+        points = error_points(own, along, measure, named)
+        where = f"{query}, {graph_name(graph)}" if several else graph_name(graph)
+        panels.append(
+            curve_panel(
+                where[0].upper() + where[1:],
+                f"{title}, {query} on {graph_name(graph)}. {spoken(points, AXES[along])}",
+                sorted(points, key=lambda point: (point.series, point.x)),
+                series,
+                x_title=AXES[along],
+                y_title=measure.upper(),
+                marks=marks,
+                x_log=x_log,
+            )
+        )
+    data = [
+        {key: row[key] for key in _COLUMNS if key != "repetitions"}
+        | {"repetitions": len(row["values"])}
+        for row in rows
+    ]
+    return Figure(anchor, title, caption, panels, _COLUMNS, data, legend(series, marks=marked))
+
+
+def _only(rows: Sequence[Row], key: str) -> str:
+    return ", ".join(f"{value:g}" for value in sorted({row[key] for row in rows}))
+
+
+def _distance(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    panels = []
+    pairs = sorted({(row["query"], row["graph"]) for row in rows})
+    shapes = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-right")
+    series = {
+        pair: Series(
+            f"{pair[0]}, {graph_name(pair[1])}",
+            COLOURS["sealed" if index % 2 == 0 else "other"],
+            (1, 0) if index < 2 else (6, 4),
+            shapes[index % len(shapes)],
+        )
+        for index, pair in enumerate(pairs)
+    }
+    for key, title in (
+        ("feat_over_sealed", "FEAT's MSE over sealed's"),
+        ("sealed_over_curator", "sealed's MSE over a trusted curator's"),
+    ):
+        points = [
+            Point(series[row["query"], row["graph"]].name, row["epsilon"], row[key])
+            for row in rows
+            if row[key] is not None
+        ]
+        panels.append(
+            curve_panel(
+                title[0].upper() + title[1:],
+                f"{title}. {spoken(points, 'ε')}",
+                points,
+                list(series.values()),
+                x_title="ε",
+                y_title="ratio",
+            )
+        )
+    columns = {
+        "graph": "graph",
+        "query": "query",
+        "epsilon": "ε",
+        "delta": "δ",
+        "collusion": "t",
+        "feat_over_sealed": "FEAT over sealed",
+        "sealed_over_curator": "sealed over curator",
+    }
+    data = [{key: row[key] for key in columns} for row in rows]
+    return Figure(
+        "sealed-distance",
+        "Sealed beside FEAT and beside a trusted curator",
+        "Not in the paper. Ratios of mean squared errors, all as mended: how much is gained on one "
+        "noisy release, and how little is left to gain.",
+        panels,
+        columns,
+        data,
+        legend(series.values()),
+    )
+
+
+def _libraries(results: Results) -> list[Figure]:
+    return [curves_figure(results)]
+
+
+def _time(results: Results) -> list[Figure]:
+    named = {}
+    order = list(METHODS)
+    for method, form, union in sorted(
+        {(row["method"], row["form"], row["union"]) for row in results.rows},
+        key=lambda key: (order.index(key[0]), key[1] != "printed", key[2]),
+    ):
+        shape = "circle" if form == "mended" else "square"
+        named[method, form, union] = Series(
+            f"{method_name(method, form)} ({union})",
+            COLOURS[method],
+            (6, 4) if form == "printed" else (1, 0),
+            shape,
+        )
+    panels = []
+    for (query, graph), rows in sorted(by(results.rows, "query", "graph").items(), key=str):
+        points = [
+            Point(
+                named[row["method"], row["form"], row["union"]].name,
+                row["rho"],
+                row["seconds"],
+                row["spread"],
+                f"scaled up from {row['measured_pairs']:,} of {row['pairs']:,} pairs"
+                if row["scaled"]
+                else "measured on all pairs",
+            )
+            for row in rows
+        ]
+        where = f"{graph_name(graph)}" + (f", {query}" if query else "")
+        panels.append(
+            curve_panel(
+                where[0].upper() + where[1:],
+                f"Seconds against ρ, {where}. {spoken(points, 'ρ')}",
+                sorted(points, key=lambda point: (point.series, point.x)),
+                list(named.values()),
+                x_title="ρ",
+                y_title="seconds",
+            )
+        )
+    columns = {key: key.replace("_", " ") for key in results.rows[0] if key != "experiment"}
+    scaled = any(row["scaled"] for row in results.rows)
+    caption = "The paper's Figure 12. Work of all parties on this machine; bars are the spread." + (
+        " Some times were measured on part of the pairs and scaled up: their notes say so."
+        if scaled
+        else ""
+    )
+    return [
+        Figure(
+            "time",
+            "Running time against ρ",
+            caption,
+            panels,
+            columns,
+            results.rows,
+            legend(named.values()),
+        )
+    ]

@@ -1,0 +1,336 @@
+"""The page of the reproduction: verdicts first, then every figure, the errata, and how it was made.
+
+What was not run is said to be missing, in its place. Results of a quick run are marked as such at
+the top: they show that everything works, and nothing about the paper.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from silograph.experiments.results import EXPERIMENTS, Results
+from silograph.report.charts import Figure, draw, number, scripts
+from silograph.report.errata import errata
+from silograph.report.figures import EXTRAS, all_figures
+from silograph.report.html import Child, Markup, element, page, section, table
+from silograph.report.libraries import curve_lines
+from silograph.report.verdicts import Verdict, Word, judge
+from silograph.report.words import graph_name
+
+__all__ = ["TITLE", "counted", "reproduction_page", "seeds_of"]
+
+TITLE = "Federated graph analytics, reproduced"
+_PAPER = "Federated Graph Analytics with Differential Privacy"
+_BADGES = {
+    Word.HOLDS: "good",
+    Word.ONLY_MENDED: "half",
+    Word.ONLY_PRINTED: "half",
+    Word.FAILS: "bad",
+    Word.NOT_MEASURED: None,
+}
+_FORMS = {"printed": "As printed", "mended": "As mended", "measured": "Measured"}
+_CONTENTS = {
+    "claims": "Verdicts",
+    "privacy": "Error against ε",
+    "splits": "ρ and σ",
+    "running-time": "Running time",
+    "libraries": "Elliptic curves",
+    "beyond": "Beyond the paper",
+    "errata": "Errata",
+    "provenance": "How it was made",
+}
+
+
+def reproduction_page(found: Mapping[str, Results]) -> str:
+    """The whole page, from the results of as many experiments as there are."""
+    figures = all_figures(found)
+    verdicts = judge(found)
+    drawn = [figure for own in figures.values() for figure in own]
+    anchors = {figure.anchor for figure in drawn}
+    return page(
+        TITLE,
+        _quick(found),
+        _verdicts(verdicts, anchors),
+        section(
+            "privacy",
+            "Error against ε",
+            element("p", "How the methods compare when the privacy budget grows (the paper's Q1)."),
+            _experiment("epsilon", found, figures),
+        ),
+        section(
+            "splits",
+            "The split: ρ and σ",
+            element(
+                "p",
+                "What each silo's share ρ of the graph and the overlap σ between silos change (Q2)."
+                " Four silos together hold min(1, 4ρ/(1+σ)) of the edges, so the graph itself grows"
+                " with ρ up to about 0.3.",
+            ),
+            _experiment("rho", found, figures),
+            _experiment("sigma", found, figures),
+        ),
+        section(
+            "running-time",
+            "Running time",
+            element("p", "What each method costs in time (Q3)."),
+            _experiment("time", found, figures),
+        ),
+        section(
+            "libraries",
+            "Elliptic curves",
+            _experiment("curves", found, figures),
+            _curve_table(found.get("curves")),
+        ),
+        section(
+            "beyond",
+            "Beyond the paper",
+            element("p", "Questions that the paper does not ask."),
+            [_experiment(name, found, figures) for name in EXTRAS],
+        ),
+        _errata(anchors),
+        _provenance(found),
+        subtitle=[
+            "Every figure and table in the evaluation of ",
+            element("em", _PAPER),
+            " (Liu et al.), run again: the methods as printed, the methods as mended, and what a "
+            "trusted curator could do.",
+        ],
+        contents=_CONTENTS,
+        scripts=scripts(drawn),
+        footer=element(
+            "p", "Made by ", element("code", "silograph report"), " from the results beside it."
+        ),
+    )
+
+
+def counted(verdicts: Sequence[Verdict]) -> str:
+    """How many claims have which verdict, in one sentence."""
+    counts = {word: sum(one.word is word for one in verdicts) for word in Word}
+    words = {
+        Word.HOLDS: "hold",
+        Word.ONLY_MENDED: "hold only mended",
+        Word.ONLY_PRINTED: "hold only as printed",
+        Word.FAILS: "do not hold",
+        Word.NOT_MEASURED: "were not measured",
+    }
+    parts = [f"{counts[word]} {text}" for word, text in words.items() if counts[word]]
+    return f"Of {len(verdicts)} claims, " + ", ".join(parts) + "."
+
+
+def _quick(found: Mapping[str, Results]) -> Markup | None:
+    quick = [name for name, results in found.items() if results.quick]
+    if not quick:
+        return None
+    return element(
+        "div",
+        element("strong", "A quick run: this is not the reproduction. "),
+        f"{', '.join(quick)}: few repetitions on a small graph, to see that everything works. The "
+        "verdicts below say nothing about the paper. ",
+        element("code", "silograph reproduce --out DIR"),
+        " makes the real thing.",
+        class_="alarm",
+        role="alert",
+    )
+
+
+def _badge(word: Word) -> Markup:
+    return element("span", word.value, class_=f"badge {_BADGES[word] or ''}".strip())
+
+
+def _verdicts(verdicts: Sequence[Verdict], anchors: set[str]) -> Markup:
+    rows: list[list[Child]] = [
+        [
+            element("a", one.claim.title, href=f"#claim-{one.claim.anchor}"),
+            _badge(one.word),
+            _links(one.claim.figure, anchors),
+        ]
+        for one in verdicts
+    ]
+    return section(
+        "claims",
+        "Verdicts",
+        element("p", counted(verdicts)),
+        table(
+            ["Claim", "Verdict", "Evidence"],
+            rows,
+            caption="Claims of the paper, and one of ours, each judged by a rule.",
+            shown=False,
+        ),
+        element("h3", "How each claim was judged"),
+        element(
+            "p",
+            "Each claim has a rule, the same in words here and in code. It is applied to the "
+            "methods as the paper prints them and to the methods as mended. A claim ",
+            element("em", "holds"),
+            " where both meet the rule. Errors are means of repetitions, so single cases are "
+            "judged with two standard errors to spare.",
+        ),
+        [_claim(one, anchors) for one in verdicts],
+    )
+
+
+def _links(figure: str, anchors: set[str]) -> Child:
+    if figure not in anchors:
+        return element("span", "–", class_="quiet")
+    return [
+        element("a", "figure", href=f"#{figure}"),
+        " · ",
+        element("a", "data", href=f"#{figure}-data"),
+    ]
+
+
+def _claim(verdict: Verdict, anchors: set[str]) -> Markup:
+    claim = verdict.claim
+    outcomes = [
+        (element("dt", _FORMS[form]), element("dd", _outcome(outcome.holds), f" {outcome.says}."))
+        for form, outcome in verdict.outcomes.items()
+    ]
+    return element(
+        "details",
+        element("summary", claim.title, " ", _badge(verdict.word)),
+        element("blockquote", f"“{claim.quote}”", element("br"), claim.place),
+        element(
+            "dl",
+            element("dt", "Rule"),
+            element("dd", claim.words),
+            outcomes,
+            element("dt", "Evidence"),
+            element("dd", _links(claim.figure, anchors)),
+        ),
+        id=f"claim-{claim.anchor}",
+        class_="claim",
+    )
+
+
+def _outcome(holds: bool | None) -> Markup:
+    return element("strong", {True: "Met.", False: "Not met.", None: "Not measured."}[holds])
+
+
+def _experiment(
+    name: str, found: Mapping[str, Results], figures: Mapping[str, list[Figure]]
+) -> Child:
+    if name not in found:
+        return element(
+            "p",
+            element("strong", f"{_title(name)}: not measured. "),
+            "Run it with ",
+            element("code", f"silograph reproduce --figure {name}"),
+            ".",
+            class_="note",
+            id=f"missing-{name}",
+        )
+    return [[draw(figure) for figure in figures.get(name, [])], _left_out(found[name])]
+
+
+def _title(name: str) -> str:
+    return EXTRAS[name][0] if name in EXTRAS else name.capitalize()
+
+
+def _left_out(results: Results) -> Markup | None:
+    if not results.left_out:
+        return None
+    keys = [key for key in results.left_out[0] if key != "experiment"]
+    rows = [[number(row.get(key)) for key in keys] for row in results.left_out]
+    return element(
+        "details",
+        element("summary", f"Left out of {results.experiment}: {len(rows)} combinations"),
+        table(keys, rows, caption=f"Combinations left out of {results.experiment}", shown=False),
+    )
+
+
+def _curve_table(results: Results | None) -> Markup | None:
+    if results is None or not results.rows:
+        return None
+    sizes, lines = curve_lines(results)
+    return table(
+        ["library", *(f"{size:,}" for size in sizes)],
+        lines,
+        caption="Seconds for so many elements. Those in brackets are scaled up from fewer.",
+        numeric=range(1, 1 + len(sizes)),
+    )
+
+
+def _errata(anchors: set[str]) -> Markup:
+    rows: list[list[Child]] = []
+    for one in errata():
+        evidence: list[Child] = [[element("code", path), element("br")] for path in one.tests]
+        if one.figure in anchors or one.figure == "provenance":
+            evidence.append(element("a", "on this page", href=f"#{one.figure}"))
+        rows.append([str(one.number), one.where, one.printed, one.wrong, one.instead, evidence])
+    return section(
+        "errata",
+        "Errata",
+        element(
+            "p",
+            "What does not hold in the paper, and what is done instead. Each point has a test that "
+            "shows the printed form failing and ours holding.",
+        ),
+        table(
+            ["", "Where", "Printed", "What is wrong", "Instead", "Evidence"],
+            rows,
+            caption="Errata of the paper",
+            class_="errata",
+            shown=False,
+        ),
+    )
+
+
+def seeds_of(results: Results) -> str:
+    """The seeds of an experiment, in a few words."""
+    seeds = sorted({seed for row in results.rows for seed in row.get("seeds", ())})
+    if not seeds:
+        return "measured, no seeds"
+    if len(seeds) == seeds[-1] - seeds[0] + 1:
+        return f"{seeds[0]} … {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+    return f"{len(seeds)} seeds, {seeds[0]} … {seeds[-1]}"
+
+
+def _provenance(found: Mapping[str, Results]) -> Markup:
+    rows = [
+        [
+            name,
+            "quick" if results.quick else "full",
+            str(len(results.rows)),
+            seeds_of(results),
+            _listed(results.software),
+            _listed(results.machine),
+        ]
+        for name, results in found.items()
+    ]
+    graphs = {name: graph for results in found.values() for name, graph in results.graphs.items()}
+    missing = [name for name in EXPERIMENTS if name not in found]
+    return section(
+        "provenance",
+        "How it was made",
+        element(
+            "p",
+            "Errors are a function of the parameters, the seeds and the software: the same on "
+            "every machine. Times were measured on the machine that is named.",
+        ),
+        table(
+            ["Experiment", "Run", "Rows", "Seeds", "Software", "Machine"],
+            rows,
+            caption="Runs",
+            numeric=[2],
+            shown=False,
+        ),
+        table(
+            ["Graph", "Nodes", "Edges", "Source"],
+            [
+                [graph_name(name), *(number(graph.get(k)) for k in ("nodes", "edges", "source"))]
+                for name, graph in sorted(graphs.items())
+            ],
+            caption="Graphs",
+            numeric=[1, 2],
+            shown=False,
+        )
+        if graphs
+        else None,
+        element("p", f"Not run: {', '.join(missing)}.") if missing else None,
+        element(
+            "pre",
+            element("code", "silograph reproduce --out experiments\nsilograph report experiments"),
+        ),
+    )
+
+
+def _listed(named: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in named.items())

@@ -1,0 +1,174 @@
+"""The reproduction in short, as Markdown: verdicts, main tables, and how to make it again.
+
+``docs/reproduction.md`` is what this gives for ``experiments/``; a test compares them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from silograph.experiments.results import EXPERIMENTS, Results
+from silograph.report.charts import number
+from silograph.report.curves import by, series_of
+from silograph.report.figures import EXTRAS, varying
+from silograph.report.libraries import curve_lines
+from silograph.report.measured import reading_of
+from silograph.report.reproduction import counted, seeds_of
+from silograph.report.verdicts import Verdict, judge
+from silograph.report.words import AXES, graph_name, method_name
+
+__all__ = ["markdown"]
+
+
+def markdown(found: Mapping[str, Results]) -> str:
+    """The whole text."""
+    verdicts = judge(found)
+    parts = [
+        "# The paper, reproduced",
+        _quick(found),
+        "Every figure and table in the evaluation of *Federated Graph Analytics with Differential "
+        "Privacy* (Liu et al.), run again: the methods as printed, as mended "
+        "([errata](errata.md)), and the trusted curator as the limit. This page is made from the "
+        "results in `experiments/`; `silograph report experiments` makes the whole report from "
+        "them, with every figure, rule and number.",
+        "## Verdicts",
+        f"{counted(verdicts)} Each claim is judged by a rule, on the rows of the methods as "
+        "printed and on those as mended; it *holds* where both meet it.",
+        _verdicts(verdicts),
+        "## Mean relative error against ε",
+        *_errors(found.get("epsilon")),
+        "## Running time",
+        *_times(found.get("time")),
+        "## Elliptic curves",
+        *_curves(found.get("curves")),
+        "## Beyond the paper",
+        *_extras(found),
+        "## How to make it again",
+        _again(found),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _quick(found: Mapping[str, Results]) -> str:
+    if not any(results.quick for results in found.values()):
+        return ""
+    return (
+        "**A quick run: this is not the reproduction.** Its verdicts say nothing about the paper."
+    )
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    rule = ["---" if index < left else "---:" for index in range(len(headers))]
+    lines = [headers, rule, *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> str:
+    rows = [
+        [
+            one.claim.title,
+            f"**{one.word.value}**",
+            " ".join(
+                f"{form.capitalize()}: {outcome.says}." for form, outcome in one.outcomes.items()
+            ),
+        ]
+        for one in verdicts
+    ]
+    return _table(["claim", "verdict", "numbers"], rows, left=3)
+
+
+def _errors(results: Results | None) -> list[str]:
+    if results is None or not results.rows:
+        return ["Not measured."]
+    return _error_tables(results, "epsilon")
+
+
+def _error_tables(results: Results, along: str) -> list[str]:
+    rows = [row for row in results.rows if row[along] is not None]
+    named = series_of(rows, along)
+    parts = []
+    for (query, graph), own in sorted(by(rows, "query", "graph").items()):
+        places = sorted({row[along] for row in own})
+        lines = []
+        for (method, form, reading), series in named.items():
+            values = {
+                row[along]: row["mre"]
+                for row in own
+                if (row["method"], row["form"]) == (method, form)
+                and (reading_of(row) == reading or along == "collusion")
+                and row["variant"] == reading.variant
+                and row["delta"] == reading.delta
+            }
+            if values:
+                lines.append([series.name, *(number(values.get(x)) for x in places)])
+        headers = ["method", *(f"{AXES[along]} = {x:g}" for x in places)]
+        parts += [f"{query.capitalize()} of {graph_name(graph)}:", _table(headers, lines)]
+    return parts
+
+
+def _times(results: Results | None) -> list[str]:
+    if results is None or not results.rows:
+        return ["Not measured."]
+    parts = []
+    for (query, graph), own in sorted(by(results.rows, "query", "graph").items(), key=str):
+        places = sorted({row["rho"] for row in own})
+        lines = []
+        for (method, form, union), rows in by(own, "method", "form", "union").items():
+            seconds = {row["rho"]: row for row in rows}
+            cells = [
+                (f"({number(float(seconds[x]['seconds']))})" if seconds[x]["scaled"] else
+                 number(float(seconds[x]["seconds"]))) if x in seconds else "–"
+                for x in places
+            ]  # fmt: skip
+            lines.append([f"{method_name(method, form)} ({union})", *cells])
+        of = f", {query}" if query else ""
+        headers = ["method (union)", *(f"ρ = {x:g}" for x in places)]
+        parts += [
+            f"Seconds on {graph_name(graph)}{of}; those in brackets are scaled up from part of the "
+            "pairs:",
+            _table(headers, lines),
+        ]
+    return parts
+
+
+def _curves(results: Results | None) -> list[str]:
+    if results is None or not results.rows:
+        return ["Not measured."]
+    sizes, lines = curve_lines(results)
+    headers = ["seconds", *(f"{size:,}" for size in sizes)]
+    return [_table(headers, lines), "Those in brackets are scaled up from fewer elements."]
+
+
+def _extras(found: Mapping[str, Results]) -> list[str]:
+    parts = []
+    for name, (title, caption) in EXTRAS.items():
+        results = found.get(name)
+        parts.append(f"### {title}")
+        if results is None or not results.rows:
+            parts.append("Not measured.")
+            continue
+        parts.append(f"{caption} Mean relative error:")
+        parts += _error_tables(results, varying(results.rows))
+    return parts
+
+
+def _again(found: Mapping[str, Results]) -> str:
+    runs = [
+        [
+            name,
+            "not run" if name not in found else "quick" if found[name].quick else "full",
+            seeds_of(found[name]) if name in found else "–",
+            ", ".join(f"{k} {v}" for k, v in found[name].software.items()) if name in found else "",
+            ", ".join(f"{k} {v}" for k, v in found[name].machine.items()) if name in found else "",
+        ]
+        for name in EXPERIMENTS
+    ]
+    commands = (
+        "```sh\nsilograph reproduce --out experiments\n"
+        "silograph report experiments --markdown docs/reproduction.md\n```"
+    )
+    return (
+        commands + "\n\n" + _table(["experiment", "run", "seeds", "software", "machine"], runs, 5)
+    )

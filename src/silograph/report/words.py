@@ -1,0 +1,66 @@
+"""How settings, methods and ratios are written on the page, in one way everywhere."""
+
+import math
+
+from silograph.report.charts import number
+from silograph.report.measured import Case
+
+__all__ = ["AXES", "GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting"]
+
+GRAPHS = {
+    "facebook": "Facebook",
+    "wiki-vote": "Wiki-Vote",
+    "ca-hepph": "ca-HepPh",
+    "email-enron": "email-Enron",
+    "generated": "a generated graph",
+}
+#: Parameters that errors are drawn against.
+AXES = {
+    "epsilon": "ε",
+    "rho": "ρ",
+    "sigma": "σ",
+    "silos": "silos",
+    "collusion": "colluding silos t",
+}
+METHODS = {
+    "baseline": "Baseline",
+    "feat": "FEAT",
+    "feat+": "FEAT+",
+    "sealed": "sealed",
+    "curator": "trusted curator",
+}
+
+
+def graph_name(graph: str) -> str:
+    return GRAPHS.get(graph, graph)
+
+
+def method_name(method: str, form: str) -> str:
+    """
+    >>> method_name("feat", "printed"), method_name("curator", "limit")
+    ('FEAT, printed', 'trusted curator')
+    """
+    name = METHODS.get(method, method)
+    return name if form == "limit" else f"{name}, {form}"
+
+
+def setting(case: Case) -> str:
+    """What tells a case from others in a sentence; the paper's defaults of ρ and σ go unsaid."""
+    parts = [graph_name(case.graph), case.query, f"ε = {case.epsilon:g}"]
+    if case.rho not in (None, 0.3):
+        parts.append(f"ρ = {case.rho:g}")
+    if case.sigma not in (None, 0.2):
+        parts.append(f"σ = {case.sigma:g}")
+    return ", ".join(parts)
+
+
+def ratio(orders: float) -> str:
+    """A ratio, given in orders of magnitude.
+
+    >>> ratio(0.3), ratio(-1), ratio(7.2), ratio(float("inf"))
+    ('× 2', '× 0.1', '× 1.6 × 10⁷', '× ∞')
+    """
+    if math.isinf(orders):
+        return "× ∞" if orders > 0 else "× 0"
+    value = 10.0**orders
+    return f"× {number(float(f'{value:.2g}'))}"
