@@ -1,7 +1,7 @@
 """Threshold ElGamal: work per cell of every step, and of a whole run beside libsodium.
 
 Both run the same pipeline in this one process: `replace` at m = 4, first hop, three hops, a
-decryption share from each silo, the sum and the bit. libsodium (through rbcl) opens every cell by
+decryption share from each silo, the sum and the bit. libsodium (from rbcl) opens every cell by
 itself, as it has no batches; this project packs 16 cells, encodes in batches, and proves and
 checks its shares as well, which libsodium's side leaves out. Work is processor time over all
 threads, best of several rounds taken in turns; exits with an error where the ratio is missed.
@@ -16,23 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from peers import SILOS, Clock, sodium, total
-from silograph.crypto.elgamal import Decoder, JointKey, Member, Place, Run, SecretKey
+from silograph.crypto.elgamal import Decoder, JointKey, Place, SecretKey
+from silograph.experiments.curves import Own
 
 CELLS = 8192
 SODIUM_CELLS = 256
 ROUNDS = 7
 RATIO = 3.0
 P = Fraction(1, 21)
-RUN = Run(b"benchmark", b"roster")
-
-
-def agreed() -> tuple[JointKey, list[SecretKey]]:
-    secrets = [SecretKey(os.urandom(32)) for _ in range(SILOS)]
-    members = [
-        Member(bytes([i]), s.public_key, s.prove(RUN, bytes([i]), os.urandom(32)))
-        for i, s in enumerate(secrets)
-    ]
-    return JointKey.agree(RUN, members), secrets
 
 
 def silograph(clock: Clock, key: JointKey, secrets: list[SecretKey], decoder: Decoder) -> None:
@@ -61,12 +52,11 @@ def silograph(clock: Clock, key: JointKey, secrets: list[SecretKey], decoder: De
 def main() -> int:
     """Prints the tables; 1 where the ratio is missed."""
     ours, theirs = Clock(), Clock()
-    key, secrets = agreed()
-    start = time.perf_counter()
+    own, start = Own(), time.perf_counter()
     decoder = Decoder(SILOS)
     table_ms = 1e3 * (time.perf_counter() - start)
     for _ in range(ROUNDS):
-        silograph(ours, key, secrets, decoder)
+        silograph(ours, own.key, own.secrets, decoder)
         sodium(theirs, SODIUM_CELLS)
     table = Table(title=f"µs a cell, m = {SILOS}, {CELLS:,} cells, best of {ROUNDS}")
     for name in ("step", "times", "work", "wall", "libsodium work"):

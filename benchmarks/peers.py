@@ -4,18 +4,19 @@ Each silo encrypts or re-randomises every cell and gives one decryption share of
 packed, proved or signed. Every pipeline checks that it opens the union.
 """
 
-import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeVar
 
 import gmpy2
-import rbcl
+
+from silograph.experiments.cellwise import SILOS, Group, combine, first_hop, flags, hop, share
+from silograph.experiments.curves import draw
+from silograph.experiments.peer_libraries import Sodium
 
 __all__ = ["SILOS", "Clock", "Times", "finite_field", "sodium", "total"]
-
-SILOS = 4
 
 T = TypeVar("T")
 Times = dict[str, tuple[float, float]]
@@ -37,53 +38,85 @@ class Clock:
 
 
 def sodium(clock: Clock, count: int) -> None:
-    """One round on ristretto255 of libsodium, through rbcl."""
-    base = rbcl.crypto_scalarmult_ristretto255_base
-    multiply = rbcl.crypto_scalarmult_ristretto255
-    add, subtract = rbcl.crypto_core_ristretto255_add, rbcl.crypto_core_ristretto255_sub
-    draw = rbcl.crypto_core_ristretto255_scalar_random
-    one = base((1).to_bytes(32, "little"))
-    secrets = [draw() for _ in range(SILOS)]
-    joint = base(secrets[0])
-    for secret in secrets[1:]:
-        joint = add(joint, base(secret))
+    """One round on ristretto255 of libsodium."""
+    _round(clock, _sodium(), count, "libsodium")
 
-    def fresh(bit: int) -> tuple[bytes, bytes]:
-        r = draw()
-        hidden = multiply(r, joint)
-        return base(r), add(hidden, one) if bit else hidden
 
-    def renew(cell: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-        r = draw()
-        return add(cell[0], base(r)), add(cell[1], multiply(r, joint))
+def finite_field(clock: Clock, count: int) -> None:
+    """One round of exponential ElGamal in 3072-bit group 15, by gmpy2."""
+    _round(clock, _field(), count, "finite-field")
 
-    bits = [[b & 1 for b in os.urandom(count)] for _ in range(SILOS)]
-    cells = clock("first hop", count, lambda: [fresh(b) for b in bits[0]])
-    for held in bits[1:]:
+
+def _round(clock: Clock, group: Group, count: int, name: str) -> None:
+    held = draw(count)
+    cells = clock("first hop", count, lambda: first_hop(group, held[0]))
+    for own in held[1:]:
         before = cells
-        cells = clock(
-            "hop",
-            count,
-            lambda held=held, before=before: [
-                fresh(1) if b else renew(c) for b, c in zip(held, before, strict=True)
-            ],
-        )
-    shares = [
-        clock("share", count, lambda s=s: [multiply(s, c[0]) for c in cells]) for s in secrets
-    ]
+        cells = clock("hop", count, lambda own=own, before=before: hop(group, before, own))
+    shares = [clock("share", count, lambda i=i: share(group, i, cells)) for i in range(SILOS)]
+    if clock("combine", count, lambda: combine(group, cells, shares)) != flags(held):
+        raise SystemExit(f"the {name} pipeline does not open the union")
 
-    def combine() -> list[bool]:
-        opened = []
-        for (_, plain), parts in zip(cells, zip(*shares, strict=True), strict=True):
-            rest = plain
-            for part in parts:
-                rest = subtract(rest, part)
-            opened.append(rest == one)
-        return opened
 
-    found = clock("combine", count, combine)
-    if found != [any(held) for held in zip(*bits, strict=True)]:
-        raise SystemExit("the libsodium pipeline does not open the union")
+@cache
+def _sodium() -> Sodium:
+    return Sodium()
+
+
+@cache
+def _field() -> "FiniteField":
+    return FiniteField()
+
+
+class FiniteField:
+    """Exponential ElGamal in 3072-bit group 15, exponents of 256 bits, by gmpy2."""
+
+    def __init__(self) -> None:
+        self._p, _ = group_15()
+        self._one = gmpy2.mpz(2)
+        self._keys = [self._draw() for _ in range(SILOS)]
+        self._joint = gmpy2.powmod(2, sum(self._keys), self._p)
+
+    @staticmethod
+    def _draw() -> int:
+        return secrets.randbits(256) | 1 << 255
+
+    def _zero(self) -> tuple[gmpy2.mpz, gmpy2.mpz]:
+        r, p = self._draw(), self._p
+        return gmpy2.powmod(2, r, p), gmpy2.powmod(self._joint, r, p)
+
+    def fresh(self, bit: int) -> bytes:
+        """A fresh encryption of a flag."""
+        first, second = self._zero()
+        return _encode(first, second * self._one % self._p if bit else second)
+
+    def renew(self, cell: bytes) -> bytes:
+        """The same flag, encrypted anew."""
+        made = zip(self._zero(), _decode(cell), strict=True)
+        return _encode(*(zero * given % self._p for zero, given in made))
+
+    def share(self, silo: int, cell: bytes) -> bytes:
+        """A silo's decryption share of a cell."""
+        return _encode(gmpy2.powmod(_decode(cell)[0], self._keys[silo], self._p))
+
+    def opens(self, cell: bytes, shares: Sequence[bytes]) -> bool:
+        """Whether the flag of a cell is set, from the shares of all silos."""
+        rest = self._one
+        for part in shares:
+            rest = rest * _decode(part)[0] % self._p
+        return bool(_decode(cell)[1] == rest)
+
+
+_NUMBER = 384  # bytes of 3072 bits
+
+
+def _encode(*numbers: gmpy2.mpz) -> bytes:
+    return b"".join(int(number).to_bytes(_NUMBER, "little") for number in numbers)
+
+
+def _decode(raw: bytes) -> list[gmpy2.mpz]:
+    places = range(0, len(raw), _NUMBER)
+    return [gmpy2.mpz(int.from_bytes(raw[at : at + _NUMBER], "little")) for at in places]
 
 
 def group_15() -> tuple[gmpy2.mpz, gmpy2.mpz]:
@@ -95,57 +128,6 @@ def group_15() -> tuple[gmpy2.mpz, gmpy2.mpz]:
     if not (gmpy2.is_prime(p) and gmpy2.is_prime(order) and gmpy2.powmod(2, order, p) == 1):
         raise SystemExit("this is not the group of RFC 3526")
     return p, order
-
-
-def finite_field(clock: Clock, count: int) -> None:
-    """One round of exponential ElGamal in 3072-bit group 15, exponents of 256 bits, by gmpy2."""
-    p, _ = GROUP_15
-    power = gmpy2.powmod
-    one = gmpy2.mpz(2)
-
-    def draw() -> int:
-        return secrets.randbits(256) | 1 << 255
-
-    keys = [draw() for _ in range(SILOS)]
-    joint = power(2, sum(keys), p)
-
-    def fresh(bit: int) -> tuple[gmpy2.mpz, gmpy2.mpz]:
-        r = draw()
-        hidden = power(joint, r, p)
-        return power(2, r, p), hidden * one % p if bit else hidden
-
-    def renew(cell: tuple[gmpy2.mpz, gmpy2.mpz]) -> tuple[gmpy2.mpz, gmpy2.mpz]:
-        r = draw()
-        return cell[0] * power(2, r, p) % p, cell[1] * power(joint, r, p) % p
-
-    bits = [[b & 1 for b in os.urandom(count)] for _ in range(SILOS)]
-    cells = clock("first hop", count, lambda: [fresh(b) for b in bits[0]])
-    for held in bits[1:]:
-        before = cells
-        cells = clock(
-            "hop",
-            count,
-            lambda held=held, before=before: [
-                fresh(1) if b else renew(c) for b, c in zip(held, before, strict=True)
-            ],
-        )
-    shares = [clock("share", count, lambda k=k: [power(c[0], k, p) for c in cells]) for k in keys]
-
-    def combine() -> list[bool]:
-        opened = []
-        for (_, plain), parts in zip(cells, zip(*shares, strict=True), strict=True):
-            rest = gmpy2.mpz(1)
-            for part in parts:
-                rest = rest * part % p
-            opened.append(plain == rest * one % p)
-        return opened
-
-    found = clock("combine", count, combine)
-    if found != [any(held) for held in zip(*bits, strict=True)]:
-        raise SystemExit("the finite-field pipeline does not open the union")
-
-
-GROUP_15 = group_15()
 
 
 def total(times: Times, which: int = 0) -> float:

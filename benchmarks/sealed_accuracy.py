@@ -15,7 +15,6 @@ Goals: error at most 1.05 × the curator's without collusion and 1.2 × with one
 import argparse
 import math
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +23,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from silograph import _core, dataset
-from silograph.graph.seeds import seed_bytes
+from silograph import dataset
+from silograph.experiments.hidden_counts import curator_of, hidden_errors
 from silograph.methods.prediction import Question, feat_error
 from silograph.methods.sealed import plan_sealed
-from silograph.privacy.laplace import NoiseLaw
-from silograph.privacy.sealed import Answer, SealedNoise
+from silograph.privacy.sealed import Answer
 from silograph.queries.outline_sources import outline_of
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -41,69 +39,6 @@ GRAPHS = ("facebook", "wiki-vote", "ca-hepph")
 EPSILONS = (1.0, 2.0, 3.0, 6.0)
 SILOS, DELTA = 4, 1e-9
 console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
-
-
-def total_noise(
-    noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int, *, alone: bool
-) -> NDArray[np.int64]:
-    """The sum of all silos' noise, drawn as they draw it; or one whole discrete Laplace each."""
-    scale = noise.scale(answer, bound)
-    shares, parties = (1, 1) if alone else (noise.shares, noise.silos)
-    parts = scale.numerator, scale.denominator, shares
-    labels = [f"accuracy/{answer}/{bound}/{party}" for party in range(parties)]
-    drawn = (_core.polya_difference(count, *parts, seed_bytes(label, seed)) for label in labels)
-    return sum(drawn, np.zeros(count, dtype=np.int64))
-
-
-def largest(degrees: NDArray[np.int64], law: NoiseLaw, runs: int, seed: int) -> NDArray[np.int64]:
-    """The largest noisy degree in every redraw, from its law: P(max ≤ x) = Π P(z ≤ x − d)."""
-    reach = law.least_reach(1e-15)
-    below = np.cumsum(law.probabilities(reach))
-    values = np.arange(degrees.max() - reach, degrees.max() + reach + 1)
-    distinct, counts = np.unique(degrees, return_counts=True)
-    places = np.clip(values[:, None] - distinct[None, :] + reach, -1, 2 * reach)
-    with np.errstate(divide="ignore"):
-        logs = np.where(places < 0, -np.inf, np.log(np.minimum(below, 1.0))[places])
-    chances = np.exp((logs * counts).sum(axis=1))
-    drawn = np.random.default_rng(seed).random(runs)
-    return values[np.minimum(np.searchsorted(chances, drawn), len(values) - 1)]
-
-
-def errors(
-    degrees: NDArray[np.int64],
-    noise: SealedNoise,
-    answer: Answer,
-    runs: int,
-    seed: int,
-    *,
-    alone: bool = False,
-) -> NDArray[np.float64]:
-    """The error of an answer in every one of so many redraws."""
-    if answer not in noise.slacks:
-        return total_noise(noise, answer, None, runs, seed, alone=alone).astype(np.float64)
-    law = NoiseLaw(noise.scale("degrees"), 1, 1) if alone else noise.law("degrees")
-    tops = largest(degrees, law, runs, seed)
-    found = np.empty(runs)
-    for top in np.unique(tops):
-        chosen = np.flatnonzero(tops == top)
-        bound = noise.bound(answer, np.full(len(degrees), top))
-        found[chosen] = total_noise(noise, answer, bound, len(chosen), seed + int(top), alone=alone)
-    return found
-
-
-def curator_of(noise: SealedNoise) -> SealedNoise:
-    """The same mechanism and budgets for one who holds the whole graph and adds whole noise."""
-    whole = sum(noise.budgets.values(), Fraction(0))
-    share = noise.budgets.get("degrees", whole / 10) / whole
-    return SealedNoise.choose(
-        float(whole),
-        noise.nodes,
-        noise.silos,
-        0,
-        noise.answers,
-        delta=noise.delta,
-        degree_share=share,
-    )
 
 
 def main() -> int:
@@ -126,9 +61,11 @@ def main() -> int:
                     asked = Question(query, epsilon, SILOS, t, k, DELTA)
                     noise = plan_sealed(outline, asked).noise
                     seed = round(1000 * epsilon) + t
-                    sealed = rmse(errors(degrees, noise, answer, given.runs, seed))
+                    sealed = rmse(hidden_errors(degrees, noise, answer, given.runs, seed))
                     limit = curator_of(noise)
-                    trusted = errors(degrees, limit, answer, given.runs, seed + 7, alone=True)
+                    trusted = hidden_errors(
+                        degrees, limit, answer, given.runs, seed + 7, alone=True
+                    )
                     curator, feat = rmse(trusted), feat_error(outline, asked, "masked")
                     ratio = sealed / curator
                     fine = ratio <= (1.05 if t == 0 else 1.2)

@@ -15,6 +15,7 @@ from silograph.cli.notes import noted
 from silograph.cli.plan import plan
 from silograph.cli.query import query
 from silograph.cli.report import report
+from silograph.cli.reproduce import reproduce
 from silograph.cli.split import split
 from silograph.cli.version import show_version
 
@@ -56,6 +57,7 @@ app.add_typer(universe.app, name="universe", rich_help_panel=EVERYDAY)
 
 app.command(rich_help_panel=RESEARCH)(split)
 app.command(rich_help_panel=RESEARCH)(audit)
+app.command(rich_help_panel=RESEARCH)(reproduce)
 app.command(rich_help_panel=RESEARCH)(report)
 
 app.add_typer(keys.app, name="keys", rich_help_panel=DEPLOYMENT)

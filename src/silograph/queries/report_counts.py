@@ -138,12 +138,16 @@ class ReportCounts:
         return BitRows.from_pairs(self.n, pairs)
 
     def take(
-        self, table: Sequence[Fraction] | FloatArray, rows: slice | NDArray[np.uint32]
+        self,
+        table: Sequence[Fraction] | FloatArray,
+        rows: slice | NDArray[np.uint32],
+        columns: slice = slice(None),
     ) -> FloatArray:
-        """The chosen rows, each count j replaced by table[j], with zeros on the diagonal."""
+        """The chosen rows (and columns of them), each count j replaced by table[j], with zeros on
+        the diagonal."""
         values = np.zeros(256)
         values[: self.silos + 1] = [float(x) for x in table]
-        return values[self._matrix[rows]]
+        return values[self._matrix[rows, columns]]
 
     def class_product(self, ones: int, f: FloatArray) -> float:
         """Σ f(u)·f(v) over the pairs with so many ones."""

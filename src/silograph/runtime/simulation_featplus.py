@@ -1,8 +1,9 @@
 """feat+ with all parties in one process: degrees, what is shown, local answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from silograph.graph.bitrows import BitRows
+from silograph.graph.silo import Silo
 from silograph.methods.featplus import FeatPlusPlan, Shared, local_report, share
 from silograph.protocol.broadcast import BroadcastCoordinator, BroadcastSilo
 from silograph.protocol.numbers import NumberCoordinator, NumberParameters, NumberSilo
@@ -10,7 +11,10 @@ from silograph.protocol.roster import COORDINATOR
 from silograph.runtime.progress import progress
 from silograph.runtime.simulation import Parties, Post, Run
 
-__all__ = ["run_local", "run_numbers", "run_shown"]
+__all__ = ["Answer", "run_local", "run_numbers", "run_shown"]
+
+#: A silo's exact report in units, from the plan, what it was shown, its edges and its place.
+Answer = Callable[[FeatPlusPlan, Shared, Silo, int], int]
 
 
 def run_numbers(
@@ -49,9 +53,17 @@ def run_shown(
 
 
 def run_local(
-    run: Run, parties: Parties, plan: FeatPlusPlan, graph: BitRows, subject: bytes
+    run: Run,
+    parties: Parties,
+    plan: FeatPlusPlan,
+    graph: BitRows,
+    subject: bytes,
+    answer: Answer = local_report,
 ) -> tuple[Shared, list[int]]:
-    """All that follows the release: owners and bound, and every silo's noisy report."""
+    """All that follows the release: owners and bound, and every silo's noisy report.
+
+    ``answer`` makes a silo's exact report; experiments have the printed one in its place.
+    """
     with progress("local answers", 2, shown=run.shown) as advance:
         parameters = plan.degrees(subject)
         degrees = [(parameters, silo.degrees().tolist()) for silo in run.silos]
@@ -60,7 +72,7 @@ def run_local(
         advance(1)
         seen, digest = run_shown(run, parties, plan, shared, subject)
         values = [
-            (plan.reports(own, view.bound), [local_report(plan, view, silo, place)])
+            (plan.reports(own, view.bound), [answer(plan, view, silo, place)])
             for place, ((view, own), silo) in enumerate(zip(seen, run.silos, strict=True))
         ]
         reports = run_numbers(run, parties, plan.reports(digest, shared.bound), values)

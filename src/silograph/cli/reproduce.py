@@ -1,0 +1,213 @@
+"""``silograph reproduce``: the paper's experiments, as printed and as mended, and more."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from silograph.experiments.definitions import ALIASES, Definition, named, read_definition
+from silograph.experiments.results import EXPERIMENTS, FILE, Results
+from silograph.experiments.runner import reproduce as run_experiments
+from silograph.experiments.tasks import Task
+
+__all__ = ["reproduce"]
+
+console = Console(highlight=False)
+#: What a shell expects of a program that was interrupted.
+_INTERRUPTED = 130
+
+
+def reproduce(
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(help="An experiment, or a figure of the paper (see --list). May be repeated."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small generated graph: seconds, no data files.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("experiments"),
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes; one a core by default.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments, and end.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what is finished or was begun.")
+    ] = False,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(help="A folder with parameter files of your own, one for each --figure."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run the paper's experiments, as printed and as mended, and some that it does not have.
+
+    Each experiment gets a folder below DIR with its parameters and its results. A run that was
+    stopped or killed is continued by the same command; what is finished is kept.
+    """
+    names = list(dict.fromkeys(named(name) for name in figure)) if figure else list(EXPERIMENTS)
+    definitions = [read_definition(name, quick=quick, folder=parameters) for name in names]
+    if listed:
+        _list(definitions, as_json=as_json)
+        return
+    with _Bar() as bar:
+        try:
+            found = run_experiments(definitions, out, bar, jobs=jobs or _cores(), fresh=fresh)
+        except KeyboardInterrupt:
+            bar.stop()
+            Console(stderr=True).print("stopped; the same command continues where it was")
+            raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        typer.echo(json.dumps({name: _summary(out, one) for name, one in found.items()}))
+        return
+    console.print(_table(definitions, found))
+    for glance in _glances(found):
+        console.print(glance)
+    console.print(f"Results: {out}/<experiment>/{FILE}")
+    console.print(f"The report with all figures: silograph report {out}")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+class _Bar:
+    """A bar on the terminal, and a line for every finished experiment; silent elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        if sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+
+    def __enter__(self) -> "_Bar":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def begin(self, todo: Sequence[Task], kept: int) -> None:
+        """So much is to do."""
+        if self._bar is not None and todo:
+            if kept:
+                self._bar.console.print(f"continuing: {kept} of {kept + len(todo)} tasks are done")
+            self._task = self._bar.add_task("experiments", total=sum(task.cost for task in todo))
+
+    def done(self, task: Task) -> None:
+        """A task less."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=task.cost, description=task.experiment)
+
+    def finished(self, found: Results) -> None:
+        """An experiment less."""
+        if self._bar is not None:
+            self._bar.console.print(f"{found.experiment}: {len(found.rows)} rows")
+
+
+def _list(definitions: Sequence[Definition], *, as_json: bool) -> None:
+    if as_json:
+        every = {
+            one.name: {
+                "title": one.title,
+                "paper": one.parameters["paper"],
+                "kind": one.kind,
+                "aliases": _aliases(one.name),
+            }
+            for one in definitions
+        }
+        typer.echo(json.dumps(every, ensure_ascii=False))
+        return
+    for one in definitions:
+        console.print(f"[bold]{one.name}[/]  {one.title}")
+        console.print(f"  {one.parameters['paper']}", style="dim")
+        if aliases := _aliases(one.name):
+            console.print(f"  also: {', '.join(aliases)}", style="dim")
+
+
+def _aliases(name: str) -> list[str]:
+    return [alias for alias, meant in ALIASES.items() if meant == name]
+
+
+def _summary(out: Path, found: Results) -> dict[str, object]:
+    return {
+        "results": str(out / found.experiment / FILE),
+        "kind": found.kind,
+        "quick": found.quick,
+        "rows": len(found.rows),
+        "left_out": len(found.left_out),
+        "seed": found.parameters.get("seed"),
+    }
+
+
+def _table(definitions: Sequence[Definition], found: dict[str, Results]) -> Table:
+    table = Table(title="experiments", title_justify="left")
+    for name in ("experiment", "graphs", "seed", "rows", "left out"):
+        table.add_column(name, justify="left" if name in ("experiment", "graphs") else "right")
+    for one in definitions:
+        gave = found[one.name]
+        table.add_row(
+            one.name + (" (quick)" if gave.quick else ""),
+            ", ".join(gave.graphs) or "-",
+            str(one.seed) if "seed" in one.parameters else "-",
+            str(len(gave.rows)),
+            str(len(gave.left_out)) if gave.left_out else "-",
+        )
+    return table
+
+
+def _glances(found: dict[str, Results]) -> list[Table]:
+    """Mean relative errors of every method at one ε, a table for each graph of ``epsilon``."""
+    if "epsilon" not in found:
+        return []
+    rows = found["epsilon"].rows
+    tables = []
+    for graph in found["epsilon"].graphs:
+        here = [row for row in rows if row["graph"] == graph]
+        epsilons = sorted({row["epsilon"] for row in here}, key=lambda epsilon: abs(epsilon - 3))
+        errors = {
+            (row["method"], row["form"], row["variant"], row["query"]): row["mre"]
+            for row in here
+            if row["epsilon"] == epsilons[0]
+        }
+        queries = list(dict.fromkeys(key[3] for key in errors))
+        table = Table(
+            title=f"mean relative error on {graph}, ε = {epsilons[0]:g}", title_justify="left"
+        )
+        for name in ("method", "form", *queries):
+            table.add_column(name, justify="right" if name in queries else "left")
+        for method, form, variant in dict.fromkeys(key[:3] for key in errors):
+            cells = [errors.get((method, form, variant, query)) for query in queries]
+            shown = ("-" if error is None else _percent(error) for error in cells)
+            table.add_row(method, f"{form} {variant}".strip(), *shown)
+        tables.append(table)
+    return tables
+
+
+def _percent(error: float) -> str:
+    return (
+        f"{100 * error:.3g} %"
+        if error < 10
+        else f"{error:,.3g} ×"
+        if error < 1e3
+        else f"{error:.1e} ×"
+    )
