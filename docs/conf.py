@@ -13,7 +13,7 @@ release = version = installed("silograph")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line"]
 exclude_patterns = ["_ext"]
-nitpicky = False
+smartquotes = False  # it would make a dash of every --option
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

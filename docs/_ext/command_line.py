@@ -54,7 +54,7 @@ def _described(name: str, command: Any) -> Iterator[str]:
             if not inner.hidden
         )
     if shown:
-        yield "\n| | |\n|---|---|"
+        yield "\n| parameter | meaning |\n|---|---|"
         for given in shown:
             yield f"| `{_written(given)}` | {_meaning(given)} |"
     epilogue = getattr(command, "epilog", None)
@@ -101,9 +101,12 @@ def _meaning(given: Any) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Help as it is written for a terminal, with the terminal's mark-up taken out."""
-    text = text.replace("\b\n", "").replace("\b", "")
-    return re.sub(r"\[/?(?:bold|dim|italic|red|green|yellow|cyan)?\]", "", text)
+    """Help as it is written for a terminal: its mark-up taken out, its examples as blocks."""
+    text = re.sub(r"\[/?(?:bold|dim|italic|red|green|yellow|cyan)?\]", "", text.replace("\b", ""))
+    parts = (part.strip() for part in text.split("\n\n"))
+    return "\n\n".join(
+        f"```text\n{part}\n```" if re.match(r"(\$ )?silograph ", part) else part for part in parts
+    )
 
 
 def _first(text: str | None) -> str:

@@ -8,7 +8,9 @@ A signal to the client goes to its command, and a client that is killed takes it
 
 import array
 import contextlib
+import gc
 import importlib
+import io
 import json
 import os
 import selectors
@@ -16,10 +18,23 @@ import signal
 import socket
 import sys
 import traceback
+import types
 from pathlib import Path
 from typing import Any
 
+from silograph import cli
+
 __all__ = ["CLIENT", "serve"]
+
+#: What commands would load, each for itself.
+LOADED = (
+    "silograph.cli.app",
+    "silograph.report.reproduction",
+    "silograph.report.result",
+    "silograph.runtime.certs",
+    "silograph.runtime.nats.coordinator",
+    "silograph.runtime.nats.silo",
+)
 
 #: The text of the command; its first line and the server's address are filled in.
 CLIENT = """#!{python} -IS
@@ -38,8 +53,11 @@ sys.exit(int(line.recv(16) or b"1"))
 
 def serve(address: Path) -> None:
     """Serve until the standard input ends."""
-    for module in ("cli.app", "runtime.nats.coordinator", "runtime.nats.silo"):
-        importlib.import_module(f"silograph.{module}")
+    for module in LOADED:
+        importlib.import_module(module)
+    with contextlib.redirect_stderr(io.StringIO()):  # what parsing loads, it loads when it parses
+        cli.main(["universe", "show", ""])
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as selector:
         listener.bind(str(address))
         listener.listen()
@@ -115,9 +133,9 @@ def _become(asked: bytes, files: "array.array[int]") -> None:
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = ["silograph", *arguments]
-        from silograph.cli import main
-
-        code = main()
+        # Processes that the command starts must not load this module.
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        code = cli.main()
     except SystemExit as end:
         code = end.code
         if isinstance(code, str):
