@@ -27,6 +27,7 @@ class CommandLine(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The sections."""
+        self.env.note_reread()  # no file on the disk says when a command has changed
         text = "\n".join(_sections("silograph", typer.main.get_command(app)))
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 

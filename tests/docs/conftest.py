@@ -10,6 +10,6 @@ from tests.docs.shell import Server
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What stands behind ``silograph`` on every page."""
-    made = Server(tmp_path_factory.mktemp("s"))
+    made = Server(tmp_path_factory.mktemp("bin"))
     yield made
     made.close()

@@ -19,7 +19,6 @@ import socket
 import sys
 import traceback
 import types
-from pathlib import Path
 from typing import Any
 
 from silograph import cli
@@ -36,11 +35,11 @@ LOADED = (
     "silograph.runtime.nats.silo",
 )
 
-#: The text of the command; its first line and the server's address are filled in.
+#: The text of the command; its first line and the server's name are filled in.
 CLIENT = """#!{python} -IS
 import array, json, os, signal, socket, sys
 line = socket.socket(socket.AF_UNIX)
-line.connect({address!r})
+line.connect("\\0{name}")
 asked = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 files = array.array("i", [0, 1, 2])
 line.sendmsg([len(asked).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
@@ -51,15 +50,15 @@ sys.exit(int(line.recv(16) or b"1"))
 """
 
 
-def serve(address: Path) -> None:
-    """Serve until the standard input ends."""
+def serve(name: str) -> None:
+    """Serve until the standard input ends, on an address that is no file."""
     for module in LOADED:
         importlib.import_module(module)
     with contextlib.redirect_stderr(io.StringIO()):  # what parsing loads, it loads when it parses
         cli.main(["universe", "show", ""])
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as selector:
-        listener.bind(str(address))
+        listener.bind(f"\0{name}")
         listener.listen()
         wake, woken = socket.socketpair()
         for end in (wake, woken):
@@ -168,4 +167,4 @@ def _report(children: dict[int, socket.socket], selector: Any) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(sys.argv[1])

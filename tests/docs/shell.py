@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import selectors
 import signal
 import subprocess
@@ -22,18 +23,19 @@ class Server:
     """The process that stands behind the command ``silograph`` on the pages."""
 
     def __init__(self, folder: Path) -> None:
-        self.bin = folder / "bin"
-        self.bin.mkdir()
-        address = folder / "server"
+        """``folder`` gets the command, to be put on a path."""
+        self.bin = folder
+        name = f"silograph-pages-{secrets.token_hex(16)}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.docs.fork_server", str(address)],
+            [sys.executable, "-m", "tests.docs.fork_server", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
         command = self.bin / "silograph"
-        command.write_text(CLIENT.format(python=sys.executable, address=str(address)))
+        command.write_text(CLIENT.format(python=sys.executable, name=name))
         command.chmod(0o755)
 
     def close(self) -> None:
