@@ -245,7 +245,7 @@ BUGS = [
         "operations: nobody is asked",
         "a roster is signed without comparing its digest",
         "src/silograph/cli/roster.py",
-        'typer.confirm("Have you compared this digest with the others?", abort=True)',
+        'typer.confirm("Have you compared this digest with the others?", abort=True, err=True)',
         'typer.echo("Have you compared this digest with the others?")',
         _COMMANDS,
     ),

@@ -78,12 +78,13 @@ CASES = [
     bad("plan --query edges --epsilon 1 --silos 1 --nodes 9", "2 to 64 silos"),
     # --- queries, methods, protocols, trust
     bad(f"count squares {GOOD} --epsilon 3", "unknown query 'squares'; choose from edges"),
+    bad("count squares absent.csv absent.csv --epsilon 3", "unknown query 'squares'"),
     bad(f"{COUNT} 3 --method magic", "unknown method 'magic'; choose from feat"),
     bad(f"{COLLECT} --protocol telepathy", "unknown protocol 'telepathy'; choose from masked"),
     bad(f"{COUNT} 3 --method feat --protocol x", "unknown protocol 'x'"),
     bad(f"{COUNT} 3 --trust everyone", "unknown trust everyone; choose from coordinator"),
-    bad(f"count kstars {GOOD} --epsilon 3", "kstars needs k"),
-    bad(f"{COUNT} 3 --k 2", "kstars needs k, and nothing else takes it"),
+    bad(f"count kstars {GOOD} --epsilon 3", "kstars needs --k, the number of leaves"),
+    bad(f"{COUNT} 3 --k 2", "--k is for kstars, not for edges"),
     bad(f"count kstars --k 0 {GOOD} --epsilon 3", "k must be an integer of at least 1, not 0"),
     bad(f"count kstars --k -3 {GOOD} --epsilon 3", "k must be an integer of at least 1, not -3"),
     bad(f"count kstars --k 40 {GOOD} --epsilon 3", "a star with 40 leaves needs more than 40"),
@@ -95,7 +96,7 @@ CASES = [
     bad("count edges a.csv absent.csv --epsilon 3", "absent.csv: there is no such file"),
     bad("count edges a.csv folder --epsilon 3", "folder: is a folder, not a file"),
     bad("count edges a.csv empty.csv --epsilon 3", "empty.csv: there are no edges in it"),
-    bad("count edges a.csv header.csv --epsilon 3", "header.csv: there is only a header"),
+    bad("count edges a.csv header.csv --epsilon 3", "(source, target); pass --no-header"),
     bad("count edges a.csv latin.csv --epsilon 3", "latin.csv:2: bytes that are not UTF-8"),
     bad("count edges a.csv utf16.csv --epsilon 3", "UTF-16"),
     bad("count edges a.csv binary.csv --epsilon 3", "binary.csv:1: "),
@@ -103,9 +104,9 @@ CASES = [
     bad("count edges a.csv one.csv --epsilon 3", "one.csv: the first row"),
     bad("count edges a.csv cut.csv.gz --epsilon 3", "cut.csv.gz: the gzip data are damaged"),
     bad("count edges a.csv fake.parquet --epsilon 3", "fake.parquet: is not a Parquet file"),
-    bad("count edges a.csv spaced.csv --epsilon 3", "begins or ends with white space"),
+    bad("count edges a.csv spaced.csv --epsilon 3", "white space; pass --strip"),
     bad(f"{COUNT} 3 --columns payer,payee", "are names, and no header has them"),
-    bad("count edges wide.csv wide.csv --epsilon 3", "wide.csv: 4 columns"),
+    bad("count edges wide.csv wide.csv --epsilon 3", "pass --columns to say which two"),
     bad("count edges wide.csv a.csv --columns payer,payed --epsilon 3", "wide.csv"),
     bad(f"{COUNT} 3 --columns 0,7", "no column 7; the columns are 0 … 1"),
     bad(f"{COUNT} 3 --columns 0", "--columns '0': two different columns are needed"),
@@ -121,6 +122,9 @@ CASES = [
     bad("count edges a.csv b.csv --nodes damaged.txt --epsilon 3", "damaged.txt: damaged"),
     bad("count edges a.csv b.csv --nodes latin.csv --epsilon 3", "UTF-8"),
     bad("count edges loop.csv loop.csv --epsilon 3", "one node has no pairs"),
+    bad("count edges a.csv b.csv --nodes table.csv --epsilon 3", "pass --node-column to"),
+    bad("count edges a.csv b.csv --nodes table.csv --node-column x --epsilon 3", "no column 'x'"),
+    bad("count edges a.csv b.csv --nodes table.csv --node-column 9 --epsilon 3", "0 … 1"),
     bad("universe show absent.txt", "absent.txt"),
     bad("universe compare nodes.txt absent.txt", "absent.txt"),
     bad("universe make absent.csv -o new.txt", "absent.csv: there is no such file"),
@@ -224,6 +228,7 @@ def _fill(folder: Path) -> None:
         "spaced.csv": b"a ,b\nb,c\n",
         "wide.csv": b"when,payer,payed_to,sum\nmonday,a,b,3\ntuesday,b,c,4\n",
         "loop.csv": b"1,1\n",
+        "table.csv": b"first,last\nann,lee\nbob,ray\n",
         "twice.txt": b"7\n8\n7\n",
         "few.txt": b"0\n1\n",
         "torn.ledger": b"SQLite format 3\0" + bytes(200),
@@ -328,6 +333,18 @@ def test_a_disk_that_fills_up_afterwards(
     assert "g.release: cannot write the release: No space left on device" in line
     assert "claims has now spent ε = 1.0" in line
     assert contents(folder).keys() == before.keys()
+
+
+def test_a_machine_that_is_too_small(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that would die for want of memory is refused before it has cost anything."""
+    monkeypatch.setattr("silograph.cli.local_run._memory", lambda: 100)
+    before = contents(folder)
+    ask = f"count edges {GOOD} --epsilon 1 --lineage claims --ledger own.ledger"
+    assert main(ask.split()) == WRONG
+    assert "40 nodes: one bit for every two of them takes" in complaint(capsys.readouterr().err)
+    assert contents(folder) == before
 
 
 def test_standard_output_is_full(folder: Path) -> None:

@@ -3,9 +3,10 @@
 import pytest
 import typer
 
-from silograph import cli, errors
+from silograph import __version__, _core, cli, errors
 from silograph.cli.app import app
 from silograph.cli.exits import HELP, explain
+from silograph.graph.bitrows import simd_levels
 
 CODES = {
     "BudgetError": 3,
@@ -109,6 +110,23 @@ def test_codes_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert words in HELP
         assert words in said
+
+
+def test_the_version_says_how_it_was_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["--version"]) == 0
+    first, core, extras = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"silograph {__version__} (CPython 3.")
+    assert core.startswith(f"core: Rust, release profile, {simd_levels()[-1]}; commit ")
+    assert extras == "extras: interop, deploy, websocket, report"
+    monkeypatch.setattr(_core, "build", lambda: ("debug", "0123abc"))
+    monkeypatch.setattr("silograph.cli.version.find_spec", lambda _: None)
+    assert cli.main(["--version"]) == 0
+    said = capsys.readouterr().out
+    assert "debug profile" in said
+    assert "commit 0123abc" in said
+    assert "extras: none" in said
 
 
 def test_without_arguments_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:

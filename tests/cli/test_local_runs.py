@@ -92,6 +92,16 @@ class TestSplit:
         assert len(list(Path("out").iterdir())) == 5
         assert [path.name for path in Path().iterdir()] == ["out"]
 
+    def test_a_split_that_fails_is_gone(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(_: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("silograph.graph.whole_file.os.fsync", full)
+        said = run("split --generate 60 -o out")
+        assert said.code == 2
+        assert said.err.startswith("silograph: No space left on device")
+        assert list(Path().iterdir()) == []
+
     def test_a_rate_out_of_reach_is_noted(self, run: Any) -> None:
         said = run("split --generate 60 -o out --silos 4 --rate .9 --overlap .1")
         assert said.code == 0
@@ -179,6 +189,14 @@ class TestCount:
         assert said.json["ledger"]["spent"]["epsilon"] == 3.0
         assert "simulation" in run("ledger show").out
 
+    def test_a_column_of_the_node_list(self, run: Any, trial: str) -> None:
+        ids = NodeUniverse.from_file("trial/nodes.txt").ids
+        rows = "\n".join(f"{place},{id_}" for place, id_ in enumerate(ids))
+        Path("table.csv").write_text(f"place,account\n{rows}\n")
+        for column in ("account", "1"):
+            ask = f"count edges {trial} --nodes table.csv --node-column {column} --epsilon 3 --json"
+            assert run(ask).json["nodes"] == 60
+
     def test_same_names_in_different_folders(self, run: Any, trial: str) -> None:
         for place in ("north", "south"):
             Path(place).mkdir()
@@ -193,7 +211,9 @@ class TestCount:
             asked.append((answer.query, ledger.rows(lineage)[0].method, lineage))
             return "<!doctype html>ε"
 
-        monkeypatch.setitem(sys.modules, "silograph.report", SimpleNamespace(page=page))
+        monkeypatch.setitem(
+            sys.modules, "silograph.report", SimpleNamespace(page=page, ready=lambda: None)
+        )
         ask = f"count edges {trial} {NODES} --epsilon 3 --html p.html --ledger own.ledger"
         said = run(ask)
         assert said.code == 0, said.err
@@ -208,7 +228,9 @@ class TestCount:
         def page(*_: Any, **__: Any) -> str:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setitem(sys.modules, "silograph.report", SimpleNamespace(page=page))
+        monkeypatch.setitem(
+            sys.modules, "silograph.report", SimpleNamespace(page=page, ready=lambda: None)
+        )
         said = run(f"count edges {trial} {NODES} --epsilon 3 --html p.html --ledger own.ledger")
         assert said.code == 2
         assert said.out.startswith("edges = ")

@@ -336,3 +336,47 @@ def test_nothing_heavy_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_operators_in_json(roster: str, folder: Path) -> None:
+    """Every command of an operator, as a program reads it: one line of JSON and nothing else."""
+
+    def told(*words: object) -> Any:
+        done = run(*words, "--json")
+        assert done.exit_code == 0, (done.output, done.exception)
+        assert done.stdout.count("\n") == 1
+        return json.loads(done.stdout)
+
+    key = told("keys", "new", "west.key")["key"]
+    assert told("keys", "show", "west.key") | {"created": ""} == {
+        "path": "west.key", "key": key, "sealed": False, "created": "",
+    }  # fmt: skip
+    assert [silo["name"] for silo in told("roster", "add", roster, "west", key)["silos"]] == [
+        "north", "south", "west",
+    ]  # fmt: skip
+    text = told("roster", "digest", roster)["digest"]
+    for name in ("hub", "north", "south", "west"):
+        signed = told("roster", "sign", roster, "--identity", f"{name}.key", "--digest", text)
+    assert signed["missing"] == []
+    assert told("roster", "merge", roster, roster)["signed_by"] == signed["signed_by"]
+    new = told("keys", "new", "west2.key")["key"]
+    assert told("roster", "rotate", roster, "west", new)["serial"] == 2
+    assert told("roster", "revoke", roster, "west", "--reason", "left")["revoked"][-1]["key"] == new
+    assert told("roster", "new", "other.toml", "hub", key)["coordinator"]["key"] == key
+
+    made = told("certs", "new", "--roster", roster, "--out", "certs")
+    assert [Path(one["path"]).name for one in made][:2] == ["ca.pem", "broker.pem"]
+    assert told("certs", "issue", "n2", "--out", "certs")[0]["subject"] == "CN=n2"
+    assert told("certs", "show", "certs/n2.pem")[0]["days_left"] > 0
+    files = told("broker", "config", "--roster", roster, "--out", "broker")["files"]
+    assert [Path(path).name for path in files] == ["users.conf", "nats.conf"]
+
+    limit = told("ledger", "limit", "l.ledger", "claims", 3, "--new")
+    assert (limit["limit"]["epsilon"], limit["remaining"]["epsilon"]) == (3.0, 3.0)
+    stood = told("ledger", "verify", "l.ledger")
+    assert told("ledger", "backup", "l.ledger", "b") == stood | {"path": "b"}
+    restored = told("ledger", "restore", "b", "r.ledger", "--complete")
+    assert restored["lineages"][0]["lineage"] == "claims"
+
+    Journal("silo.journal").event("run.phase", run=RUN, phase="keys")
+    assert told("journal", "verify", "silo.journal")["last"] == 2

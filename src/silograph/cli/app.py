@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Statistics of a graph that no one holds, under edge differential privacy.",
     epilog=HELP,
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # paragraphs flow
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -21,6 +21,7 @@ from silograph.cli.options import (
     Json,
     LedgerFile,
     Lineage,
+    NodeColumn,
     Nodes,
     Protocol,
     Strip,
@@ -48,6 +49,7 @@ def collect(
         ),
     ],
     nodes: Nodes = None,
+    node_column: NodeColumn = None,
     protocol: Protocol = "masked",
     collusion: Collusion = 1,
     ledger: LedgerFile = None,
@@ -70,7 +72,7 @@ def collect(
     """
     inputs = [*files, *([nodes] if nodes else [])]
     check_output(output, inputs, force=force)
-    silos = read_silos(files, Reading(nodes, columns, format, header, strip, case))
+    silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     room = triangle_bytes(len(silos[0].universe)) + _HEADER_BYTES
     check_output(output, inputs, force=force, size=room)
     with spending(ledger, lineage) as account:

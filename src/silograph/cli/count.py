@@ -26,11 +26,13 @@ from silograph.cli.options import (
     LikeRelease,
     Lineage,
     Method,
+    NodeColumn,
     Nodes,
     Protocol,
     Query,
     Strip,
     Trust,
+    check_question,
     read_like,
 )
 from silograph.cli.outputs import check_output
@@ -48,6 +50,7 @@ def count(
     epsilon: Epsilon,
     method: Method = "auto",
     nodes: Nodes = None,
+    node_column: NodeColumn = None,
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,
@@ -79,11 +82,12 @@ def count(
 
     $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
     """
+    check_question(query, k, method)
     inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
     if html is not None:
         check_output(html, inputs, force=force)
         _pages()
-    silos = read_silos(files, Reading(nodes, columns, format, header, strip, case))
+    silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     like = read_like(like_graph, like_release)
     with spending(ledger, lineage) as account:
         answer = account.federation(silos).count(
@@ -120,7 +124,9 @@ def _plain(
 def _pages() -> Any:
     """The library's pages; before anything is spent it must be seen that they can be made."""
     try:
-        return import_module("silograph.report")
+        pages = import_module("silograph.report")
+        pages.ready()
+        return pages
     except ImportError as error:
         raise ArgumentError(f"--html needs {error.name}: pip install 'silograph[report]'") from None
 

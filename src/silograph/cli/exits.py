@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 
 import typer
 
@@ -10,6 +11,7 @@ from silograph.errors import (
     BudgetError,
     CryptoError,
     DeadlineError,
+    GraphError,
     ProtocolError,
     SilographError,
     TransportError,
@@ -19,12 +21,16 @@ __all__ = ["ABORTED", "FAULT", "FINE", "HELP", "MISBEHAVED", "NO", "REFUSED", "W
 
 FINE, NO, WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 0, 1, 2, 3, 4, 5, 70
 
-HELP = (
-    "Exit codes: 0 fine; 1 the answer is no (lists differ, a certificate has expired); "
-    "2 wrong use: arguments, files or their content; 3 the budget refuses; "
-    "4 a peer misbehaved; 5 a run was aborted, also by Ctrl-C; "
-    "70 a fault of Silograph itself."
-)
+HELP = """Exit codes:
+
+- 0 fine
+- 1 the answer is no: lists differ, a certificate has expired, a service is down
+- 2 wrong use: arguments, files or what is in them; nothing was spent, or it says so
+- 3 the budget refuses
+- 4 a peer misbehaved
+- 5 a run was aborted, also by Ctrl-C or because the broker cannot be reached
+- 70 a fault of Silograph itself
+"""
 
 #: The first that fits counts.
 _CODES: tuple[tuple[type[SilographError], int], ...] = (
@@ -38,6 +44,17 @@ _CODES: tuple[tuple[type[SilographError], int], ...] = (
 )
 #: Libraries that commands import when they need them, and the extra that brings each.
 _EXTRAS = {"nats": "deploy", "cryptography": "deploy", "aiohttp": "websocket", "altair": "report"}
+#: Arguments of the library, as errors about files name them, and the options that stand for them.
+_SPELLED = {
+    r"\bstrip=True": "--strip",
+    r"\bheader=True": "--header",
+    r"\bheader=False": "--no-header",
+    r"\bcolumns= ?": "--columns ",
+    r"\bcolumn= ?": "--node-column ",
+    r"\bcase='(lower|upper)'": r"--case \1",
+    r"\bformat='(\w+)'": r"--format \1",
+    r"\bformat=$": "--format",
+}
 #: Typer's name for wrong use, whichever library it takes it from.
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -59,7 +76,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
     match error:
         case SilographError():
             code = next(code for kind, code in _CODES if isinstance(error, kind))
-            text = str(error)
+            text = _as_options(str(error)) if isinstance(error, GraphError) else str(error)
         case _Usage():
             text = _usage(error)
         case KeyboardInterrupt():
@@ -85,6 +102,17 @@ def _explain(error: BaseException) -> tuple[int, str]:
                 "(silograph --debug shows where; please report it)"
             )
     return code, text
+
+
+def _as_options(text: str) -> str:
+    """What the library asks to pass, as it is written here.
+
+    >>> _as_options("id ' a' begins or ends with white space; pass strip=True to remove it")
+    "id ' a' begins or ends with white space; pass --strip to remove it"
+    """
+    for said, option in _SPELLED.items():
+        text = re.sub(said, option, text)
+    return text
 
 
 def _library(error: ModuleNotFoundError) -> str:

@@ -1,5 +1,6 @@
 """Runs over files that are all on this machine: silos, ledger, and what an interrupt leaves."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ class Reading:
     """What was said about the files."""
 
     nodes: Path | None = None
+    node_column: str | None = None
     columns: str | None = None
     format: str | None = None
     header: bool | None = None
@@ -53,12 +55,31 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
         for file in files
     )
     _mention(files, silos)
+    _check_memory(len(universe))
     return silos
+
+
+def _check_memory(nodes: int) -> None:
+    """Refuse what cannot end well: a run that dies for want of memory has spent its budget."""
+    needed, there = nodes * nodes // 8, _memory()
+    if needed > there:
+        raise ArgumentError(
+            f"{nodes:,} nodes: one bit for every two of them takes {needed / 1e9:,.1f} GB, and "
+            f"this machine has {there / 1e9:,.1f}; take a larger machine or a smaller node list"
+        )
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
     if reading.nodes is not None:
-        return NodeUniverse.from_file(reading.nodes, strip=reading.strip or None, case=reading.case)
+        column = reading.node_column
+        place = int(column) if column is not None and column.isdecimal() else column
+        return NodeUniverse.from_file(
+            reading.nodes, column=place, strip=reading.strip or None, case=reading.case
+        )
     made = NodeUniverse.from_edge_files(
         *files,
         columns=column_pair(reading.columns),

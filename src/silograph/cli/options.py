@@ -36,11 +36,13 @@ __all__ = [
     "LikeRelease",
     "Lineage",
     "Method",
+    "NodeColumn",
     "Nodes",
     "Protocol",
     "Query",
     "Strip",
     "Trust",
+    "check_question",
     "column_pair",
     "one_of",
     "read_like",
@@ -159,6 +161,14 @@ Nodes = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+NodeColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of the node list, where it has several: a name or a position from 0.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
 Columns = Annotated[
     str | None,
     typer.Option(
@@ -198,6 +208,18 @@ Force = Annotated[
     typer.Option("--force", help="Replace a file that is there.", rich_help_panel=OUTPUT),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+
+
+def check_question(query: str, k: int | None, method: str = "auto") -> None:
+    """Refuse, before any file is read, what nobody answers."""
+    if query not in QUERIES:
+        raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
+    if query == "kstars" and k is None:
+        raise ArgumentError("kstars needs --k, the number of leaves")
+    if query != "kstars" and k is not None:
+        raise ArgumentError(f"--k is for kstars, not for {query}")
+    if method not in ("auto", *METHODS):
+        raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(METHODS)}, auto")
 
 
 def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:

@@ -99,7 +99,7 @@ def plan(
         console.print(f"  {need}: {TRUST[need]}", style="dim")
     console.print(f"[bold]{found.best.method}[/]: {found.best.assumes}.")
     if found.best.note:
-        console.print(f"{found.best.note}.")
+        console.print(f"Note: {found.best.note}.")
 
 
 def plan_table(found: Plan) -> Table:
@@ -107,7 +107,7 @@ def plan_table(found: Plan) -> Table:
     asked = found.question
     what = f"{asked.k}-stars" if asked.k else asked.query
     table = Table(
-        title=f"{what}, about {found.count:,.4g}: ε = {asked.epsilon:g}"
+        title=f"{what}, about {_number(found.count)}: ε = {asked.epsilon:g}"
         + (f", δ = {asked.delta:g}" if asked.delta else "")
         + f", {asked.silos} silos, collusion {asked.collusion}",
         title_justify="left",
@@ -122,9 +122,18 @@ def plan_table(found: Plan) -> Table:
             "→" if option is found.best else "",
             option.label,
             option.protocol,
-            f"{option.error:,.4g}",
+            _number(option.error),
             option.percent,
             ", ".join(sorted(option.needs)) or "none",
             style=None if allowed else "dim",
         )
     return table
+
+
+def _number(x: float) -> str:
+    """Four digits or so; counts with separators.
+
+    >>> [_number(x) for x in (0.09312, 178234.4, 3.9e21)]
+    ['0.09312', '178,234', '3.9e+21']
+    """
+    return f"{x:,.0f}" if 1000 <= abs(x) < 1e12 else f"{x:.4g}"

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.json_output import echo_json
-from silograph.cli.options import Json, K, Query
-from silograph.errors import ArgumentError
-from silograph.methods.catalogue import QUERIES
+from silograph.cli.options import Json, K, Query, check_question
 from silograph.queries.estimate import Estimate
 from silograph.queries.release import Release
 
@@ -25,21 +23,12 @@ def query(
 
     $ silograph query g.release kstars --k 3
     """
-    _check(name, k)
+    check_question(name, k)
     answer = _ask(Release.load(release), name, k)
     if as_json:
         echo_json(answer.to_dict())
     else:
         typer.echo(str(answer))
-
-
-def _check(name: str, k: int | None) -> None:
-    if name not in QUERIES:
-        raise ArgumentError(f"unknown query {name!r}; choose from {', '.join(QUERIES)}")
-    if name == "kstars" and k is None:
-        raise ArgumentError("kstars needs --k, the number of leaves")
-    if name != "kstars" and k is not None:
-        raise ArgumentError(f"--k is for kstars, not for {name}")
 
 
 def _ask(release: Release, name: str, k: int | None) -> Estimate[Any]:

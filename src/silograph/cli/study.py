@@ -49,7 +49,9 @@ def propose(
         list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Until the deadline.", min=0.01)] = 60.0,
-    detach: Annotated[bool, typer.Option(help="Write it down only; carry it with watch.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Write it down only; carry it with watch.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Propose a study to the silos of the roster, and carry it to its end."""

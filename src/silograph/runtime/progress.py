@@ -35,7 +35,8 @@ def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Ad
 
         def advance(done: int, /) -> None:
             speed = bar.tasks[0].speed
-            rate = f"{speed / 1e6:,.1f} M pairs/s" if speed else ""
+            size, unit = (1e6, "M ") if speed and speed >= 1e5 else (1, "")
+            rate = f"{speed / size:,.{int(size > 1)}f} {unit}pairs/s" if speed else ""
             bar.update(task, advance=done, rate=rate)
 
         yield advance

@@ -88,7 +88,8 @@ class TestOperator:
                     )  # fmt: skip
                     (waiting,) = (r for r in runs(made, name) if r["decision"] == "")
                     run = waiting["study"]["run"][:8]  # type: ignore[index]
-                    command("silo", word, run, "-c", made.silo_file(name))
+                    said = command("silo", word, run, "-c", made.silo_file(name), "--json")
+                    assert json.loads(said)["run"] == waiting["study"]["run"]  # type: ignore[index]
                 if outcome == "done":
                     assert (await asked)["answer"]["query"] == "edges"
                 else:
@@ -123,10 +124,12 @@ class TestOperator:
     def test_aborts_a_study_from_the_coordinators_side(self, tmp_path: Path) -> None:
         hub = tmp_path / "trial" / f"{HUB}.toml"
         with Deployment(tmp_path) as made:
-            run = command(
-                "study", "propose", "edges", "--epsilon", 3, "--detach", "-c", hub
-            ).strip()
-            assert "ended for all" in command("study", "abort", run[:10], "-c", hub)
+            said = command(
+                "study", "propose", "edges", "--epsilon", 3, "--detach", "-c", hub, "--json"
+            )
+            run = json.loads(said)["run"]
+            ended = json.loads(command("study", "abort", run[:10], "-c", hub, "--json"))
+            assert ended == {"run": run, "end": "ended for all"}
             assert (
                 json.loads(command("study", "list", "-c", hub, "--json"))[0]["code"] == "operator"
             )
@@ -139,6 +142,9 @@ class TestCommands:
             shown = command("silo", "check", "-c", made.silo_file("silo-1"))
             assert "reached in" in shown
             assert "feat masked" in shown
+            told = json.loads(command("silo", "check", "-c", made.silo_file("silo-1"), "--json"))
+            assert (told["silo"], told["silos"], told["broker"]["reached"]) == ("silo-1", 3, True)
+            assert told["limit"]["epsilon"] == made.silo("silo-1").ledger.epsilon
             processes = made.processes()
             hub = made.folder / f"{HUB}.toml"
             try:

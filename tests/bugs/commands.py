@@ -1,0 +1,141 @@
+"""Planted bugs in the command line: exit codes, what is written, what is spent, what is said."""
+
+from bugs.bug import Bug
+
+__all__ = ["BUGS"]
+
+_CLI = "src/silograph/cli/"
+_EXITS = "pytest tests/cli/test_exits.py"
+_BAD = "pytest tests/cli/test_bad_input.py"
+_RUNS = "pytest tests/cli/test_local_runs.py"
+
+BUGS = [
+    Bug(
+        "commands: a refused budget is wrong use",
+        "a script cannot tell a spent budget from a slip of the pen, and tries again",
+        _CLI + "exits.py",
+        "    (BudgetError, REFUSED),\n",
+        "",
+        _EXITS,
+    ),
+    Bug(
+        "commands: a dishonest peer is wrong use",
+        "an attack looks like a typing error",
+        _CLI + "exits.py",
+        "    (ProtocolError, MISBEHAVED),\n",
+        "",
+        _EXITS,
+    ),
+    Bug(
+        "commands: a deadline is wrong use",
+        "a run whose time was over looks like a typing error",
+        _CLI + "exits.py",
+        "    (DeadlineError, ABORTED),\n",
+        "",
+        _EXITS,
+    ),
+    Bug(
+        "commands: terminals obey errors",
+        "a file's name can write anything on the operator's screen",
+        _CLI + "exits.py",
+        'return "".join(c if c.isprintable() else "�" for c in line)',
+        "return line",
+        _EXITS,
+    ),
+    Bug(
+        "commands: an interrupt keeps the cost to itself",
+        "whoever presses Ctrl-C does not learn that the budget is spent",
+        _CLI + "local_run.py",
+        "        except KeyboardInterrupt:\n",
+        "        except FloatingPointError:\n",
+        _BAD + " -k interrupted",
+    ),
+    Bug(
+        "commands: a lost release keeps the cost to itself",
+        "a disk fills up after the run, and nobody says that it is paid for",
+        _CLI + "local_run.py",
+        "        except (SilographError, OSError) as error:\n",
+        "        except FloatingPointError as error:\n",
+        _BAD + " -k disk",
+    ),
+    Bug(
+        "commands: spend first, look for room after",
+        "on a full disk the budget is spent and the release is lost",
+        _CLI + "outputs.py",
+        "os.posix_fallocate(trial.fileno(), 0, size)",
+        "pass",
+        _BAD + " -k disk",
+    ),
+    Bug(
+        "commands: outputs over inputs",
+        "a release takes the place of the edges that it was made from",
+        _CLI + "outputs.py",
+        "if path.exists() and given.exists() and path.samefile(given):",
+        "if path == given.name:",
+        _BAD,
+    ),
+    Bug(
+        "commands: outputs over what was paid for",
+        "a release that was paid for is written over without a word",
+        _CLI + "outputs.py",
+        "if path.exists() and not force:",
+        "if path.exists() and force:",
+        _RUNS,
+    ),
+    Bug(
+        "commands: half a split",
+        "a split that fails leaves a folder that looks like one",
+        _CLI + "split.py",
+        "        shutil.rmtree(partial, ignore_errors=True)\n",
+        "",
+        "pytest tests/cli/test_local_runs.py -k split",
+    ),
+    Bug(
+        "commands: half a file stays",
+        "a file that could not be written whole is left beside its place",
+        "src/silograph/graph/whole_file.py",
+        "        partial.unlink(missing_ok=True)\n",
+        "",
+        "pytest tests/graph/test_export.py",
+    ),
+    Bug(
+        "commands: an epsilon that protects nobody",
+        "a slip of the pen publishes the bare truth",
+        _CLI + "options.py",
+        "if check_epsilon(epsilon) > LARGEST_EPSILON:",
+        "if check_epsilon(epsilon) == LARGEST_EPSILON:",
+        _BAD + " -k epsilon",
+    ),
+    Bug(
+        "commands: nothing is said of a missing ledger",
+        "runs without a ledger look like any other",
+        _CLI + "notes.py",
+        "                note(str(message))\n",
+        "                pass\n",
+        _RUNS,
+    ),
+    Bug(
+        "commands: infinity in JSON",
+        "programs that read JSON stop at a loss without a bound",
+        _CLI + "json_output.py",
+        "return value if math.isfinite(value) else None",
+        "return value",
+        _RUNS,
+    ),
+    Bug(
+        "commands: pages are tried after the run",
+        "a page that cannot be made is found out when the budget is spent",
+        _CLI + "count.py",
+        "        check_output(html, inputs, force=force)\n        _pages()\n",
+        "        check_output(html, inputs, force=force)\n",
+        _RUNS,
+    ),
+    Bug(
+        "commands: a list that was tampered with",
+        "a saved node list whose name ends in .csv is not checked against its digest",
+        "src/silograph/graph/universe_file.py",
+        "if _is_own(text):  # whatever its name ends in",
+        "if delimiter is None and _is_own(text):",
+        "pytest tests/graph/test_export.py",
+    ),
+]  # fmt: skip
