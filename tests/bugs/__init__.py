@@ -8,6 +8,7 @@ from bugs import (
     integer_noise,
     metrics,
     operations,
+    pages,
     sealed,
     unions,
 )
@@ -25,4 +26,5 @@ BUGS = [
     *decoders.BUGS,
     *metrics.BUGS,
     *commands.BUGS,
+    *pages.BUGS,
 ]

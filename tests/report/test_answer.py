@@ -242,3 +242,18 @@ def test_words_of_a_loss() -> None:
     assert observer("who <knows>") == "who <knows>"
     assert "ε = 30" in limits("feat", 3.0)[1]
     assert "larger still" in limits("sealed", 1.0, 1e-9)[1]
+
+
+def test_large_graphs_are_not_counted_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("silograph.report.answer.LARGE", 59)
+    monkeypatch.setattr("silograph.report.error_curve.LARGE", 59)
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("nobody asked for 4-cycles")
+
+    monkeypatch.setattr(sg.Release, "four_cycles", never)
+    said = facts_of(answer("release"))
+    assert [count.query for count in said.answers].count("four_cycles") == 0
+    assert "among 60 nodes they take long" in said.left_out
+    assert said.outline.startswith("what is known of the graph now (edges, wedges, triangles")
+    assert facts("release").left_out == facts("sealed").left_out == facts("bare").left_out == ""

@@ -21,7 +21,7 @@ from silograph.queries.release import Release
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.report.budget import Budget, budget_of
-from silograph.report.error_curve import Curve, Outlined, curve_of, outlined
+from silograph.report.error_curve import LARGE, Curve, Outlined, curve_of, outlined
 from silograph.report.explained import Told, assumptions, limits, meaning, method_told, query_name
 from silograph.report.observers import Observer, observers
 from silograph.runtime.ledger import Ledger
@@ -97,6 +97,8 @@ class Facts:
     vector: Vector | None
     #: What the same run answers for free, beside what was asked.
     more: tuple[Count, ...]
+    #: What it would answer as well, but after long counting.
+    left_out: str
     epsilon: float
     delta: float
     observers: tuple[Observer, ...]
@@ -142,7 +144,8 @@ def facts_of(
     else:
         source, asked, rest = answer, _standard(answer), []
         origin = replace(answer.origin, release=answer)
-    graph = outlined(origin, [*asked, *rest])
+    cycles = any(each.query == "four_cycles" for each in asked)
+    graph = outlined(origin, [*asked, *rest], cycles=cycles)
     vector = next((e for e in asked if isinstance(e.value, np.ndarray)), None)
     counts = [_count(e, curve_of(e, graph)) for e in asked if e is not vector]
     shown = None if vector is None else _vector(vector, curve_of(vector, graph), source)
@@ -156,6 +159,7 @@ def facts_of(
         tuple(counts),
         shown,
         tuple(_count(e, None) for e in rest),
+        _left_out(source),
         epsilon,
         delta,
         tuple(observers(origin)) if origin is not None else (),
@@ -179,7 +183,11 @@ def _standard(source: Release | SealedRelease | Reports | None) -> list[Estimate
         lambda: source.kstars(2),
         lambda: source.kstars(3),
         source.triangles,
-        *([] if isinstance(source, SealedRelease) else [source.four_cycles]),
+        *(
+            [source.four_cycles]
+            if not isinstance(source, SealedRelease) and not _left_out(source)
+            else []
+        ),
         source.clustering,
     ]
     found = []
@@ -189,6 +197,12 @@ def _standard(source: Release | SealedRelease | Reports | None) -> list[Estimate
         except ArgumentError:  # too few nodes for such a star, or not opened
             continue
     return found
+
+
+def _left_out(source: Release | SealedRelease | Reports | None) -> str:
+    if source is None or isinstance(source, SealedRelease) or source.n <= LARGE:
+        return ""
+    return f"4-cycles are not shown: among {source.n:,} nodes they take long to count."
 
 
 def _plain(answer: Estimate[Any]) -> str:
@@ -277,7 +291,7 @@ def _without_empty_end(ranges: list[Range]) -> tuple[Range, ...]:
 
 
 def _outline(graph: Outlined, source: Release | SealedRelease | Reports | None) -> str:
-    if isinstance(source, Release):
+    if isinstance(source, Release) and source.n <= LARGE:
         return "the graph as this release shows it"
     return f"what is known of the graph now ({graph.outline.source})"
 

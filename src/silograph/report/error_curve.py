@@ -24,10 +24,12 @@ from silograph.queries.release import Release
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 
-__all__ = ["Curve", "Outlined", "curve_of", "outlined"]
+__all__ = ["LARGE", "Curve", "Outlined", "curve_of", "outlined"]
 
 #: Epsilons that people choose.
 _USUAL = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0)
+#: With more nodes than this, what takes n³ steps is left out of a page unless it was asked for.
+LARGE = 10_000
 _PREDICTED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
 
 
@@ -50,14 +52,15 @@ class Outlined:
     release: Release | SealedRelease | Reports | None
 
 
-def outlined(origin: Origin | None, answers: Sequence[Estimate[Any]]) -> Outlined | None:
+def outlined(
+    origin: Origin | None, answers: Sequence[Estimate[Any]], *, cycles: bool
+) -> Outlined | None:
     """What can be said of the graph from what is public now; None where that is too little."""
     if origin is None or origin.nodes < 3:
         return None
-    cycles = any(answer.query == "four_cycles" for answer in answers)
     release = origin.release
     try:
-        if isinstance(release, Release):
+        if isinstance(release, Release) and origin.nodes <= LARGE:
             outline = outline_of_release(release, cycles=cycles)
         else:
             outline = guess(origin.nodes, **_numbers(answers, origin.nodes), cycles=cycles)

@@ -129,6 +129,8 @@ def _answer(facts: Facts, vector: Figure | None) -> list[Markup | None]:
             element("h3", "From the same run, at no further cost"),
             _cards(facts.more),
         ]
+    if facts.left_out:
+        found.append(element("p", facts.left_out, class_="quiet"))
     return found
 
 
@@ -144,7 +146,7 @@ def _card(count: Count) -> list[Markup | None]:
     elif not math.isfinite(count.stderr):
         value = [element("p", _shown(count.value), class_="value")]
     else:
-        spread = element("small", f" ± {_shown(count.stderr)}")
+        spread = element("small", f" ±\u00a0{_shown(count.stderr)}")
         value = [
             element("p", _shown(count.value), spread, class_="value"),
             _track(count),
