@@ -163,8 +163,9 @@ def _rows(name: str, draw: np.random.Generator) -> list[dict[str, Any]]:
             cases = (utility(draw, name, g, q, collusion=t) for g, q in both for t in range(4))
         case "communities":
             cases = (
-                utility(draw, name, "generated", q, epsilon=float(e))
+                utility(draw, name, "facebook", q, epsilon=float(e), silos=m, rho=1 / m, sigma=0.0)
                 for q in ("2-stars", "triangles")
+                for m in (2, 4)
                 for e in (1, 3, 6)
             )
         case "graphs":
@@ -198,7 +199,7 @@ def synthetic(*, quick: bool = False, names: Iterable[str] = EXPERIMENTS) -> dic
             name,
             "timing" if name in ("time", "curves") else "utility",
             quick,
-            {"title": name},
+            {"title": name, "seed": 1},
             {"silograph": "0.1.0", "python": "3.11.7", "numpy": "2.3.0"},
             {"processor": "a synthetic processor", "cores": 2, "simd": "avx2"},
             {

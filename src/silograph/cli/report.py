@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from silograph.errors import ReportError
 from silograph.experiments.results import load_all
@@ -53,9 +54,11 @@ def report(
             )
         )
         return
+    shown = Table.grid(padding=(0, 2))
     for verdict in verdicts:
-        console.print(f"  {verdict.word.value:<22} {verdict.claim.title}", soft_wrap=True)
-    console.print(counted(verdicts))
+        shown.add_row(verdict.text, verdict.claim.title)
+    console.print(shown)
+    console.print(f"\n{counted(verdicts)}")
     if quick:
         console.print("[bold]A quick run: this says nothing about the paper.[/]")
     for path in texts:

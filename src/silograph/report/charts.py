@@ -13,7 +13,7 @@ carries its numbers as a table, and as CSV and JSON to save.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
@@ -33,7 +33,7 @@ COLOURS: Final = {
 }  # fmt: skip
 
 #: What the bundle hands to the page's own script.
-_GLOBALS: Final = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
+_GLOBALS: Final = "window.vegaEmbed = vegaEmbed;"
 _FONT: Final = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
 _CONFIG: Final = {
     "background": "transparent",
@@ -72,22 +72,30 @@ _CONFIG: Final = {
 class Panel:
     """One chart: its name, what it shows in a sentence (for those who do not see it), and the
     chart itself, an Altair chart of one view or of layers, without width.
+
+    A chart has its rows in it (:func:`inline`), or names them (Altair's ``NamedData``) and they
+    are in ``data``: Altair copies a chart many times.
     """
 
     title: str
     description: str
     chart: Any
     height: int = 260
+    data: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Key:
-    """One line of a legend. ``dash`` is a stroke pattern; ``mark`` is "line", "bar" or "point"."""
+    """One line of a legend. ``dash`` is a stroke pattern; ``mark`` is "line", "bar" or "point".
+
+    ``shape`` is the shape of points, by Vega's names.
+    """
 
     label: str
     colour: str
     dash: str = ""
     mark: str = "line"
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,18 +159,22 @@ def scripts(figures: Iterable[Figure]) -> list[Markup]:
 
 
 def number(value: Any) -> str:
-    """A number as people read it: four digits, and powers of ten where it is large or small.
+    """A number as people read it: counts in full, others with four digits and powers of ten.
 
-    >>> number(1234), number(0.0123456), number(3.456e11), number(None), number(-2e-7)
-    ('1,234', '0.01235', '3.456 × 10¹¹', '–', '−2 × 10⁻⁷')
+    >>> number(1234567), number(4986.43), number(0.0123456), number(3.456e11), number(-2e-7)
+    ('1,234,567', '4,986', '0.01235', '3.456 × 10¹¹', '−2 × 10⁻⁷')
+    >>> number(None), number("text")
+    ('–', 'text')
     """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        whole = isinstance(value, int) or abs(value) >= 1e4
-        return (f"{value:,.0f}" if whole else f"{value:.4g}").replace("-", "−")
+    if isinstance(value, int) and abs(value) < 10**12:
+        return f"{value:,}".replace("-", "−")
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        text = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:,.4g}"
+        return text.replace("-", "−")
     digits, _, power = f"{value:.3e}".partition("e")
     digits = digits.rstrip("0").rstrip(".")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -181,7 +193,11 @@ def _specification(panel: Panel) -> dict[str, Any]:
     chart = panel.chart.properties(
         width="container", height=panel.height, title=panel.title, description=panel.description
     )
-    made: dict[str, Any] = chart.to_dict(validate=True)
+    # Altair checks what it is given as a chart is built; the whole once more takes seconds.
+    made: dict[str, Any] = chart.to_dict(validate=False)
+    if panel.data:
+        own = {name: [_plain(row) for row in rows] for name, rows in panel.data.items()}
+        made["datasets"] = made.get("datasets", {}) | own
     made["config"] = _CONFIG
     made["autosize"] = {"type": "fit-x", "contains": "padding"}
     return made
@@ -211,10 +227,11 @@ def _panel(figure: Figure, index: int, panel: Panel) -> Markup:
     return element(
         "div",
         element("p", panel.title),
+        # Vega labels the element that it draws into; who cannot see is told once, in words.
         element(
             "div",
+            element("div", id=f"{figure.anchor}-{index}", aria_hidden="true"),
             class_="drawing",
-            id=f"{figure.anchor}-{index}",
             role="img",
             aria_label=panel.description,
             style=f"min-height:{panel.height + 50}px",
@@ -228,17 +245,30 @@ def _legend(keys: Sequence[Key]) -> Markup | None:
     return element("ul", [_key(key) for key in keys], class_="legend") if keys else None
 
 
+#: Shapes by Vega's names, in a legend's box of 28 by 14.
+_SHAPES: Final = {
+    "circle": "M14 3.5a3.5 3.5 0 1 0 .01 0Z",
+    "square": "M10.7 3.7h6.6v6.6h-6.6Z",
+    "triangle-up": "M14 3 18 10.5H10Z",
+    "triangle-right": "M10.5 3 18 7 10.5 11Z",
+    "diamond": "M14 2.2 18 7 14 11.8 10 7Z",
+    "cross": "M12.6 3h2.8v2.6H18v2.8h-2.6V11h-2.8V8.4H10V5.6h2.6Z",
+}
+
+
 def _key(key: Key) -> Markup:
+    paint = f"fill:{key.colour}"
     if key.mark == "bar":
-        sign = element("rect", x=6, y=2, width=16, height=10, rx=2, style=f"fill:{key.colour}")
+        signs = [element("rect", x=6, y=2, width=16, height=10, rx=2, style=paint)]
     elif key.mark == "point":
-        sign = element("path", d="M14 1 20 7 14 13 8 7Z", style=f"fill:{key.colour}")
+        signs = [element("path", d=_SHAPES[key.shape or "diamond"], style=paint)]
     else:
-        sign = element(
-            "line", x1=0, y1=7, x2=28, y2=7, stroke_width=2, stroke_dasharray=key.dash or None,
-            style=f"stroke:{key.colour}",
-        )  # fmt: skip
-    drawn = element("svg", sign, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
+        dash, stroke = key.dash or None, f"stroke:{key.colour};stroke-width:2"
+        signs = [
+            element("line", x1=0, y1=7, x2=28, y2=7, stroke_dasharray=dash, style=stroke),
+            element("path", d=_SHAPES[key.shape], style=paint) if key.shape else Markup(""),
+        ]
+    drawn = element("svg", signs, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
     return element("li", drawn, element("span", key.label))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from silograph.experiments.results import Row
-from silograph.report.charts import COLOURS, Key, Panel, altair, inline, number
+from silograph.report.charts import COLOURS, Key, Panel, altair, number
 from silograph.report.measured import Reading, reading_of
 from silograph.report.words import METHODS, method_name
 
@@ -77,12 +77,22 @@ def series_of(rows: Iterable[Row], along: str) -> dict[tuple[str, str, Reading],
     ):
         own = sorted(key[2] for key in keys if key[:2] == (method, form))
         for index, reading in enumerate(own):
-            words = str(reading) if len(own) > 1 else reading.variant
+            words = str(_telling(reading, own))
             name = method_name(method, form) + (f" ({words})" if words else "")
             found[method, form, reading] = Series(
                 name, COLOURS[method], _DASHES[form], _SHAPES[index % len(_SHAPES)]
             )
     return found
+
+
+def _telling(reading: Reading, others: Sequence[Reading]) -> Reading:
+    """A reading without what is the same in all others."""
+    same = {
+        key: nothing
+        for key, nothing in (("delta", 0.0), ("collusion", 0))
+        if len({getattr(other, key) for other in others}) == 1
+    }
+    return Reading(**reading._asdict() | same)
 
 
 def _reading(row: Row, along: str) -> Reading:
@@ -111,7 +121,12 @@ def error_points(
 def legend(series: Iterable[Series], *, marks: bool = False) -> list[Key]:
     """The legend of a figure, for the page."""
     keys = [
-        Key(one.name, one.colour, "" if one.dash == (1, 0) else " ".join(map(str, one.dash)))
+        Key(
+            one.name,
+            one.colour,
+            "" if one.dash == (1, 0) else " ".join(map(str, one.dash)),
+            shape=one.shape,
+        )
         for one in series
     ]
     if marks:
@@ -129,12 +144,13 @@ def curve_panel(
     y_title: str,
     marks: Sequence[Mark] = (),
     x_log: int | None = None,
+    most: float = math.inf,
     height: int = 280,
 ) -> Panel:
-    """One panel. ``x_log`` is the base of a logarithmic x axis."""
+    """One panel. ``x_log`` is the base of a logarithmic x axis; curves above ``most`` leave it."""
     shown = [point for point in points if math.isfinite(point.value) and point.value >= 0]
     positive = [p.value for p in shown if p.value > 0] + [mark.value for mark in marks]
-    bottom, top = _decades(positive)
+    bottom, top = _decades([min(value, most) for value in positive])
     library = altair()
     here = {point.series for point in shown}
     drawn = [one for one in series if one.name in here]
@@ -157,17 +173,17 @@ def curve_panel(
             labelExpr=_power_labels(bottom, top),
         ),
     )
-    base = library.Chart(inline([_row(point, 10.0**bottom) for point in shown])).encode(
+    base = library.Chart(library.NamedData(name="points")).encode(
         x=x, y=y, color=_scale(library.Color, "series:N", drawn, "colour")
     )
     layers = [
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(opacity=0.4, strokeWidth=1.5)
+        .mark_rule(opacity=0.4, strokeWidth=1.5, clip=True)
         .encode(y=library.Y("low:Q"), y2="high:Q"),
         base.mark_line(clip=True).encode(
             strokeDash=_scale(library.StrokeDash, "series:N", drawn, "dash")
         ),
-        base.mark_point(filled=True, size=45, opacity=1).encode(
+        base.mark_point(filled=True, size=45, opacity=1, clip=True).encode(
             shape=_scale(library.Shape, "series:N", drawn, "shape"),
             tooltip=[
                 library.Tooltip("series:N", title="curve"),
@@ -184,32 +200,41 @@ def curve_panel(
                 shape="triangle-down", filled=False, size=140
             )
         )
+    data: dict[str, list[dict[str, Any]]] = {
+        "points": [_row(point, 10.0**bottom) for point in shown]
+    }
     if marks:
-        layers += _mark_layers(library, marks, x, y, shown)
-    return Panel(title, description, library.layer(*layers), height)
+        layers += _mark_layers(library, x, y)
+        data["marks"] = _mark_rows(marks, shown)
+    return Panel(title, description, library.layer(*layers), height, data)
 
 
-def _mark_layers(
-    library: Any, marks: Sequence[Mark], x: Any, y: Any, points: Sequence[Point]
-) -> list[Any]:
+def _mark_rows(marks: Sequence[Mark], points: Sequence[Point]) -> list[dict[str, Any]]:
     middle = (min(p.x for p in points) + max(p.x for p in points)) / 2 if points else 0.0
-    rows = [
+    return [
         {"x": m.x, "y": m.value, "label": m.label, "right": m.x > middle, "shown": number(m.value)}
         for m in marks
     ]
-    base = library.Chart(inline(rows)).encode(x=x, y=y)
+
+
+def _mark_layers(library: Any, x: Any, y: Any) -> list[Any]:
+    base = library.Chart(library.NamedData(name="marks")).encode(x=x, y=y)
     tooltip = [library.Tooltip("label:N", title="the paper"), library.Tooltip("shown:N", title=" ")]
-    style = {"fontSize": 11, "fontWeight": 600, "color": COLOURS["printed-point"]}
+    # Text on a page-coloured edge of its own, so that curves do not run through it.
+    edge = {"stroke": COLOURS["paper"], "strokeWidth": 4, "strokeJoin": "round"}
+    ink = {"color": COLOURS["printed-point"]}
+    sides = (("datum.right", "right", -10), ("!datum.right", "left", 10))
     return [
-        base.mark_point(
-            shape="diamond", filled=True, size=110, opacity=1, color=COLOURS["printed-point"]
-        ).encode(tooltip=tooltip),
-        base.transform_filter("datum.right")
-        .mark_text(align="right", dx=-10, **style)
-        .encode(text="label:N"),
-        base.transform_filter("!datum.right")
-        .mark_text(align="left", dx=10, **style)
-        .encode(text="label:N"),
+        base.mark_point(shape="diamond", filled=True, size=110, opacity=1, **ink).encode(
+            tooltip=tooltip
+        ),
+        *(
+            base.transform_filter(where)
+            .mark_text(align=align, dx=shift, fontSize=11, fontWeight=600, **look)
+            .encode(text="label:N")
+            for look in (edge, ink)
+            for where, align, shift in sides
+        ),
     ]
 
 

@@ -1,5 +1,6 @@
 """The figures of the reproduction: the paper's, redrawn from rows, and what goes beyond it."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from silograph.report.printed_numbers import NUMBERS, PrintedNumber
 from silograph.report.rules import distances
 from silograph.report.words import AXES, METHODS, graph_name, method_name
 
-__all__ = ["EXTRAS", "all_figures", "varying"]
+__all__ = ["EXTRAS", "all_figures", "panels_of", "varying"]
 
 _COLUMNS: Final = {
     "graph": "graph",
@@ -43,6 +44,8 @@ _COLUMNS: Final = {
     "mre_spread": "MRE, spread",
     "repetitions": "repetitions",
 }
+#: An answer that is so many times the truth away says nothing; how much worse, the data say.
+_MOST: Final = {"mre": 1e4}
 _MEASURES: Final = {"mse": "mean squared error", "mre": "mean relative error"}
 #: Experiments beyond the paper: what is asked in each.
 EXTRAS: Final = {
@@ -76,12 +79,30 @@ def all_figures(found: Mapping[str, Results]) -> dict[str, list[Figure]]:
     return made
 
 
-def varying(rows: Iterable[Row]) -> str:
-    """The parameter that these rows lie along: the one with most values, ε where none varies."""
+def varying(results: Results) -> str:
+    """The parameter that rows lie along: the one that the experiment names, else that with most
+    values.
+    """
+    named = results.parameters.get("varies")
+    if named in AXES:
+        return str(named)
+    counts = {key: len({row[key] for row in results.rows}) for key in AXES}
+    return max(counts, key=lambda key: counts[key])
+
+
+def panels_of(rows: Iterable[Row], along: str) -> list[tuple[str, str, list[Row]]]:
+    """Rows by query, graph and, where it varies beside the axis, the number of silos.
+
+    Each with the query and the name of its panel.
+    """
     rows = list(rows)
-    counts = {key: len({row[key] for row in rows if row[key] is not None}) for key in AXES}
-    best = max(counts, key=lambda key: counts[key])
-    return best if counts[best] > 1 else "epsilon"
+    keys = ["query", "graph"]
+    if along != "silos" and len({row["silos"] for row in rows}) > 1:
+        keys.append("silos")
+    return [
+        (query, ", ".join([graph_name(graph), *(f"{m} silos" for m in silos)]), own)
+        for (query, graph, *silos), own in sorted(by(rows, *keys).items())
+    ]
 
 
 def _epsilon(results: Results) -> list[Figure]:
@@ -131,7 +152,7 @@ def _parameter(results: Results) -> list[Figure]:
 
 def _extra(results: Results) -> list[Figure]:
     title, caption = EXTRAS.get(results.experiment, (results.experiment, ""))
-    along = varying(results.rows)
+    along = varying(results)
     return [
         _errors(
             results.experiment,
@@ -162,27 +183,31 @@ def _errors(
     series = list(named.values())
     several = len({row["query"] for row in rows}) > 1
     panels, marked = [], False
-    for (query, graph), own in sorted(by(rows, "query", "graph").items()):
+    for query, name, own in panels_of(rows, along):
         marks = [
             Mark(one.at, one.value, f"{METHODS[one.method]} {number(one.value)}")
             for one in printed
-            if (one.query, one.measure) == (query, measure) and one.graph in (graph, None)
+            if (one.query, one.measure) == (query, measure) and one.graph in (own[0]["graph"], None)
         ]
         marked = marked or bool(marks)
         points = error_points(own, along, measure, named)
-        where = f"{query}, {graph_name(graph)}" if several else graph_name(graph)
+        where = f"{query}, {name}" if several else name
         panels.append(
             curve_panel(
                 where[0].upper() + where[1:],
-                f"{title}, {query} on {graph_name(graph)}. {spoken(points, AXES[along])}",
+                f"{title}, {query} on {name}. {spoken(points, AXES[along])}",
                 sorted(points, key=lambda point: (point.series, point.x)),
                 series,
                 x_title=AXES[along],
                 y_title=measure.upper(),
                 marks=marks,
                 x_log=x_log,
+                most=_MOST.get(measure, math.inf),
             )
         )
+    most = _MOST.get(measure, math.inf)
+    if any(row[measure] > most for row in rows):
+        caption = [caption, f" Curves above {number(most)} leave the panel."]
     data = [
         {key: row[key] for key in _COLUMNS if key != "repetitions"}
         | {"repetitions": len(row["values"])}
@@ -241,7 +266,8 @@ def _distance(rows: Sequence[Mapping[str, Any]]) -> Figure:
         "sealed-distance",
         "Sealed beside FEAT and beside a trusted curator",
         "Not in the paper. Ratios of mean squared errors, all as mended: how much is gained on one "
-        "noisy release, and how little is left to gain.",
+        "noisy release, and how little is left to gain. Each point is a ratio of two means over "
+        "few repetitions: it is the trend that counts.",
         panels,
         columns,
         data,
@@ -277,7 +303,7 @@ def _time(results: Results) -> list[Figure]:
                 row["spread"],
                 f"scaled up from {row['measured_pairs']:,} of {row['pairs']:,} pairs"
                 if row["scaled"]
-                else "measured on all pairs",
+                else str(row.get("note") or "measured on all pairs"),
             )
             for row in rows
         ]

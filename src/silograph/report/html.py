@@ -29,7 +29,7 @@ __all__ = [
     "table",
 ]
 
-_VOID: Final = frozenset({"br", "hr", "img", "input", "link", "meta"})
+_VOID: Final = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
 
 #: Nothing is fetched: what is not in the file does not exist. Vega compiles its expressions.
 _POLICY: Final = (

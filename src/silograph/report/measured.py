@@ -17,6 +17,7 @@ from silograph.experiments.results import Results, Row
 
 __all__ = [
     "CASE",
+    "CLEAR",
     "Case",
     "Orders",
     "Reading",
@@ -42,6 +43,8 @@ class Case(NamedTuple):
 
 
 CASE = Case._fields
+#: So many standard errors are beyond chance, also where dozens of cases are looked at.
+CLEAR = 3.0
 
 
 class Reading(NamedTuple):
@@ -68,12 +71,12 @@ class Orders:
     error: float
 
     def below(self, limit: float) -> bool:
-        """Whether it is less than the limit by more than two standard errors."""
-        return self.value + 2 * self.error < limit
+        """Whether it is less than the limit by more than three standard errors."""
+        return self.value + CLEAR * self.error < limit
 
     def above(self, limit: float) -> bool:
-        """Whether it is more than the limit by more than two standard errors."""
-        return self.value - 2 * self.error > limit
+        """Whether it is more than the limit by more than three standard errors."""
+        return self.value - CLEAR * self.error > limit
 
     def __sub__(self, other: "Orders") -> "Orders":
         if math.isinf(self.value) and self.value == other.value:
@@ -127,8 +130,9 @@ def in_orders(row: Row, measure: str) -> Orders:
 def trend(points: Sequence[tuple[float, Orders]]) -> Orders | None:
     """How far a straight line through the points rises from the first to the last of them.
 
-    Least squares, each point as good as the others; the error of the rise comes from the errors of
-    the points. None for fewer than three points, or where a point has no logarithm.
+    Least squares, each point as good as the others. The error of the rise comes from the errors of
+    all points together: one point's own is itself uncertain, and smallest where its mean happens
+    to be small. None for fewer than three points, or where a point has no logarithm.
     """
     if len(points) < 3 or not all(math.isfinite(orders.value) for _, orders in points):
         return None
@@ -139,5 +143,5 @@ def trend(points: Sequence[tuple[float, Orders]]) -> Orders | None:
         return None
     weights = [(x - middle) / square * (max(xs) - min(xs)) for x in xs]
     rise = sum(w * orders.value for w, (_, orders) in zip(weights, points, strict=True))
-    error = math.hypot(*(w * orders.error for w, (_, orders) in zip(weights, points, strict=True)))
-    return Orders(rise, error)
+    typical = math.hypot(*(orders.error for _, orders in points)) / math.sqrt(len(points))
+    return Orders(rise, typical * math.hypot(*weights))

@@ -19,6 +19,8 @@ from silograph.report.words import METHODS, graph_name
 
 __all__ = ["NUMBERS", "PrintedNumber", "empty_graph_mse", "reachable"]
 
+#: The graphs of the paper.
+PAPER_GRAPHS = ("facebook", "wiki-vote")
 #: How far a printed number may be from a measured one, as a factor.
 SLACK = 10.0
 
@@ -50,11 +52,11 @@ class PrintedNumber:
 
     @property
     def name(self) -> str:
-        where = graph_name(self.graph) if self.graph else "some graph"
+        where = graph_name(self.graph) if self.graph else "a graph that is not named"
         sign = {"epsilon": "ε", "sigma": "σ", "rho": "ρ"}[self.along]
         return (
             f"{METHODS[self.method]}'s {self.measure.upper()} of {self.query} on {where} at "
-            f"{sign} = {self.at:g} is {number(self.value)}"
+            f"{sign} = {self.at:g}"
         )
 
 
@@ -127,21 +129,25 @@ def reachable(printed: PrintedNumber) -> Rule:
             row
             for reading in readings(pick(results, **wanted)).values()
             for row in reading.values()
-            if row[printed.measure] > 0
+            if row[printed.measure] > 0 and row["graph"] in PAPER_GRAPHS
         ]
         if results is None or not rows:
             return NOT_MEASURED
         best = min(rows, key=lambda row: abs(math.log(printed.value / row[printed.measure])))
         factor = printed.value / best[printed.measure]
-        says = f"measured {number(float(best[printed.measure]))}"
+        measured = float(best[printed.measure])
+        says, why = f"in the paper {number(printed.value)}, measured {number(measured)}", ""
         if not printed.graph:
             says += f" on {graph_name(best['graph'])}"
         if factor < 1 / SLACK:
-            says += f": the printed number is {number(1 / factor)} times below the noise"
+            says += f", {number(float(f'{1 / factor:.2g}'))} times the printed number"
+            why = "below what is measured" if printed.method == "baseline" else "below the noise"
         elif factor > SLACK:
-            says += f": the printed number is {number(factor)} times above it"
+            says += f", {number(float(f'{factor:.2g}'))} times less than printed"
+            why = "above what is measured"
         nodes = results.graphs.get(best["graph"], {}).get("nodes")
-        return Outcome(1 / SLACK <= factor <= SLACK, says + _floor(printed, best, nodes))
+        says += _floor(printed, best, nodes)
+        return Outcome(1 / SLACK <= factor <= SLACK, says, measured, why)
 
     return rule
 

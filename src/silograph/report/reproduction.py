@@ -52,7 +52,12 @@ def reproduction_page(found: Mapping[str, Results]) -> str:
         section(
             "privacy",
             "Error against ε",
-            element("p", "How the methods compare when the privacy budget grows (the paper's Q1)."),
+            element(
+                "p",
+                "How the methods compare when the privacy budget grows (the paper's Q1). The data "
+                "say against how many colluding silos t the mended methods hold; the printed ones "
+                "hold against none.",
+            ),
             _experiment("epsilon", found, figures),
         ),
         section(
@@ -102,17 +107,30 @@ def reproduction_page(found: Mapping[str, Results]) -> str:
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many claims have which verdict, in one sentence."""
-    counts = {word: sum(one.word is word for one in verdicts) for word in Word}
-    words = {
-        Word.HOLDS: "hold",
-        Word.ONLY_MENDED: "hold only mended",
-        Word.ONLY_PRINTED: "hold only as printed",
-        Word.FAILS: "do not hold",
-        Word.NOT_MEASURED: "were not measured",
-    }
-    parts = [f"{counts[word]} {text}" for word, text in words.items() if counts[word]]
-    return f"Of {len(verdicts)} claims, " + ", ".join(parts) + "."
+    """How many claims and how many printed numbers have which verdict, in two sentences."""
+    said = []
+    for what, own, words in (
+        (
+            "claims",
+            [one for one in verdicts if one.claim.printed is None],
+            ("hold", "hold only mended", "hold only as printed", "do not hold"),
+        ),
+        (
+            "numbers that the text gives",
+            [one for one in verdicts if one.claim.printed is not None],
+            (
+                "are reachable",
+                "are reachable only mended",
+                "are reachable only as printed",
+                "are out of reach",
+            ),
+        ),
+    ):
+        counts = [sum(one.word is word for one in own) for word in Word]
+        named = zip(counts, (*words, "were not measured"), strict=True)
+        parts = [f"{count} {text}" for count, text in named if count]
+        said.append(f"Of {len(own)} {what}, {', '.join(parts)}.")
+    return " ".join(said)
 
 
 def _quick(found: Mapping[str, Results]) -> Markup | None:
@@ -131,39 +149,60 @@ def _quick(found: Mapping[str, Results]) -> Markup | None:
     )
 
 
-def _badge(word: Word) -> Markup:
-    return element("span", word.value, class_=f"badge {_BADGES[word] or ''}".strip())
+def _badge(verdict: Verdict) -> Markup:
+    kind = _BADGES[verdict.word]
+    return element("span", verdict.text, class_=f"badge {kind}" if kind else "badge")
 
 
 def _verdicts(verdicts: Sequence[Verdict], anchors: set[str]) -> Markup:
-    rows: list[list[Child]] = [
+    claims: list[list[Child]] = [
+        [_claim(one, anchors), _badge(one), _links(one.claim.figure, anchors)]
+        for one in verdicts
+        if one.claim.printed is None
+    ]
+    numbers: list[list[Child]] = [
         [
-            element("a", one.claim.title, href=f"#claim-{one.claim.anchor}"),
-            _badge(one.word),
-            _links(one.claim.figure, anchors),
+            _claim(one, anchors),
+            number(one.claim.printed),
+            *(number(one.outcomes[form].value) for form in ("printed", "mended")),
+            _badge(one),
         ]
         for one in verdicts
+        if one.claim.printed is not None
     ]
     return section(
         "claims",
         "Verdicts",
         element("p", counted(verdicts)),
-        table(
-            ["Claim", "Verdict", "Evidence"],
-            rows,
-            caption="Claims of the paper, and one of ours, each judged by a rule.",
-            shown=False,
-        ),
-        element("h3", "How each claim was judged"),
         element(
             "p",
-            "Each claim has a rule, the same in words here and in code. It is applied to the "
-            "methods as the paper prints them and to the methods as mended. A claim ",
+            "Each claim has a rule, the same in words here and in code; open a claim to read it "
+            "with the numbers. It is applied to the methods as the paper prints them and to the "
+            "methods as mended, and ",
             element("em", "holds"),
-            " where both meet the rule. Errors are means of repetitions, so single cases are "
-            "judged with two standard errors to spare.",
+            " where both meet it. Errors are means of repetitions, so single cases are judged with "
+            "three standard errors to spare.",
         ),
-        [_claim(one, anchors) for one in verdicts],
+        table(
+            ["Claim", "Verdict", "Evidence"],
+            claims,
+            caption="Claims of the paper, and one of ours",
+            class_="claims",
+            shown=False,
+        ),
+        element("h3", "The numbers of the text"),
+        element(
+            "p",
+            "A number is reachable where it is between a tenth and ten times what is measured.",
+        ),
+        table(
+            ["Number", "In the paper", "As printed", "As mended", "Verdict"],
+            numbers,
+            caption="Numbers that the paper's text gives, beside what is measured",
+            numeric=[1, 2, 3],
+            class_="claims",
+            shown=False,
+        ),
     )
 
 
@@ -185,7 +224,7 @@ def _claim(verdict: Verdict, anchors: set[str]) -> Markup:
     ]
     return element(
         "details",
-        element("summary", claim.title, " ", _badge(verdict.word)),
+        element("summary", claim.title),
         element("blockquote", f"“{claim.quote}”", element("br"), claim.place),
         element(
             "dl",
@@ -251,10 +290,11 @@ def _curve_table(results: Results | None) -> Markup | None:
 def _errata(anchors: set[str]) -> Markup:
     rows: list[list[Child]] = []
     for one in errata():
-        evidence: list[Child] = [[element("code", path), element("br")] for path in one.tests]
+        evidence: list[Child] = [_path(path) for path in one.tests]
         if one.figure in anchors or one.figure == "provenance":
             evidence.append(element("a", "on this page", href=f"#{one.figure}"))
-        rows.append([str(one.number), one.where, one.printed, one.wrong, one.instead, evidence])
+        texts = [_coded(text) for text in (one.where, one.printed, one.wrong, one.instead)]
+        rows.append([str(one.number), *texts, evidence])
     return section(
         "errata",
         "Errata",
@@ -273,28 +313,37 @@ def _errata(anchors: set[str]) -> Markup:
     )
 
 
+def _coded(text: str) -> list[Child]:
+    """Text with what stands between backticks as code."""
+    return [
+        element("code", part) if index % 2 else part for index, part in enumerate(text.split("`"))
+    ]
+
+
+def _path(path: str) -> Markup:
+    """A path that may be broken after a slash."""
+    folder, _, name = path.rpartition("/")
+    return element("div", element("code", f"{folder}/", element("wbr"), name))
+
+
 def seeds_of(results: Results) -> str:
-    """The seeds of an experiment, in a few words."""
-    seeds = sorted({seed for row in results.rows for seed in row.get("seeds", ())})
+    """The seeds of an experiment, in a few words; every row has its own in the results."""
+    seeds = {seed for row in results.rows for seed in row.get("seeds", ())}
     if not seeds:
         return "measured, no seeds"
-    if len(seeds) == seeds[-1] - seeds[0] + 1:
-        return f"{seeds[0]} … {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-    return f"{len(seeds)} seeds, {seeds[0]} … {seeds[-1]}"
+    first = results.parameters.get("seed")
+    return f"{len(seeds):,}" + ("" if first is None else f", derived from {first}")
 
 
 def _provenance(found: Mapping[str, Results]) -> Markup:
     rows = [
-        [
-            name,
-            "quick" if results.quick else "full",
-            str(len(results.rows)),
-            seeds_of(results),
-            _listed(results.software),
-            _listed(results.machine),
-        ]
+        [name, "quick" if results.quick else "full", str(len(results.rows)), seeds_of(results)]
         for name, results in found.items()
     ]
+    made: dict[str, list[str]] = {}
+    for name, results in found.items():
+        by = f"{_listed(results.software)}; {_listed(results.machine)}"
+        made.setdefault(by, []).append(name)
     graphs = {name: graph for results in found.values() for name, graph in results.graphs.items()}
     missing = [name for name in EXPERIMENTS if name not in found]
     return section(
@@ -306,11 +355,21 @@ def _provenance(found: Mapping[str, Results]) -> Markup:
             "every machine. Times were measured on the machine that is named.",
         ),
         table(
-            ["Experiment", "Run", "Rows", "Seeds", "Software", "Machine"],
+            ["Experiment", "Run", "Rows", "Seeds"],
             rows,
             caption="Runs",
             numeric=[2],
             shown=False,
+        ),
+        element(
+            "dl",
+            [
+                (
+                    element("dt", "All of it" if len(made) == 1 else ", ".join(names)),
+                    element("dd", by),
+                )
+                for by, names in made.items()
+            ],
         ),
         table(
             ["Graph", "Nodes", "Edges", "Source"],

@@ -2,7 +2,7 @@
 
 Each rule is given the results and a form (``printed`` or ``mended``) and says whether the claim
 holds in it, with the numbers; or that it was not measured. Every rule can fail. Ten repetitions
-leave an MSE uncertain by a factor of two or three, so single cases are judged with two standard
+leave an MSE uncertain by a factor of two or three, so single cases are judged with three standard
 errors to spare, and the middle of all cases without.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from silograph.experiments.results import Results, Row
-from silograph.report.charts import number
 from silograph.report.measured import (
+    CLEAR,
     Case,
     Orders,
     Reading,
@@ -22,7 +22,8 @@ from silograph.report.measured import (
     readings,
     trend,
 )
-from silograph.report.words import graph_name, ratio, setting
+from silograph.report.words import AXES, graph_name, ratio, setting, times
+from silograph.report.words import METHODS as NAMES
 
 __all__ = [
     "METHODS",
@@ -49,10 +50,16 @@ METHODS = ("baseline", "feat", "feat+")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a rule is met (None where rows are missing), and the numbers."""
+    """Whether a rule is met (None where rows are missing), and the numbers.
+
+    ``value`` is the one number that was compared, where there is one; ``why`` says in a few words
+    how a rule was missed.
+    """
 
     holds: bool | None
     says: str
+    value: float | None = None
+    why: str = ""
 
 
 NOT_MEASURED = Outcome(None, "no rows")
@@ -96,7 +103,7 @@ def _compare(
     results: Results | None, better: tuple[str, str], worse: tuple[str, str], measure: str
 ) -> list[_Compared]:
     """How many orders ``better`` is below ``worse``, for each reading of ``better``."""
-    of_better = readings(pick(results, method=better[0], form=better[1]))
+    of_better = _whole(readings(pick(results, method=better[0], form=better[1])))
     of_worse = readings(pick(results, method=worse[0], form=worse[1]))
     found = []
     for reading, rows in of_better.items():
@@ -111,6 +118,15 @@ def _compare(
     return found
 
 
+def _whole(found: dict[Reading, dict[Case, Row]]) -> dict[Reading, dict[Case, Row]]:
+    """Readings that are run in some cases alone are completed by the plain one.
+
+    Otherwise a claim about all cases could be met by looking at a few.
+    """
+    plain = max(found.values(), key=len, default={})
+    return {reading: plain | rows for reading, rows in found.items()}
+
+
 def beats(
     experiment: str,
     better: str,
@@ -119,7 +135,7 @@ def beats(
     *,
     measure: str = "mse",
 ) -> Rule:
-    """In the middle of all cases at least so many orders, and in none less by two standard errors.
+    """In the middle of all cases at least so many orders, and in none clearly less.
 
     A method with several readings is taken by the one that serves the claim best.
     """
@@ -132,10 +148,12 @@ def beats(
         failing = best.failing(least)
         lowest, highest = best.extreme(min), best.extreme(max)
         reading = f" ({best.reading})" if str(best.reading) else ""
+        along = f"Along {AXES[experiment]}, " if experiment in ("rho", "sigma") else ""
         says = (
-            f"{measure.upper()} of {worse} over {better}{reading}: {ratio(best.middle)} in the "
-            f"middle of {len(best.orders)} cases; least {ratio(best.orders[lowest].value)} "
-            f"({setting(lowest)}), most {ratio(best.orders[highest].value)} ({setting(highest)})"
+            f"{along}{measure.upper()} of {NAMES[worse]} over {NAMES[better]}{reading}: "
+            f"{ratio(best.middle)} in the middle of {len(best.orders)} cases; "
+            f"least {ratio(best.orders[lowest].value)} ({setting(lowest)}), "
+            f"most {ratio(best.orders[highest].value)} ({setting(highest)})"
         )
         if failing:
             says += f"; too little in {len(failing)} of {len(best.orders)}"
@@ -153,7 +171,7 @@ def beats_somewhere(experiment: str, better: str, worse: str, least: float) -> R
             compared = _compare(found.get(experiment), (better, form), (worse, form), measure)
             every = [(measure, case, o) for one in compared for case, o in one.orders.items()]
             if every:
-                best.append(max(every, key=lambda one: one[2].value - 2 * one[2].error))
+                best.append(max(every, key=lambda one: one[2].value - CLEAR * one[2].error))
         if not best:
             return NOT_MEASURED
         says = "; ".join(
@@ -203,11 +221,11 @@ def sealed_beats_feat(experiment: str) -> Rule:
         parts = []
         for epsilon in sorted({float(str(row["epsilon"])) for row in rows}):
             gained = [row["feat_over_sealed"] for row in rows if row["epsilon"] == epsilon]
-            parts.append(f"ε = {epsilon:g}: × {number(round(median(map(_float, gained)), 1))}")
+            parts.append(f"ε = {epsilon:g}: {times(median(map(_float, gained)))}")
         says = f"{outcome.says}. In the middle at each ε: " + ", ".join(parts)
         lost = [_float(row["sealed_over_curator"]) for row in rows if row["sealed_over_curator"]]
         if lost:
-            says += f". Its MSE is {median(lost):.3g} × a trusted curator's in the middle"
+            says += f". Its MSE is {times(median(lost))} a trusted curator's in the middle"
         return Outcome(outcome.holds, says)
 
     return rule
@@ -234,7 +252,7 @@ def _trends(
             for (graph, query), points in lines.items():
                 moved = trend(sorted(points, key=lambda point: point[0]))
                 if moved is not None:
-                    name = f"{method} {reading}".strip()
+                    name = f"{NAMES[method]} {reading}".strip()
                     found.append((f"{name}, {graph_name(graph)}, {query}", moved))
     return found
 
@@ -243,7 +261,7 @@ def moves(experiment: str, along: str, measure: str, direction: int) -> Rule:
     """The error moves one way in more than half of the cases, and the other way in none.
 
     It *moves* where a straight line through its logarithms rises (or falls) from end to end by more
-    than two standard errors.
+    than three standard errors.
     """
 
     def rule(found: All, form: str) -> Outcome:
@@ -267,7 +285,7 @@ def moves(experiment: str, along: str, measure: str, direction: int) -> Rule:
 
 
 def little_influence(experiment: str, along: str, most: float) -> Rule:
-    """From end to end no error moves by more than so many orders, beyond two standard errors."""
+    """From end to end no error moves by more than so many orders, beyond three standard errors."""
 
     def rule(found: All, form: str) -> Outcome:
         lines = _trends(found.get(experiment), form, "mse", along)
@@ -276,7 +294,7 @@ def little_influence(experiment: str, along: str, most: float) -> Rule:
         strong = [
             name
             for name, orders in lines
-            if abs(orders.value) > most and abs(orders.value) > 2 * orders.error
+            if abs(orders.value) > most and abs(orders.value) > CLEAR * orders.error
         ]
         name, widest = max(lines, key=lambda line: abs(line[1].value))
         says = (
@@ -320,9 +338,9 @@ def time_ratio(slower: str, quicker: str, low: float, high: float) -> Rule:
                 quotients = [slow["seconds"] / quick["seconds"] for slow, quick in pairs]
                 holds = holds or low <= median(quotients) <= high
                 text = (
-                    f"{slower} ({union}) takes {median(quotients):.3g} × the time of {quicker} "
-                    f"({other}) in the middle of {len(both)} cases, from {min(quotients):.3g} to "
-                    f"{max(quotients):.3g}"
+                    f"time of {NAMES[slower]} ({union}) over {NAMES[quicker]} ({other}): "
+                    f"{times(median(quotients))} in the middle of {len(both)} cases, from "
+                    f"{times(min(quotients))} to {times(max(quotients))}"
                 )
                 scaled = any(row["scaled"] for pair in pairs for row in pair)
                 said.append(text + (", scaled up from measured pairs" if scaled else ""))
@@ -344,14 +362,14 @@ def time_grows(least: float) -> Rule:
                         key=lambda row: float(row["rho"]),
                     )
                     if len(line) > 1:
-                        name = f"{method} ({union}), {graph_name(str(graph))}, {query}"
+                        name = f"{NAMES[method]} ({union}), {graph_name(str(graph))}, {query}"
                         growth[name] = line[-1]["seconds"] / line[0]["seconds"]
         if not growth:
             return NOT_MEASURED
         lowest, highest = min(growth, key=growth.__getitem__), max(growth, key=growth.__getitem__)
         says = (
-            f"from the smallest ρ to the largest: × {median(growth.values()):.3g} in the middle, "
-            f"× {growth[lowest]:.3g} ({lowest}) to × {growth[highest]:.3g} ({highest})"
+            f"from the smallest ρ to the largest: {times(median(growth.values()))} in the middle, "
+            f"{times(growth[lowest])} ({lowest}) to {times(growth[highest])} ({highest})"
         )
         return Outcome(all(value >= least for value in growth.values()), says)
 

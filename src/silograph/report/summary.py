@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from silograph.experiments.results import EXPERIMENTS, Results
 from silograph.report.charts import number
 from silograph.report.curves import by, series_of
-from silograph.report.figures import EXTRAS, varying
+from silograph.report.figures import EXTRAS, panels_of, varying
 from silograph.report.libraries import curve_lines
 from silograph.report.measured import reading_of
 from silograph.report.reproduction import counted, seeds_of
@@ -69,7 +69,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
     rows = [
         [
             one.claim.title,
-            f"**{one.word.value}**",
+            f"**{one.text}**",
             " ".join(
                 f"{form.capitalize()}: {outcome.says}." for form, outcome in one.outcomes.items()
             ),
@@ -89,7 +89,7 @@ def _error_tables(results: Results, along: str) -> list[str]:
     rows = [row for row in results.rows if row[along] is not None]
     named = series_of(rows, along)
     parts = []
-    for (query, graph), own in sorted(by(rows, "query", "graph").items()):
+    for query, name, own in panels_of(rows, along):
         places = sorted({row[along] for row in own})
         lines = []
         for (method, form, reading), series in named.items():
@@ -104,7 +104,7 @@ def _error_tables(results: Results, along: str) -> list[str]:
             if values:
                 lines.append([series.name, *(number(values.get(x)) for x in places)])
         headers = ["method", *(f"{AXES[along]} = {x:g}" for x in places)]
-        parts += [f"{query.capitalize()} of {graph_name(graph)}:", _table(headers, lines)]
+        parts += [f"{query.capitalize()}, {name}:", _table(headers, lines)]
     return parts
 
 
@@ -150,7 +150,7 @@ def _extras(found: Mapping[str, Results]) -> list[str]:
             parts.append("Not measured.")
             continue
         parts.append(f"{caption} Mean relative error:")
-        parts += _error_tables(results, varying(results.rows))
+        parts += _error_tables(results, varying(results))
     return parts
 
 

@@ -5,7 +5,7 @@ import math
 from silograph.report.charts import number
 from silograph.report.measured import Case
 
-__all__ = ["AXES", "GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting"]
+__all__ = ["AXES", "GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting", "times"]
 
 GRAPHS = {
     "facebook": "Facebook",
@@ -55,12 +55,20 @@ def setting(case: Case) -> str:
 
 
 def ratio(orders: float) -> str:
-    """A ratio, given in orders of magnitude.
+    """A ratio that is given in orders of magnitude.
 
     >>> ratio(0.3), ratio(-1), ratio(7.2), ratio(float("inf"))
     ('× 2', '× 0.1', '× 1.6 × 10⁷', '× ∞')
     """
     if math.isinf(orders):
         return "× ∞" if orders > 0 else "× 0"
-    value = 10.0**orders
+    return times(10.0**orders)
+
+
+def times(value: float) -> str:
+    """A ratio, with two digits.
+
+    >>> times(1234.5), times(1.04)
+    ('× 1,200', '× 1')
+    """
     return f"× {number(float(f'{value:.2g}'))}"

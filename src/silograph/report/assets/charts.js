@@ -24,7 +24,7 @@
   });
 
   // A picture stands alone: it has title and legend, and light colours in place of their names.
-  const standalone = (panel) => {
+  const standalone = async (panel) => {
     const palette = document.createElement("div");
     palette.className = "light";
     palette.hidden = true;
@@ -39,7 +39,8 @@
     alone.background = "#ffffff";
     alone.padding = 16;
     alone.autosize = { type: "pad" };
-    return new vega.View(vega.parse(vegaLite.compile(alone).spec), { renderer: "none" });
+    const aside = document.createElement("div");
+    return (await vegaEmbed(aside, alone, { actions: false, renderer: "svg" })).view;
   };
 
   const quote = (value) => {
@@ -56,9 +57,9 @@
     json: async (figure) =>
       new Blob([`${JSON.stringify(figure.rows, null, 1)}\n`], { type: "application/json" }),
     svg: async (figure, panel) =>
-      new Blob([await standalone(figure.panels[panel]).toSVG()], { type: "image/svg+xml" }),
+      new Blob([await (await standalone(figure.panels[panel])).toSVG()], { type: "image/svg+xml" }),
     png: async (figure, panel) => {
-      const canvas = await standalone(figure.panels[panel]).toCanvas(2);
+      const canvas = await (await standalone(figure.panels[panel])).toCanvas(2);
       return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     },
   };
