@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest docs audit planted clean \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-sealed bench-accuracy
+	bench-featplus bench-sealed bench-accuracy reproduce
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -98,6 +98,10 @@ bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors
 
 bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
 	$(BIN)/python benchmarks/sealed.py
+
+# The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
+reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)
+	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/silograph reproduce --out experiments
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

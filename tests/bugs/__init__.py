@@ -10,6 +10,8 @@ from bugs import (
     operations,
     pages,
     sealed,
+    reproduction,
+    timing,
     unions,
 )
 from bugs.bug import Bug
@@ -27,4 +29,6 @@ BUGS = [
     *metrics.BUGS,
     *commands.BUGS,
     *pages.BUGS,
+    *reproduction.BUGS,
+    *timing.BUGS,
 ]

@@ -22,9 +22,8 @@ from silograph.experiments.printed import kstars, proposition_2
 from silograph.experiments.printed_featplus import printed_featplus
 from silograph.graph.bitrows import BitRows
 from silograph.methods.featplus import FeatPlusPlan, plan_featplus
-from silograph.methods.prediction import Question
+from silograph.methods.prediction import Question, union_channel
 from silograph.methods.sealed import plan_sealed, sealed_limit
-from silograph.methods.union import plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.sealed import Answer, SealedNoise
@@ -118,7 +117,7 @@ def _triples(graph: BitRows) -> tuple[int, int, int, int]:
 
 def _feat_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
     """One release with the channel of the masked union at collusion t, unbiased weights."""
-    channel = plan_union("clear", asked.epsilon, asked.dealt.silos, asked.collusion).channel
+    channel = union_channel("clear", asked.epsilon, asked.dealt.silos, asked.collusion)
     noisy = Release.draw(asked.federation.whole, channel, seed).graph
     ask: dict[str, Callable[[], Fraction]] = {
         "2-stars": lambda: kstars_value(noisy, channel, 2),

@@ -68,8 +68,7 @@ def _utility_task(
     if not queries:
         return None
     key = _key(graph.name, point, label)
-    repetitions = range(int(definition.parameters["repetitions"]))
-    seeds = tuple(_seed(definition, key, number) for number in repetitions)
+    seeds = _seeds(definition, key)
     cube = label == "baseline mended" and "triangles" in queries
     cost = len(seeds) * nodes**2 * (1 + (nodes / 1000 if cube else 0))
     return Task(
@@ -93,10 +92,13 @@ def _key(graph: str, point: Mapping[str, Any], label: str) -> str:
     return json.dumps([graph, *point.values(), label])
 
 
-def _seed(definition: Definition, key: str, number: int) -> int:
-    """48 bits, so that a seed is exact wherever JSON is read."""
-    text = f"silograph/experiment/{definition.name}/{definition.seed}/{key}/{number}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+def _seeds(definition: Definition, key: str) -> tuple[int, ...]:
+    """A seed for each repetition: of 48 bits, so that it is exact wherever JSON is read."""
+    begin = f"silograph/experiment/{definition.name}/{definition.seed}/{key}"
+    texts = (f"{begin}/{number}" for number in range(int(definition.parameters["repetitions"])))
+    return tuple(
+        int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") for text in texts
+    )
 
 
 def _reason(
@@ -209,8 +211,7 @@ def rows_of(
                         if reason:
                             left_out.append({**names, "reason": reason})
                         else:
-                            task = _utility_task(definition, graph, point, label, nodes[graph.name])
-                            seeds = () if task is None else task.seeds
+                            seeds = _seeds(definition, _key(graph.name, point, label))
                             rows.append(_row(names, series, query, outcome, seeds))
     return rows, left_out
 

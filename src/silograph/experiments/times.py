@@ -2,7 +2,8 @@
 
 All parties work in one process, one after the other but for the threads that each uses, so a time
 is the work of all silos and of the coordinator together. Nothing waits for a network. ``seconds``
-is the least of the repetitions, ``spread`` their standard deviation.
+is the least of the repetitions, ``spread`` their standard deviation. ``work`` is processor time
+over all threads, the least again: what to compare by where a machine had other things to do.
 
 ElGamal takes minutes on the paper's graphs. Its work is the same for every pair, whatever the bits
 are, so the union is timed on the pairs among the first nodes alone and scaled up to all pairs, but
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 
 from silograph.errors import ArgumentError
 from silograph.experiments.whole_studies import (
-    Asked,
+    WholeStudy,
     count_printed_feat,
     count_printed_featplus,
     draw_printed_release,
@@ -34,7 +35,7 @@ from silograph.experiments.whole_studies import (
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
-__all__ = ["WAYS", "Way", "cases", "measure", "nodes_for", "scale_up"]
+__all__ = ["WAYS", "Way", "cases", "first_nodes", "measure", "nodes_for", "scale_up"]
 
 
 class Way(NamedTuple):
@@ -43,6 +44,13 @@ class Way(NamedTuple):
     method: str
     form: str
     union: str
+
+
+class Spent(NamedTuple):
+    """Seconds on the clock, and of processors."""
+
+    wall: float
+    work: float
 
 
 #: Every way that is timed.
@@ -55,7 +63,7 @@ WAYS = (
     Way("feat+", "mended", "masked"),
     Way("sealed", "mended", "sealed"),
 )
-_COUNTS: dict[str, Callable[[Asked, bytes], float]] = {
+_COUNTS: dict[str, Callable[[WholeStudy, bytes], float]] = {
     "feat": count_printed_feat,
     "feat+": count_printed_featplus,
 }
@@ -72,6 +80,9 @@ def cases(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     The sealed method is measured at ``sealed_values`` of ρ.
     """
+    strange = set(parameters["sealed_values"]) - set(parameters["values"])
+    if strange:
+        raise ArgumentError(f"sealed_values has {min(strange)}, which is not one of values")
     common = {key: parameters[key] for key in ("epsilon", "delta", "collusion", "elgamal_pairs")}
     found = []
     for graph in parameters["graphs"]:
@@ -112,50 +123,57 @@ def measure(
         raise ArgumentError(f"no such way: {', '.join(way)}; there are {known}")
     if repetitions < 1:
         raise ArgumentError(f"repetitions is {repetitions}; there must be at least 1")
-    asked = Asked(tuple(silos), query, epsilon, delta, collusion)
+    asked = WholeStudy(tuple(silos), query, epsilon, delta, collusion)
     measured, note = asked.pairs, ""
     if union == "elgamal/replace":
-        measured, seconds = _elgamal(asked, method, elgamal_pairs, repetitions)
+        measured, spent = _elgamal(asked, method, elgamal_pairs, repetitions)
         note = _SCALED if measured < asked.pairs else ""
     elif form == "printed":
-        seconds = _timed(lambda: printed_baseline(asked), repetitions)
+        spent = _timed(lambda: printed_baseline(asked), repetitions)
     else:
-        seconds = _timed(lambda: mended(asked, method), repetitions)
+        spent = _timed(lambda: mended(asked, method), repetitions)
         note = _ONE_RHO if method == "sealed" else ""
+    walls = [one.wall for one in spent]
     return {
         "experiment": "time",
         "graph": graph,
         "rho": rho,
         **way._asdict(),
         "query": query,
-        "seconds": min(seconds),
+        "seconds": min(walls),
         "measured_pairs": measured,
         "pairs": asked.pairs,
         "scaled": measured < asked.pairs,
-        "repetitions": len(seconds),
-        "spread": statistics.stdev(seconds) if len(seconds) > 1 else 0.0,
+        "repetitions": len(spent),
+        "spread": statistics.stdev(walls) if len(walls) > 1 else 0.0,
+        "work": min(one.work for one in spent),
         "note": note,
     }
 
 
 def _elgamal(
-    asked: Asked, method: str, elgamal_pairs: int, repetitions: int
-) -> tuple[int, list[float]]:
-    """The pairs that the union was timed on, and the seconds of a study on all of them."""
+    asked: WholeStudy, method: str, elgamal_pairs: int, repetitions: int
+) -> tuple[int, list[Spent]]:
+    """The pairs that the union was timed on, and what a study on all of them takes."""
     nodes = min(nodes_for(elgamal_pairs), asked.n)
     part = replace(asked, silos=first_nodes(asked.silos, nodes), query="triangles")
-    unions = _union_seconds(part, repetitions)
+    unions = _union_times(part, repetitions)
     if nodes < asked.n:
         smallest = replace(part, silos=first_nodes(asked.silos, 2))
-        fixed = min(_union_seconds(smallest, _ROUNDS))
-        unions = [scale_up(union, fixed, part.pairs, asked.pairs) for union in unions]
+        fixed = [min(times) for times in zip(*_union_times(smallest, _ROUNDS), strict=True)]
+        sizes = part.pairs, asked.pairs
+        unions = [
+            Spent(*(scale_up(t, once, *sizes) for t, once in zip(one, fixed, strict=True)))
+            for one in unions
+        ]
     release = draw_printed_release(asked, method, seed=0)
     counts = _timed(lambda: _COUNTS[method](asked, release), repetitions)
-    return part.pairs, [union + count for union, count in zip(unions, counts, strict=True)]
+    both = zip(unions, counts, strict=True)
+    return part.pairs, [Spent(u.wall + c.wall, u.work + c.work) for u, c in both]
 
 
 @lru_cache(maxsize=4)
-def _union_seconds(part: Asked, repetitions: int) -> list[float]:
+def _union_times(part: WholeStudy, repetitions: int) -> list[Spent]:
     return _timed(lambda: elgamal_union(part), repetitions)
 
 
@@ -191,10 +209,10 @@ def first_nodes(silos: Sequence[Silo], nodes: int) -> tuple[Silo, ...]:
     )
 
 
-def _timed(study: Callable[[], object], repetitions: int) -> list[float]:
-    seconds = []
+def _timed(study: Callable[[], object], repetitions: int) -> list[Spent]:
+    found = []
     for _ in range(repetitions):
-        start = time.perf_counter()
+        wall, work = time.perf_counter(), time.process_time()
         study()
-        seconds.append(time.perf_counter() - start)
-    return seconds
+        found.append(Spent(time.perf_counter() - wall, time.process_time() - work))
+    return found

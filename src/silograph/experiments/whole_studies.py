@@ -37,7 +37,7 @@ from silograph.runtime.simulation_featplus import run_local
 
 __all__ = [
     "QUERIES",
-    "Asked",
+    "WholeStudy",
     "count_printed_feat",
     "count_printed_featplus",
     "draw_printed_release",
@@ -51,7 +51,7 @@ QUERIES = {"triangles": ("triangles", None), "2-stars": ("kstars", 2)}
 
 
 @dataclass(frozen=True)
-class Asked:
+class WholeStudy:
     """What a study asks, whatever the method."""
 
     silos: tuple[Silo, ...]
@@ -82,7 +82,7 @@ class Asked:
         return bytes.fromhex(self.silos[0].universe.digest)
 
 
-def mended(asked: Asked, method: str) -> float:
+def mended(asked: WholeStudy, method: str) -> float:
     """A study as the project does it. feat+ has the paper's split of epsilon: with its own choice
     it would be feat wherever local answers do not pay."""
     query, k = QUERIES[asked.query]
@@ -101,7 +101,7 @@ def mended(asked: Asked, method: str) -> float:
     return float(estimate.value)
 
 
-def printed_baseline(asked: Asked) -> float:
+def printed_baseline(asked: WholeStudy) -> float:
     """Algorithm 1: a randomized response of every pair in every silo, their union, a raw count."""
     channel = BaselineNoise.choose(asked.epsilon, len(asked.silos)).channel
     parameters = ReportParameters(
@@ -113,7 +113,7 @@ def printed_baseline(asked: Asked) -> float:
     return float(graph.triangles if asked.query == "triangles" else graph.wedges)
 
 
-def elgamal_union(asked: Asked) -> bytes:
+def elgamal_union(asked: WholeStudy) -> bytes:
     """Algorithm 3 by its prose, ``elgamal/replace``: the union's bits through one channel."""
     plan = plan_union("elgamal/replace", asked.epsilon, len(asked.silos), 0)
     parameters = union_parameters(plan, asked.pairs, asked.subject)
@@ -122,14 +122,14 @@ def elgamal_union(asked: Asked) -> bytes:
     return run_elgamal(_run(asked.silos), parameters)
 
 
-def draw_printed_release(asked: Asked, method: str, seed: int) -> bytes:
+def draw_printed_release(asked: WholeStudy, method: str, seed: int) -> bytes:
     """What :func:`elgamal_union` would give on all pairs, drawn from its channel: where the union
     is timed on some pairs only, the counting is still timed on the whole graph."""
     channel = _channel(asked, method)
     return Release.draw(union(asked.silos), channel, seed).graph.to_triangle()
 
 
-def count_printed_feat(asked: Asked, triangle: bytes) -> float:
+def count_printed_feat(asked: WholeStudy, triangle: bytes) -> float:
     """What follows the union in Algorithm 2: Proposition 2, or Σ C(d̃, 2) by Proposition 1."""
     graph, channel = BitRows.from_triangle(asked.n, triangle), _channel(asked, "feat")
     if asked.query == "triangles":
@@ -137,7 +137,7 @@ def count_printed_feat(asked: Asked, triangle: bytes) -> float:
     return float(printed.kstars(graph.degrees.tolist(), asked.n, channel.p01, 2))
 
 
-def count_printed_featplus(asked: Asked, triangle: bytes) -> float:
+def count_printed_featplus(asked: WholeStudy, triangle: bytes) -> float:
     """What follows the union in Algorithm 4: degrees and owners, local answers, their sum."""
     query, k = QUERIES[asked.query]
     channel, m = _channel(asked, "feat+"), len(asked.silos)
@@ -163,7 +163,7 @@ def _printed_answer(plan: FeatPlusPlan, shared: Shared, silo: Silo, place: int) 
     return round(value / plan.unit(shared.bound))
 
 
-def _channel(asked: Asked, method: str) -> Channel:
+def _channel(asked: WholeStudy, method: str) -> Channel:
     """Of the union: at ε, or at the share of it that feat+ has for its release."""
     epsilon = asked.epsilon
     if method == "feat+":
