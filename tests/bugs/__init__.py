@@ -9,8 +9,8 @@ from bugs import (
     metrics,
     operations,
     pages,
-    sealed,
     reproduction,
+    sealed,
     timing,
     unions,
 )
