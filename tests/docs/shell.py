@@ -16,7 +16,7 @@ from tests.docs.fork_server import CLIENT
 __all__ = ["Server", "Shell"]
 
 _SECONDS = 60
-_TYPING = 0.3
+_TYPING = 0.5
 
 
 class Server:
@@ -85,8 +85,8 @@ class Shell:
         self._bash.stdin.write(f"{line}; echo $? >&{self._writer}\n".encode())
         self._bash.stdin.flush()
         self._last = int(self._read(command))
-        if command.endswith("&"):
-            time.sleep(_TYPING)  # people are slower than programs that start
+        if command.endswith("&") or command.startswith("kill"):
+            time.sleep(_TYPING)  # people are slower than programs that start or end
         return self._last, output.read_text()
 
     def _read(self, command: str) -> bytes:
