@@ -92,7 +92,7 @@ def _meaning(given: Any) -> str:
     choices = typing.get_args(given.type_descriptor.annotation)
     if choices and all(isinstance(choice, str) for choice in choices):
         said.append("One of " + ", ".join(f"`{choice}`" for choice in choices) + ".")
-    if getattr(given, "multiple", False) and "repeated" not in said[0]:
+    if getattr(given, "multiple", False) and not re.search("repeated|again for more", said[0]):
         said.append("May be repeated.")
     if given.required:
         said.append("**Required.**")

@@ -15,7 +15,7 @@ from tests.docs.fork_server import CLIENT
 
 __all__ = ["Server", "Shell"]
 
-_SECONDS = 60
+_SECONDS = 120
 _TYPING = 0.5
 
 
