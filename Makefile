@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest audit planted clean \
+.PHONY: help build demo test check lint types rust pytest docs audit planted clean \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-sealed bench-accuracy reproduce browser
 SHELL := bash
@@ -43,7 +43,7 @@ test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-check: lint types rust pytest ## everything that a commit must pass
+check: lint types rust pytest docs ## everything that a commit must pass
 
 browser: ## Chromium, in which the tests look at pages
 	@if command -v chromium >/dev/null; then exit 0; \
@@ -65,6 +65,9 @@ rust: $(BUILT)
 
 pytest: $(BUILT)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+docs: $(BUILT) ## the manual, in build/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 
 bench-kernels: $(BUILT) ## triangles of noisy graphs against five peers, and growth with n
 	$(BIN)/python benchmarks/kernels.py
