@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest audit planted clean \
+.PHONY: help build demo test check lint types rust pytest audit planted clean lock wheel sbom deny \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-sealed bench-accuracy
 SHELL := bash
@@ -12,6 +12,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
+# Tools of a release: apart from .venv, since few need them and zig alone is 100 MB.
+RELEASE := target/release-tools
+RELEASE_BIN := $(CURDIR)/$(RELEASE)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
 help: ## this list
@@ -21,14 +24,19 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Silograph needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	@command -v cargo >/dev/null || { echo "Silograph needs a Rust toolchain (cargo) on the PATH" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
-$(TOOLS): $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+# Everything comes from the lock, by its hash; the package itself then needs nothing more.
+$(TOOLS): $(BIN)/python requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 $(BUILT): $(TOOLS) $(RUST) pyproject.toml
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop,deploy,websocket,report >/dev/null
+	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@touch $@
+
+$(RELEASE)/.ready: requirements/release.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE_BIN)/python -m pip install --quiet --require-hashes --requirement $<
 	@touch $@
 
 build: $(BUILT) ## .venv with the package, all extras and the development tools
@@ -98,6 +106,25 @@ bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and me
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py
+
+# uv does not read pip's configuration, so it is told the index that pip would ask.
+LOCK = @index=$$($(RELEASE_BIN)/python -m pip config get global.index-url 2>/dev/null || true); \
+	$(RELEASE_BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url $${index:+--default-index "$$index"} $(UPGRADE)
+
+lock: $(RELEASE)/.ready ## requirements/ anew, with hashes (UPGRADE=--upgrade: newer versions too)
+	$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra deploy --extra websocket --constraint requirements/dev.txt \
+		--output-file requirements/deploy.txt
+	$(LOCK) --group release --output-file requirements/release.txt
+
+# zig links against the oldest C library that Rust supports, so that the wheel runs on any Linux.
+PLATFORM ?= --zig --compatibility manylinux_2_17
+wheel: $(RELEASE)/.ready ## dist/: a portable wheel built from its own sdist, and both checked
+	rm -rf dist
+	PATH="$(RELEASE_BIN):$$PATH" maturin build --release --locked --sdist $(PLATFORM) --out dist
+	$(RELEASE_BIN)/twine check --strict dist/*
+	@$(RELEASE_BIN)/python tests/wheel.py dist
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so
