@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest audit planted clean lock wheel sbom deny \
+.PHONY: help build demo test check lint types rust pytest audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-sealed bench-accuracy
 SHELL := bash
@@ -118,13 +118,41 @@ lock: $(RELEASE)/.ready ## requirements/ anew, with hashes (UPGRADE=--upgrade: n
 		--output-file requirements/deploy.txt
 	$(LOCK) --group release --output-file requirements/release.txt
 
-# zig links against the oldest C library that Rust supports, so that the wheel runs on any Linux.
+# zig links against the oldest C library that Rust supports, so that the wheel runs on any Linux;
+# PLATFORM= leaves it out. No path of this machine stays in the extension.
 PLATFORM ?= --zig --compatibility manylinux_2_17
+CARGO_HOME ?= $(HOME)/.cargo
+# With each of these the wheel is installed and tried.
+PYTHONS ?= $(PYTHON)
 wheel: $(RELEASE)/.ready ## dist/: a portable wheel built from its own sdist, and both checked
 	rm -rf dist
-	PATH="$(RELEASE_BIN):$$PATH" maturin build --release --locked --sdist $(PLATFORM) --out dist
+	PATH="$(RELEASE_BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$(CARGO_HOME)=/cargo" \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		maturin build --release --locked --quiet --sdist $(PLATFORM) --out dist
 	$(RELEASE_BIN)/twine check --strict dist/*
-	@$(RELEASE_BIN)/python tests/wheel.py dist
+	@$(RELEASE_BIN)/python release/check_wheel.py dist $(PYTHONS)
+
+sbom: wheel ## dist/*.cdx.json (CycloneDX): the wheel's crates, and the Python that a deployment runs
+	rm -rf target/sbom
+	$(PYTHON) -m venv --without-pip target/sbom
+	$(RELEASE_BIN)/python -m pip --python target/sbom/bin/python install --quiet \
+		--require-hashes --requirement requirements/deploy.txt
+	$(RELEASE_BIN)/python -m pip --python target/sbom/bin/python install --quiet --no-deps dist/*.whl
+	unzip -p dist/*.whl '*/sboms/silograph-py.cyclonedx.json' >dist/silograph-crates.cdx.json
+	$(RELEASE_BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/silograph-python.cdx.json target/sbom/bin/python
+
+DENY := target/tools/bin/cargo-deny
+$(DENY):
+	cargo install --quiet --locked --root target/tools cargo-deny@0.20.2
+
+deny: $(DENY) ## licences, versions and sources of every crate, and advisories where they are reached
+	$(DENY) check licenses bans sources
+	@if $(DENY) fetch db 2>/dev/null; then $(DENY) check --disable-fetch advisories; \
+	else echo "the advisory database cannot be reached: advisories were not checked" >&2; fi
+
+licences: $(BUILT) ## THIRD-PARTY.txt anew, from the crates of Cargo.lock
+	$(BIN)/python release/licences.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so
