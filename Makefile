@@ -47,9 +47,14 @@ demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
 	@$(BIN)/python benchmarks/deploy_demo.py
 
+# Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
+# for half of the time.
+WORKERS ?= 4
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
 
 check: lint types rust pytest ## everything that a commit must pass
 
@@ -66,7 +71,7 @@ rust: $(BUILT)
 	cargo test --quiet --locked -p silograph-core
 
 pytest: $(BUILT)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
 
 bench-kernels: $(BUILT) ## triangles of noisy graphs against five peers, and growth with n
 	$(BIN)/python benchmarks/kernels.py
