@@ -1,6 +1,16 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import decoders, deployment, featplus, integer_noise, metrics, operations, sealed, unions
+from bugs import (
+    decoders,
+    deployment,
+    featplus,
+    integer_noise,
+    metrics,
+    operations,
+    packaging,
+    sealed,
+    unions,
+)
 from bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
@@ -14,4 +24,5 @@ BUGS = [
     *deployment.BUGS,
     *decoders.BUGS,
     *metrics.BUGS,
+    *packaging.BUGS,
 ]
