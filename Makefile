@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest docs audit planted clean \
+.PHONY: help build demo test check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-sealed bench-accuracy reproduce browser
 SHELL := bash
@@ -12,6 +12,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
+# Tools of a release: apart from .venv, since few need them and zig alone is 100 MB.
+RELEASE := target/release-tools
+RELEASE_BIN := $(CURDIR)/$(RELEASE)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
 help: ## this list
@@ -21,14 +24,19 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Silograph needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	@command -v cargo >/dev/null || { echo "Silograph needs a Rust toolchain (cargo) on the PATH" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
-$(TOOLS): $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+# Everything comes from the lock, by its hash; the package itself then needs nothing more.
+$(TOOLS): $(BIN)/python requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 $(BUILT): $(TOOLS) $(RUST) pyproject.toml
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras interop,deploy,websocket,report >/dev/null
+	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@touch $@
+
+$(RELEASE)/.ready: requirements/release.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE_BIN)/python -m pip install --quiet --require-hashes --requirement $<
 	@touch $@
 
 build: $(BUILT) ## .venv with the package, all extras and the development tools
@@ -39,9 +47,14 @@ demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
 	@$(BIN)/python benchmarks/deploy_demo.py
 
+# Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
+# for half of the time.
+WORKERS ?= 4
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
 
 check: lint types rust pytest docs ## everything that a commit must pass
 
@@ -64,7 +77,7 @@ rust: $(BUILT)
 	cargo test --quiet --locked -p silograph-core
 
 pytest: $(BUILT)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
 
 docs: $(BUILT) ## the manual, in build/docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
@@ -111,6 +124,53 @@ reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py
+
+# uv does not read pip's configuration, so it is told the index that pip would ask.
+LOCK = @index=$$($(RELEASE_BIN)/python -m pip config get global.index-url 2>/dev/null || true); \
+	$(RELEASE_BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url $${index:+--default-index "$$index"} $(UPGRADE)
+
+lock: $(RELEASE)/.ready ## requirements/ anew, with hashes (UPGRADE=--upgrade: newer versions too)
+	$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra deploy --extra websocket --constraint requirements/dev.txt \
+		--output-file requirements/deploy.txt
+	$(LOCK) --group release --output-file requirements/release.txt
+
+# zig links against the oldest C library that Rust supports, so that the wheel runs on any Linux;
+# PLATFORM= leaves it out. No path of this machine stays in the extension.
+PLATFORM ?= --zig --compatibility manylinux_2_17
+CARGO_HOME ?= $(HOME)/.cargo
+# With each of these the wheel is installed and tried.
+PYTHONS ?= $(PYTHON)
+wheel: $(RELEASE)/.ready ## dist/: a portable wheel built from its own sdist, and both checked
+	rm -rf dist
+	PATH="$(RELEASE_BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$(CARGO_HOME)=/cargo" \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		maturin build --release --locked --quiet --sdist $(PLATFORM) --out dist
+	$(RELEASE_BIN)/twine check --strict dist/*
+	@$(RELEASE_BIN)/python release/check_wheel.py dist $(PYTHONS)
+
+sbom: wheel ## dist/*.cdx.json (CycloneDX): the wheel's crates, and the Python that a deployment runs
+	rm -rf target/sbom
+	$(PYTHON) -m venv --without-pip target/sbom
+	$(RELEASE_BIN)/python -m pip --python target/sbom/bin/python install --quiet \
+		--require-hashes --requirement requirements/deploy.txt
+	$(RELEASE_BIN)/python -m pip --python target/sbom/bin/python install --quiet --no-deps dist/*.whl
+	unzip -p dist/*.whl '*/sboms/silograph-py.cyclonedx.json' >dist/silograph-crates.cdx.json
+	$(RELEASE_BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/silograph-python.cdx.json target/sbom/bin/python
+
+DENY := target/tools/bin/cargo-deny
+$(DENY):
+	cargo install --quiet --locked --root target/tools cargo-deny@0.20.2
+
+deny: $(DENY) ## licences, versions and sources of every crate, and advisories where they are reached
+	$(DENY) check licenses bans sources
+	@if $(DENY) fetch db 2>/dev/null; then $(DENY) check --disable-fetch advisories; \
+	else echo "the advisory database cannot be reached: advisories were not checked" >&2; fi
+
+licences: $(BUILT) ## THIRD-PARTY.txt anew, from the crates of Cargo.lock
+	$(BIN)/python release/licences.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build dist src/silograph/_core*.so

@@ -11,6 +11,7 @@ PACKAGE = ROOT / "src" / "silograph"
 
 LAYERS = [
     {"errors", "_core"},
+    {"extras"},
     {"graph", "privacy", "crypto"},
     {"queries", "protocol"},
     {"methods"},

@@ -7,6 +7,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+__version__: str
+
 Words: TypeAlias = npt.NDArray[np.uint64]
 Counts: TypeAlias = tuple[int, int, int, int]
 Shape: TypeAlias = tuple[int | None, int, int, int, bool]

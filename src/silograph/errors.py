@@ -4,6 +4,7 @@
 
     SilographError
     ├── ArgumentError        a wrong argument; nothing was done
+    ├── MissingExtraError    a library that an extra brings is not installed
     ├── GraphError
     │   ├── UniverseError    the node list is wrong, or two lists differ
     │   ├── EdgeError        an edge, a line or a file that cannot be read
@@ -76,6 +77,7 @@ __all__ = [
     "KeyRefusedError",
     "LedgerError",
     "LedgerWarning",
+    "MissingExtraError",
     "OrderError",
     "PayloadError",
     "PolicyError",
@@ -104,6 +106,10 @@ class SilographError(Exception):
 
 class ArgumentError(SilographError, ValueError):
     """A wrong argument. Nothing was read, drawn, spent or written."""
+
+
+class MissingExtraError(SilographError, ImportError):
+    """A library that one of the package's extras brings is not installed. Nothing was done."""
 
 
 class GraphError(SilographError):

@@ -8,6 +8,7 @@ from bugs import (
     integer_noise,
     metrics,
     operations,
+    packaging,
     pages,
     report,
     reproduction,
@@ -33,4 +34,5 @@ BUGS = [
     *reproduction.BUGS,
     *pages.BUGS,
     *report.BUGS,
+    *packaging.BUGS,
 ]

@@ -240,7 +240,7 @@ class TestCount:
     def test_pages_that_cannot_be_made_cost_nothing(
         self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(sys.modules, "silograph.report", None)
+        monkeypatch.setitem(sys.modules, "altair", None)
         said = run(f"count edges {trial} {NODES} --epsilon 3 --html p.html --ledger own.ledger")
         assert (said.code, said.out) == (2, "")
         assert "silograph[report]" in said.err

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, EdgeError, UniverseError
-from silograph.graph import NodeUniverse, Silo, clustered_power_law, interop, union
+from silograph.graph import NodeUniverse, Silo, clustered_power_law, union
 
 IDS = ["10", "7", "ada", "bob", "eve"]
 NAMED = NodeUniverse(IDS)
@@ -218,15 +218,6 @@ def test_bad_objects() -> None:
     for make, source, options in wrong:
         with pytest.raises(ArgumentError):
             make(nodes, source, **options)
-
-
-def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(interop, "import_module", absent)
-    with pytest.raises(ArgumentError, match=r"networkx is not installed; .*silograph\[interop\]"):
-        Silo.from_networkx(NAMED, nx.Graph())
 
 
 def test_union() -> None:

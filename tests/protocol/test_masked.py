@@ -67,20 +67,27 @@ class TestResult:
 
     @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
     def test_every_pair_follows_the_channel(self, holders: tuple[int, ...]) -> None:
-        """Exact binomial limits for each pair, the last of every chunk too, over 1,500 runs."""
-        runs, counts = 1500, np.zeros(PAIRS, dtype=np.int64)
+        """Exact binomial limits for each place in a chunk and in the last, shorter one.
+
+        Over 300 runs, each with five whole chunks: 1,500 draws for each place of a whole chunk.
+        """
+        runs, whole, rest = 300, 5, 72
+        pairs = 128 * whole + rest
+        given = parameters(q=3, b=Fraction(1, 8), pairs=pairs)
+        everything, counts, last = set(range(pairs)), np.zeros(128, np.int64), np.zeros(rest, int)
         for seed in range(runs):
-            run = MaskedRun(parameters(q=3, b=Fraction(1, 8)), seed=seed).agree()
-            everything = set(range(PAIRS))
+            run = MaskedRun(given, seed=seed).agree()
             result = run.finish([everything if i in holders else set() for i in range(3)])
             bits = np.unpackbits(np.frombuffer(result, dtype=np.uint8), bitorder="little")
-            counts += np.concatenate([bits[:128], bits[128 : 128 + PAIRS - 128]])
-        shown = Fraction(2, 3) * (1 if holders else 1 - (1 - Fraction(1, 8)) ** 3)
-        low, high = limits.binomial(runs, float(shown))
-        assert low <= counts.min()
-        assert counts.max() <= high
-        low, high = limits.binomial(runs * PAIRS, float(shown))
-        assert low <= counts.sum() <= high
+            counts += bits[: 128 * whole].reshape(whole, 128).sum(axis=0, dtype=np.int64)
+            last += bits[128 * whole : pairs]
+        shown = float(Fraction(2, 3) * (1 if holders else 1 - (1 - Fraction(1, 8)) ** 3))
+        for found, draws in ((counts, runs * whole), (last, runs)):
+            low, high = limits.binomial(draws, shown)
+            assert low <= found.min()
+            assert found.max() <= high
+            low, high = limits.binomial(draws * len(found), shown)
+            assert low <= found.sum() <= high
 
 
 class TestWhatLeaks:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from silograph.errors import ReportError
+from silograph.errors import MissingExtraError
 from silograph.report.charts import COLOURS, Figure, Key, Panel, altair, draw, inline, scripts
 
 ROWS: list[dict[str, Any]] = [
@@ -64,5 +64,5 @@ def test_the_scripts_are_embedded_once_and_the_same_every_time() -> None:
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ReportError, match=r"pip install 'silograph\[report\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'silograph\[report\]'"):
         altair()

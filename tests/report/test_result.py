@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import silograph as sg
-from silograph.errors import LedgerWarning, ReportError
+from silograph.errors import LedgerWarning, MissingExtraError, ReportError
 from silograph.queries.display import loss
 from silograph.report.answer import facts_of
 from silograph.report.result import lay_out
@@ -193,7 +193,7 @@ def test_a_page_is_written_whole_or_not_at_all(
 def test_pages_need_their_library_and_imports_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     sg.report.ready()
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ReportError, match="pip install"):
+    with pytest.raises(MissingExtraError, match="pip install"):
         sg.report.ready()
     with pytest.raises(AttributeError, match="no attribute 'raport'"):
         sg.raport  # noqa: B018

@@ -2,12 +2,13 @@
 
 import ssl
 import stat
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from silograph.errors import BrokerError, CertificateError, RosterError
+from silograph.errors import BrokerError, CertificateError, MissingExtraError, RosterError
 from silograph.runtime import certs
 from silograph.runtime.broker import BrokerConfig, TlsFiles
 
@@ -211,8 +212,8 @@ class TestBrokerConfig:
     def test_websocket_needs_its_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         config = BrokerConfig(("ws://localhost:1",), None, websocket=True)
         config.connect_options()
-        monkeypatch.setattr("silograph.runtime.broker.find_spec", lambda _: None)
-        with pytest.raises(BrokerError, match=r"silograph\[websocket\]"):
+        monkeypatch.setitem(sys.modules, "aiohttp", None)
+        with pytest.raises(MissingExtraError, match=r"silograph\[websocket\]"):
             config.connect_options()
 
     def test_without_tls_on_this_machine(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, KeyFileError
+from silograph.errors import ArgumentError, KeyFileError, MissingExtraError
 from silograph.runtime import keys
 from tests.seeded import SeededEntropy
 
@@ -231,6 +231,6 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "cryptography", None)
     keys.new_identity(tmp_path / "plain")
     keys.load_identity(tmp_path / "plain")
-    with pytest.raises(KeyFileError, match=r"pip install 'silograph\[deploy\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'silograph\[deploy\]'"):
         keys.new_identity(tmp_path / "sealed", PASSPHRASE)
     assert not (tmp_path / "sealed").exists()

@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     about::register(module)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     aead::register(module)?;
     agreement::register(module)?;
     bitrows::register(module)?;

@@ -1,6 +1,5 @@
 """``silograph count``: one question to several edge files."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,10 +35,10 @@ from silograph.cli.options import (
     read_like,
 )
 from silograph.cli.outputs import check_output
-from silograph.errors import ArgumentError, ReleaseError
+from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.queries.estimate import Estimate
-from silograph.runtime import whole_files
+from silograph.report import ready, save_page
 
 __all__ = ["count"]
 
@@ -86,7 +85,7 @@ def count(
     inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
     if html is not None:
         check_output(html, inputs, force=force)
-        _pages()
+        ready()  # before anything is spent
     silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     like = read_like(like_graph, like_release)
     with spending(ledger, lineage) as account:
@@ -104,7 +103,7 @@ def count(
                 typer.echo(str(account))
         if html is not None:
             with account.keeping():
-                _write_page(html, answer, account)
+                save_page(html, answer, ledger=account.ledger, lineage=account.lineage)
 
 
 def _plain(
@@ -119,18 +118,3 @@ def _plain(
         "collusion": collusion,
         "ledger": account.to_dict(),
     }
-
-
-def _pages() -> Any:
-    """The library's pages; before anything is spent it must be seen that they can be made."""
-    try:
-        pages = import_module("silograph.report")
-        pages.ready()
-        return pages
-    except ImportError as error:
-        raise ArgumentError(f"--html needs {error.name}: pip install 'silograph[report]'") from None
-
-
-def _write_page(path: Path, answer: Estimate[Any], account: Spending) -> None:
-    page: str = _pages().page(answer, ledger=account.ledger, lineage=account.lineage)
-    whole_files.replace(path, page.encode(), ReleaseError, mode=0o644)

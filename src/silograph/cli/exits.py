@@ -42,8 +42,6 @@ _CODES: tuple[tuple[type[SilographError], int], ...] = (
     (TransportError, ABORTED),
     (SilographError, WRONG),
 )
-#: Libraries that commands import when they need them, and the extra that brings each.
-_EXTRAS = {"nats": "deploy", "cryptography": "deploy", "aiohttp": "websocket", "altair": "report"}
 #: Arguments of the library, as errors about files name them, and the options that stand for them.
 _SPELLED = {
     r"\bstrip=True": "--strip",
@@ -88,9 +86,6 @@ def _explain(error: BaseException) -> tuple[int, str]:
                 "there is not enough memory; a run needs several times n²/8 bytes for n nodes: "
                 "take a machine with more, or a smaller node list"
             )
-        case ModuleNotFoundError() if _library(error) in _EXTRAS:
-            name = _library(error)
-            text = f"{name} is not installed: pip install 'silograph[{_EXTRAS[name]}]'"
         case UnicodeDecodeError():
             text = "a file is not a text in UTF-8; save it as UTF-8"
         case OSError():
@@ -113,10 +108,6 @@ def _as_options(text: str) -> str:
     for said, option in _SPELLED.items():
         text = re.sub(said, option, text)
     return text
-
-
-def _library(error: ModuleNotFoundError) -> str:
-    return (error.name or "").partition(".")[0]
 
 
 def _system(error: OSError) -> tuple[int, str]:

@@ -1,19 +1,16 @@
 """``silograph --version``: what exactly is installed."""
 
 import platform
-from importlib.metadata import version
 from importlib.util import find_spec
 
 import numpy as np
 import typer
 
-from silograph import _core
+from silograph import __version__, _core
+from silograph.extras import EXTRAS
 from silograph.graph.bitrows import simd_levels
 
 __all__ = ["show_version"]
-
-#: A library that stands for each extra.
-_EXTRAS = {"interop": "networkx", "deploy": "nats", "websocket": "aiohttp", "report": "altair"}
 
 
 def show_version(wanted: bool) -> None:
@@ -25,11 +22,11 @@ def show_version(wanted: bool) -> None:
 
 def _text() -> str:
     profile, commit = _core.build()
-    extras = [name for name, library in _EXTRAS.items() if find_spec(library) is not None]
+    extras = [name for name, libraries in EXTRAS.items() if all(map(find_spec, libraries))]
     python = f"{platform.python_implementation()} {platform.python_version()}"
     system = f"{platform.system()} {platform.machine()}"
     return (
-        f"silograph {version('silograph')} ({python}, NumPy {np.__version__}, {system})\n"
+        f"silograph {__version__} ({python}, NumPy {np.__version__}, {system})\n"
         f"core: Rust, {profile} profile, {simd_levels()[-1]}; commit {commit or 'not recorded'}\n"
         f"extras: {', '.join(extras) or 'none'}"
     )

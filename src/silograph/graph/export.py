@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from silograph.errors import ArgumentError
-from silograph.graph.interop import library
+from silograph.extras import library
 from silograph.graph.whole_file import written_whole
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ def edges(silo: "Silo") -> np.ndarray[Any, Any]:
 
 def to_pandas(silo: "Silo") -> Any:
     """Columns ``source`` and ``target``."""
-    return library("pandas").DataFrame(_columns(silo))
+    return library("pandas", "pandas frames").DataFrame(_columns(silo))
 
 
 def to_polars(silo: "Silo") -> Any:
     """Columns ``source`` and ``target``."""
-    polars = library("polars")
+    polars = library("polars", "polars frames")
     return polars.DataFrame(_columns(silo), schema=dict.fromkeys(_COLUMNS, polars.String))
 
 
 def to_networkx(silo: "Silo") -> Any:
     """Nodes are ids, all of them."""
-    made = library("networkx").Graph()
+    made = library("networkx", "networkx graphs").Graph()
     made.add_nodes_from(silo.universe.ids)
     made.add_edges_from(_rows(silo))
     return made
@@ -48,14 +48,15 @@ def to_networkx(silo: "Silo") -> Any:
 
 def to_igraph(silo: "Silo") -> Any:
     """Vertices are positions, and their names are ids."""
-    made = library("igraph").Graph(n=len(silo.universe), edges=silo.pairs.astype(np.int64))
+    igraph = library("igraph", "igraph graphs")
+    made = igraph.Graph(n=len(silo.universe), edges=silo.pairs.astype(np.int64))
     made.vs["name"] = silo.universe.ids
     return made
 
 
 def to_scipy(silo: "Silo") -> Any:
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    sparse, n = library("scipy.sparse"), len(silo.universe)
+    sparse, n = library("scipy.sparse", "sparse matrices"), len(silo.universe)
     u, v = silo.pairs.T
     places = (np.concatenate([u, v]), np.concatenate([v, u]))
     ones = np.ones(2 * len(u), dtype=np.int8)
@@ -84,7 +85,7 @@ def _write_text(silo: "Silo", path: Path, delimiter: str) -> None:
 
 
 def _write_parquet(silo: "Silo", path: Path) -> None:
-    arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    arrow, parquet = (library(name, "Parquet files") for name in ("pyarrow", "pyarrow.parquet"))
     table = {name: arrow.array(ids, arrow.string()) for name, ids in _columns(silo).items()}
     parquet.write_table(arrow.table(table), path)
 

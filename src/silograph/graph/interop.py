@@ -1,29 +1,18 @@
 """The ends of edges out of other libraries' objects. Nothing here is imported until it is used."""
 
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from silograph.errors import ArgumentError, EdgeError
+from silograph.extras import library
 from silograph.graph.header import Choice, Columns, check_columns, choose_named
 from silograph.graph.identifiers import plain_integers
 
 Ends = tuple[Iterable[object], Iterable[object]]
 Places = npt.NDArray[np.int64]
-
-
-def library(name: str) -> Any:
-    """An optional library, or one clear error."""
-    try:
-        return import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise ArgumentError(
-            f"{package} is not installed; pip install 'silograph[interop]' brings it"
-        ) from None
 
 
 def _expect(source: object, kinds: tuple[type, ...], words: str) -> None:
@@ -77,7 +66,7 @@ def position_ends(source: object, n: int) -> tuple[npt.NDArray[np.uint32], ...]:
 
 def scipy_ends(source: Any, n: int) -> Places:
     """Places of a sparse matrix that are not zero."""
-    sparse = library("scipy.sparse")
+    sparse = library("scipy.sparse", "sparse matrices")
     if not sparse.issparse(source):
         raise ArgumentError(f"source is of type {type(source).__name__}; from scipy.sparse needed")
     _square(source.shape, n)
@@ -104,7 +93,7 @@ def _square(shape: tuple[int, ...], n: int) -> None:
 
 def pandas_ends(source: Any, columns: Columns) -> tuple[Ends, Choice]:
     """Two columns of a pandas frame."""
-    _expect(source, (library("pandas").DataFrame,), "a pandas.DataFrame")
+    _expect(source, (library("pandas", "pandas frames").DataFrame,), "a pandas.DataFrame")
     choice = choose_named("frame", [str(name) for name in source.columns], check_columns(columns))
     values = []
     for place in (choice.first, choice.second):
@@ -116,7 +105,7 @@ def pandas_ends(source: Any, columns: Columns) -> tuple[Ends, Choice]:
 
 def polars_ends(source: Any, columns: Columns) -> tuple[Ends, Choice]:
     """Two columns of a polars frame."""
-    _expect(source, (library("polars").DataFrame,), "a polars.DataFrame")
+    _expect(source, (library("polars", "polars frames").DataFrame,), "a polars.DataFrame")
     choice = choose_named("frame", source.columns, check_columns(columns))
     first, second = (source.to_series(place) for place in (choice.first, choice.second))
     return (polars_values(first), polars_values(second)), choice
@@ -130,14 +119,14 @@ def polars_values(series: Any) -> Iterable[object]:
 
 def networkx_ends(source: Any) -> Ends:
     """Ends of the edges of a networkx graph of any kind; nodes are ids."""
-    _expect(source, (library("networkx").Graph,), "a networkx graph")
+    _expect(source, (library("networkx", "networkx graphs").Graph,), "a networkx graph")
     edges = list(source.edges())
     return array_ends([(edge[0], edge[1]) for edge in edges])
 
 
 def igraph_ends(source: Any, attribute: str | None) -> Ends:
     """Ends of the edges of an igraph graph; ids are a vertex attribute, or else the indices."""
-    _expect(source, (library("igraph").Graph,), "an igraph.Graph")
+    _expect(source, (library("igraph", "igraph graphs").Graph,), "an igraph.Graph")
     known = source.vs.attributes()
     if attribute is not None and attribute not in known:
         raise ArgumentError(f"no vertex attribute {attribute!r}; there are {known}")

@@ -7,8 +7,9 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from silograph.errors import EdgeError
+from silograph.extras import library
 from silograph.graph.header import Choice, Columns, choose_named
-from silograph.graph.interop import library, polars_values
+from silograph.graph.interop import polars_values
 
 MAGIC = b"PAR1"
 
@@ -41,7 +42,7 @@ def read(path: str | PathLike[str], columns: Columns) -> Table:
 
 
 def _pyarrow(source: str, columns: Columns) -> Table:
-    module = library("pyarrow.parquet")
+    module = library("pyarrow.parquet", "Parquet files")
     with module.ParquetFile(source) as file:
         names = list(file.schema_arrow.names)
         choice = choose_named(source, names, columns)
@@ -55,7 +56,7 @@ def _pyarrow(source: str, columns: Columns) -> Table:
 
 
 def _polars(source: str, columns: Columns) -> Table:
-    module = library("polars")
+    module = library("polars", "Parquet files")
     try:
         names = list(module.read_parquet_schema(source))
         choice = choose_named(source, names, columns)

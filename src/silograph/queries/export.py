@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from silograph.errors import ArgumentError, CalibrationWarning
+from silograph.errors import CalibrationWarning
+from silograph.extras import library
 from silograph.graph.bitrows import BitRows
 from silograph.graph.universe import NodeUniverse
 
@@ -24,12 +25,8 @@ def to_edges(graph: BitRows, universe: NodeUniverse | None) -> np.ndarray[Any, A
 
 def to_networkx(graph: BitRows, universe: NodeUniverse | None) -> "networkx.Graph[Any]":
     """An undirected graph whose nodes are ids, or positions without a universe."""
-    try:
-        import networkx  # noqa: PLC0415
-    except ImportError:
-        raise _missing("networkx") from None
+    made: networkx.Graph[Any] = library("networkx", "networkx graphs").Graph()
     _warn()
-    made: networkx.Graph[Any] = networkx.Graph()
     made.add_nodes_from(range(graph.n) if universe is None else universe.ids)
     made.add_edges_from(_edges(graph, universe).tolist())
     return made
@@ -37,15 +34,13 @@ def to_networkx(graph: BitRows, universe: NodeUniverse | None) -> "networkx.Grap
 
 def to_scipy(graph: BitRows) -> "scipy.sparse.csr_array":
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    try:
-        import scipy.sparse  # noqa: PLC0415
-    except ImportError:
-        raise _missing("scipy") from None
+    sparse = library("scipy.sparse", "sparse matrices")
     _warn()
     u, v = graph.pairs().T
     ones = np.ones(2 * len(u), dtype=np.int8)
     places = (np.concatenate([u, v]), np.concatenate([v, u]))
-    return scipy.sparse.coo_array((ones, places), shape=(graph.n, graph.n)).tocsr()
+    made: scipy.sparse.csr_array = sparse.coo_array((ones, places), (graph.n, graph.n)).tocsr()
+    return made
 
 
 def _edges(graph: BitRows, universe: NodeUniverse | None) -> np.ndarray[Any, Any]:
@@ -60,7 +55,3 @@ def _warn() -> None:
         CalibrationWarning,
         stacklevel=4,
     )
-
-
-def _missing(library: str) -> ArgumentError:
-    return ArgumentError(f"{library} is not installed: pip install 'silograph[interop]'")

@@ -15,10 +15,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
 from typing import Any, Final
 
-from silograph.errors import ReportError
+from silograph.extras import library
 from silograph.report.html import Child, Markup, asset, element, json_script, script, table
 
 __all__ = ["COLOURS", "Figure", "Key", "Panel", "altair", "draw", "inline", "number", "scripts"]
@@ -118,14 +117,10 @@ class Figure:
     legend: Sequence[Key] = ()
 
 
-def altair() -> ModuleType:
+def altair() -> Any:
     """Altair, where it and the script that draws are installed."""
-    try:
-        import altair as library  # noqa: PLC0415 - an extra, and half a second
-        import vl_convert  # noqa: F401, PLC0415
-    except ImportError:
-        raise ReportError("pages need Vega-Altair: pip install 'silograph[report]'") from None
-    return library
+    library("vl_convert", "pages")
+    return library("altair", "pages")
 
 
 def inline(rows: Sequence[Mapping[str, Any]]) -> Any:

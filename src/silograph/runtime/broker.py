@@ -12,12 +12,12 @@ on to. Nothing in the protocols rests on it, and the broker itself is not truste
 
 import ssl
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from silograph.errors import BrokerError
+from silograph.extras import library
 from silograph.runtime import subjects, whole_files
 
 __all__ = ["BrokerConfig", "TlsFiles"]
@@ -116,11 +116,8 @@ class BrokerConfig:
             "ping_interval": _SECONDS,
             "max_outstanding_pings": 2,
         }
-        if self.websocket and find_spec("aiohttp") is None:  # or the client would try for ever
-            raise BrokerError(
-                "a broker over WebSocket needs the aiohttp package: "
-                "pip install 'silograph[websocket]'"
-            )
+        if self.websocket:  # or the client would try for ever
+            library("aiohttp", "brokers over WebSocket")
         if party is not None:
             options |= {"name": party, "inbox_prefix": subjects.inbox(party)}
         if self.tls is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from silograph.errors import CertificateError
+from silograph.extras import library
 from silograph.runtime import whole_files
 from silograph.runtime.roster_file import check_name
 
@@ -107,13 +108,8 @@ def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
 
 
 def _modules() -> tuple[Any, Any]:
-    try:  # an extra
-        from cryptography import x509  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    except ImportError:
-        raise CertificateError(
-            "certificates need the cryptography package: pip install 'silograph[deploy]'"
-        ) from None
+    names = ("cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec")
+    x509, ec = (library(name, "certificates") for name in names)
     return x509, ec
 
 

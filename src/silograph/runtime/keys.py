@@ -24,6 +24,7 @@ from typing import Any
 
 from silograph.crypto.identity import Identity
 from silograph.errors import ArgumentError, KeyFileError, SignatureError
+from silograph.extras import library
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.wire import pack
 from silograph.runtime import versions, whole_files
@@ -193,12 +194,8 @@ def _passphrase_bytes(passphrase: str) -> bytes:
 
 
 def _cipher(passphrase: bytes, salt: bytes) -> Any:
-    try:  # only sealed files need the extra
-        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # noqa: PLC0415
-        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt  # noqa: PLC0415
-    except ImportError:
-        raise KeyFileError(
-            "sealed identity files need the cryptography package: pip install 'silograph[deploy]'"
-        ) from None
-    key = Scrypt(salt=salt, length=32, n=1 << _LOG_N, r=_R, p=_P).derive(passphrase)
-    return ChaCha20Poly1305(key)
+    primitives = "cryptography.hazmat.primitives"
+    scrypt = library(f"{primitives}.kdf.scrypt", "sealed identity files")
+    aead = library(f"{primitives}.ciphers.aead", "sealed identity files")
+    key = scrypt.Scrypt(salt=salt, length=32, n=1 << _LOG_N, r=_R, p=_P).derive(passphrase)
+    return aead.ChaCha20Poly1305(key)

@@ -114,7 +114,7 @@ class TestOperator:
     async def _end(self, made: Trial) -> None:
         async with serving(made, ["silo-1", "silo-2"]):  # the third never comes
             asked = asyncio.create_task(ask(made, QUESTION, 20.0))
-            await until("accepted", 5, lambda: [r for r in runs(made, "silo-1") if r["decision"]])
+            await until("accepted", 15, lambda: [r for r in runs(made, "silo-1") if r["decision"]])
             await asyncio.sleep(0.5)
             command("silo", "refuse", runs(made, "silo-1")[0]["study"]["run"],  # type: ignore[index]
                     "-c", made.silo_file("silo-1"))  # fmt: skip
@@ -217,7 +217,7 @@ class TestRestarts:
         moments: list[str] = []
         with faultpoints.hooked(moments.append):
             async with serving(made, ["silo-1", "silo-2"]):
-                await until("accepted", 5, lambda: moments.count("silo.accepted") == 2)
+                await until("accepted", 15, lambda: moments.count("silo.accepted") == 2)
         async with serving(made):
             return await asked
 

@@ -1,0 +1,35 @@
+"""Libraries that an extra brings. None is imported before it is needed."""
+
+from importlib import import_module
+from typing import Any
+
+from silograph.errors import MissingExtraError
+
+__all__ = ["EXTRAS", "library"]
+
+#: Which extra brings which modules; pyproject.toml lists their distributions.
+EXTRAS = {
+    "interop": ("igraph", "networkx", "pandas", "polars", "pyarrow", "scipy"),
+    "deploy": ("cryptography", "nats"),
+    "websocket": ("aiohttp",),
+    "report": ("altair", "vl_convert"),
+}
+
+
+def library(name: str, users: str) -> Any:
+    """A module of an optional library, or one error that says who needs it and how to get it.
+
+    >>> library("scipy.sparse", "sparse matrices").__name__
+    'scipy.sparse'
+    """
+    package = name.partition(".")[0]
+    extra = next(extra for extra, packages in EXTRAS.items() if package in packages)
+    try:
+        import_module(package)  # first, so that the error names it where it is absent
+        return import_module(name)
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == package
+        what = "is not installed" if absent else f"cannot be imported ({error})"
+        raise MissingExtraError(
+            f"{users} need {package}, which {what}: pip install 'silograph[{extra}]'"
+        ) from None
