@@ -35,7 +35,6 @@ from silograph.cli.options import (
     read_like,
 )
 from silograph.cli.outputs import check_output
-from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.queries.estimate import Estimate
 from silograph.report import ready, save_page
