@@ -274,8 +274,8 @@ def _errata(anchors: set[str]) -> Markup:
         "Errata",
         element(
             "p",
-            "What does not hold in the paper, and what is done instead. Beside each point stand the "
-            "tests that it rests on and, where there are any, data on this page.",
+            "What does not hold in the paper, and what is done instead. Beside each point stand "
+            "the tests that it rests on and, where there are any, data on this page.",
         ),
         table(
             ["", "Where", "Printed", "What is wrong", "Instead", "Evidence"],
