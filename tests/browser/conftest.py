@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from ..report.synthetic import synthetic
+from silograph.report.reproduction import reproduction_page
+
+from ..report.synthetic import bend, synthetic
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for a module: Playwright can be entered once at a time."""
     chromium = shutil.which("chromium")
     if chromium is None:
         why = "there is no chromium: `make browser` installs it"
@@ -33,10 +36,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of some experiments, one with a value of zero, and others missing."""
-    from silograph.report.reproduction import reproduction_page
-
-    from ..report.synthetic import bend
-
     found = synthetic(names=["epsilon", "time", "curves"])
     nothing = {"mse": 0.0, "mse_spread": 0.0}
     found["epsilon"] = bend(

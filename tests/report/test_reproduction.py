@@ -11,9 +11,9 @@ from silograph.experiments.results import EXPERIMENTS, Results, load_all
 from silograph.report.charts import scripts
 from silograph.report.errata import errata
 from silograph.report.figures import all_figures
-from silograph.report.reproduction import counted, reproduction_page
+from silograph.report.reproduction import reproduction_page
 from silograph.report.summary import markdown
-from silograph.report.verdicts import judge
+from silograph.report.verdicts import counted, judge
 
 from .synthetic import bend, synthetic
 

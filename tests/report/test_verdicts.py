@@ -96,6 +96,15 @@ def test_at_least_one_order(found: Found) -> None:
     assert verdict(found | {"epsilon": bent}, "feat-at-least-one").word is Word.HOLDS
 
 
+def test_of_two_equal_methods_none_is_better(found: Found) -> None:
+    equal = {name: shaped(found[name], "silos", 0.0) for name in ("rho", "sigma")}
+    claim = "better-for-all-rho-sigma"
+    assert verdict(found | equal, claim).word is Word.FAILS
+    for worse, factor in (("baseline", 100), ("feat", 10)):
+        equal = {name: scaled(one, factor, method=worse) for name, one in equal.items()}
+    assert verdict(found | equal, claim).word is Word.HOLDS
+
+
 def test_up_to_four_orders(found: Found) -> None:
     assert verdict(found, "feat-up-to-four").word is Word.HOLDS
     bent = scaled(found["epsilon"], 1e-3, method="baseline", form="mended")

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from silograph.errors import ReportError
 from silograph.experiments.results import load_all
-from silograph.report.reproduction import counted, reproduction_page
+from silograph.report.reproduction import reproduction_page
 from silograph.report.summary import markdown as summary
-from silograph.report.verdicts import judge
+from silograph.report.verdicts import counted, judge
 from silograph.runtime import whole_files
 
 __all__ = ["report"]

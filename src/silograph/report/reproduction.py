@@ -12,10 +12,10 @@ from silograph.report.errata import errata
 from silograph.report.figures import EXTRAS, all_figures
 from silograph.report.html import Child, Markup, element, page, section, table
 from silograph.report.libraries import curve_lines
-from silograph.report.verdicts import Verdict, Word, judge
+from silograph.report.verdicts import Verdict, Word, counted, judge
 from silograph.report.words import graph_name
 
-__all__ = ["TITLE", "counted", "reproduction_page", "seeds_of"]
+__all__ = ["TITLE", "reproduction_page", "seeds_of"]
 
 TITLE = "Federated graph analytics, reproduced"
 _PAPER = "Federated Graph Analytics with Differential Privacy"
@@ -104,33 +104,6 @@ def reproduction_page(found: Mapping[str, Results]) -> str:
             "p", "Made by ", element("code", "silograph report"), " from the results beside it."
         ),
     )
-
-
-def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many claims and how many printed numbers have which verdict, in two sentences."""
-    said = []
-    for what, own, words in (
-        (
-            "claims",
-            [one for one in verdicts if one.claim.printed is None],
-            ("hold", "hold only mended", "hold only as printed", "do not hold"),
-        ),
-        (
-            "numbers that the text gives",
-            [one for one in verdicts if one.claim.printed is not None],
-            (
-                "are reachable",
-                "are reachable only mended",
-                "are reachable only as printed",
-                "are out of reach",
-            ),
-        ),
-    ):
-        counts = [sum(one.word is word for one in own) for word in Word]
-        named = zip(counts, (*words, "were not measured"), strict=True)
-        parts = [f"{count} {text}" for count, text in named if count]
-        said.append(f"Of {len(own)} {what}, {', '.join(parts)}.")
-    return " ".join(said)
 
 
 def _quick(found: Mapping[str, Results]) -> Markup | None:
@@ -301,8 +274,8 @@ def _errata(anchors: set[str]) -> Markup:
         "Errata",
         element(
             "p",
-            "What does not hold in the paper, and what is done instead. Each point has a test that "
-            "shows the printed form failing and ours holding.",
+            "What does not hold in the paper, and what is done instead. Beside each point stand "
+            "the tests that it rests on and, where there are any, data on this page.",
         ),
         table(
             ["", "Where", "Printed", "What is wrong", "Instead", "Evidence"],

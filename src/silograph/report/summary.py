@@ -11,8 +11,8 @@ from silograph.report.curves import by, series_of
 from silograph.report.figures import EXTRAS, panels_of, varying
 from silograph.report.libraries import curve_lines
 from silograph.report.measured import reading_of
-from silograph.report.reproduction import counted, seeds_of
-from silograph.report.verdicts import Verdict, judge
+from silograph.report.reproduction import seeds_of
+from silograph.report.verdicts import Verdict, counted, judge
 from silograph.report.words import AXES, graph_name, method_name
 
 __all__ = ["markdown"]
