@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from silograph.experiments.definitions import ALIASES, Definition, named, read_definition
 from silograph.experiments.results import EXPERIMENTS, FILE, Results
@@ -139,9 +141,11 @@ def _list(definitions: Sequence[Definition], *, as_json: bool) -> None:
         return
     for one in definitions:
         console.print(f"[bold]{one.name}[/]  {one.title}")
-        console.print(f"  {one.parameters['paper']}", style="dim")
+        about = [str(one.parameters["paper"])]
         if aliases := _aliases(one.name):
-            console.print(f"  also: {', '.join(aliases)}", style="dim")
+            about.append(f"also: {', '.join(aliases)}")
+        for line in about:
+            console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
 
 
 def _aliases(name: str) -> list[str]:
