@@ -4,9 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from silograph.graph.bitrows import BitRows
 from silograph.graph.datasets import dataset
+
+# An example that takes long on a busy machine is no fault.
+settings.register_profile("silograph", deadline=None)
+settings.load_profile("silograph")
 
 
 @pytest.fixture(scope="session")
