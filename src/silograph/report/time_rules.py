@@ -87,9 +87,10 @@ def fastest(library: str, others: Iterable[str], slack: float) -> Rule:
         if not common:
             missing = [one for one, has in zip((library, *others), sizes, strict=True) if not has]
             return Outcome(None, f"no rows of {', '.join(missing)}" if missing else "no rows")
-        # Measured before scaled, then the larger.
-        size = max(common, key=lambda n: (not rows[library, n]["scaled"], n))
-        per = {one: rows[one, size]["per_element"] for one in (library, *others)}
+        every = (library, *others)
+        # Measured in all before scaled in some, then the larger.
+        size = max(common, key=lambda n: (not any(rows[one, n]["scaled"] for one in every), n))
+        per = {one: rows[one, size]["per_element"] for one in every}
         says = f"at {size:,} elements: " + ", ".join(
             f"{one} {1e6 * value:,.3g} µs an element" for one, value in per.items()
         )
