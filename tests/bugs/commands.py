@@ -126,8 +126,8 @@ BUGS = [
         "commands: pages are tried after the run",
         "a page that cannot be made is found out when the budget is spent",
         _CLI + "count.py",
-        "        check_output(html, inputs, force=force)\n        _pages()\n",
-        "        check_output(html, inputs, force=force)\n",
+        "        ready()  # before anything is spent\n",
+        "",
         _RUNS,
     ),
     Bug(

@@ -72,8 +72,8 @@ BUGS = [
         "report: standard errors of single runs",
         "the spread of one run is taken for the error of a mean",
         _REPORT + "measured.py",
-        'spread / math.sqrt(len(row["values"])) / mean',
-        "spread / mean",
+        "relative / math.sqrt(repetitions) / math.log(10)",
+        "relative / math.log(10)",
         "pytest tests/report/test_measured.py",
     ),
     Bug(

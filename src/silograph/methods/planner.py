@@ -65,6 +65,8 @@ class Option:
         """The relative error as it is shown."""
         if not math.isfinite(self.relative):
             return "∞"
+        if self.relative >= 100:  # the answer is lost: an order is enough
+            return f"{self.relative:.2g} ×"
         digits = ",.0f" if self.relative >= 1 else ".3g"
         return f"{100 * self.relative:{digits}} %"
 
