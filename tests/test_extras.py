@@ -109,7 +109,9 @@ def test_a_missing_extra_is_one_clear_error(said: dict[str, str], feature: str) 
 
 
 def test_a_service_without_its_extra_ends_with_one_line(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['nats'] = None; from silograph.cli import main; sys.exit(main())"
+    code = (
+        "import sys; sys.modules['nats'] = None; from silograph.cli import main; sys.exit(main())"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "study", "propose", "edges", "-c", "x.toml", "--epsilon", "1"],
         capture_output=True,

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
+from silograph.cli.exits import ABORTED
 from silograph.experiments.definitions import ALIASES, Definition, named, read_definition
 from silograph.experiments.results import EXPERIMENTS, FILE, Results
 from silograph.experiments.runner import reproduce as run_experiments
@@ -22,8 +23,6 @@ from silograph.experiments.tasks import Task
 __all__ = ["reproduce"]
 
 console = Console(highlight=False)
-#: What a shell expects of a program that was interrupted.
-_INTERRUPTED = 130
 
 
 def reproduce(
@@ -64,7 +63,7 @@ def reproduce(
         except KeyboardInterrupt:
             bar.stop()
             Console(stderr=True).print("stopped; the same command continues where it was")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(ABORTED) from None
     if as_json:
         typer.echo(json.dumps({name: _summary(out, one) for name, one in found.items()}))
         return

@@ -245,10 +245,11 @@ class Release:
         return definitions(f"release of {self.n:,} nodes", rows, views_table(self.views))
 
     def __str__(self) -> str:
+        silos = self.provenance.silos
         lines = [
             f"release of {self.n:,} nodes, universe {self.universe_digest[:16]}…",
             f"  {self.channel}",
-            f"  protocol {self.provenance.protocol}, {self.provenance.silos} silos",
+            f"  protocol {self.provenance.protocol}, {silos} silo{'s' * (silos != 1)}",
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
