@@ -49,8 +49,8 @@ _METHODS = {
     "feat": Told(
         "feat",
         "All silos make one noisy graph of their edges together, the release. Each pair of nodes "
-        "is shown or not by a single toss of a coin that nobody can see; answers take the known "
-        "odds of that coin out again, so that on average they are right.",
+        "is shown or not by a single toss of a coin; answers take the known odds of that coin out "
+        "again, so that on average they are right.",
     ),
     "feat+": Told(
         "feat+",
@@ -81,8 +81,9 @@ _PROTOCOLS = {
     ),
     "elgamal/replace": Told(
         "ElGamal union, replace",
-        "The union is made under encryption; noise comes from the silos that hold a pair. It "
-        "protects against the coordinator, and not against the silos themselves.",
+        "The union is made under encryption. The last silo that holds a pair makes its noise, or "
+        "else the first silo. It protects against the coordinator, and not against the silos "
+        "themselves, who know their own noise.",
     ),
     "elgamal/printed": Told(
         "ElGamal union as printed",
@@ -95,7 +96,8 @@ _PROTOCOLS = {
         "the same law as those of a real run; nobody's edges were hidden from that process.",
     ),
     "reports": Told(
-        "reports", "Each silo sent its noisy edges to the coordinator, without encryption of sums."
+        "reports",
+        "Each silo sent its own noisy edges to the coordinator, which sees them silo by silo.",
     ),
     "sealed": Told(
         "sealed protocol",
@@ -212,7 +214,10 @@ def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[
             else "No silo pools with the coordinator, and none gets to see the release."
         )
         if protocol == "masked":
-            found.append("Nothing of the coordinator: it may do anything, and learns no more.")
+            found.append(
+                "Nothing of the coordinator: it may do anything, and learns no more. (That the "
+                "answer is right does rest on it.)"
+            )
         else:
             found.append("The coordinator follows the protocol.")
     return [*found, "All silos use the same public node list; its digest is below."]
@@ -236,6 +241,8 @@ def limits(method: str, epsilon: float, delta: float = 0.0) -> list[str]:
     ]
     if method in ("baseline", "feat+"):
         found.insert(
-            2, "Which silos hold an edge shows in what they send, as far as ε allows, and no more."
+            2,
+            "Which silos hold an edge shows in what they send, as far as ε allows. At which silo a "
+            "node has many edges may show plainly.",
         )
     return found
