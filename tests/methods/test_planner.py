@@ -34,6 +34,18 @@ def federation() -> Federation:
     return Federation.simulate(split(GRAPH, 4))
 
 
+@pytest.mark.parametrize("collusion", [0, 1])
+def test_feat_plus_is_offered_where_it_can_be_run(collusion: int) -> None:
+    found = plan("triangles", epsilon=3.0, silos=4, nodes=400, collusion=collusion)
+    offered = any(option.method == "feat+" for option in found.options)
+    try:
+        federation().count("edges", "feat+", epsilon=3.0, collusion=collusion)
+    except errors.ArgumentError:
+        assert not offered
+    else:
+        assert offered
+
+
 def test_options_are_in_order_of_their_error() -> None:
     found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
     errors_of = [option.error for option in found.options]

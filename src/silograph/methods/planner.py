@@ -305,6 +305,8 @@ def _feat(outline: Outline, question: Question) -> Iterator[Option]:
 
 def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
     t = question.collusion
+    if t == 0:  # every silo is shown the release, and must not be one too many
+        return
     assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
     common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}
     if question.query in GRADIENTS:
