@@ -71,8 +71,9 @@ def reproduce(
     console.print(_table(definitions, found))
     for glance in _glances(found):
         console.print(glance)
-    console.print(f"Results: {out}/<experiment>/{FILE}")
-    console.print(f"The report with all figures: silograph report {out}")
+    # Not by the console: it would wrap a path, and read brackets in it as its own.
+    typer.echo(f"Results: {out}/<experiment>/{FILE}")
+    typer.echo(f"The report with all figures: silograph report {out}")
 
 
 def _cores() -> int:
