@@ -220,16 +220,27 @@ class TestCount:
         assert run(ask).code == 2  # it is there
         assert len(Ledger("own.ledger").rows()) == 1
 
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [(OSError(28, "No space left on device"), 2), (KeyboardInterrupt(), 5)],
+        ids=["full", "interrupted"],
+    )
     def test_a_page_that_fails_leaves_the_answer(
-        self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
+        self,
+        error: BaseException,
+        code: int,
+        run: Any,
+        trial: str,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         def page(*_: Any, **__: Any) -> None:
-            raise OSError(28, "No space left on device")
+            raise error
 
         monkeypatch.setattr("silograph.cli.count.save_page", page)
         said = run(f"count edges {trial} {NODES} --epsilon 3 --html p.html --ledger own.ledger")
-        assert said.code == 2
+        assert said.code == code
         assert said.out.startswith("edges = ")
+        assert "no answer" not in said.err
         assert "simulation has now spent ε = 3.0" in said.err
         assert not Path("p.html").exists()
 

@@ -48,6 +48,8 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
     assert "no such folder" in refused(tmp_path / "absent")
     folder = write(tmp_path / "results", synthetic(names=["curves"]))
     assert "cannot be written" in refused(folder, "--out", tmp_path / "no" / "page.html")
+    same = tmp_path / "page.html"
+    assert "choose two names" in refused(folder, "--out", same, "--markdown", same)
     (folder / "curves" / "results.json").write_text("{")
     assert "not JSON" in refused(folder)
     assert not list(tmp_path.rglob("*.html"))

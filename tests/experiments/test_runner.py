@@ -295,6 +295,13 @@ class TestContinuing:
         assert (watch.todo, watch.kept, watch.did) == (5, 6, 5)
         assert (tmp_path / "collusion" / FILE).read_bytes() == unbroken["collusion"]
 
+    def test_a_disk_that_fills_up_is_named(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path, "collusion", "")
+        journal.close()
+        journal._file = Path("/dev/full").open("wb")  # noqa: SIM115 (the journal closes it)
+        with pytest.raises(ExperimentError, match=r"jsonl: cannot be written: No space"), journal:
+            journal.add("a", {})
+
     def test_a_changed_line_is_refused(self, definitions: list[Definition], tmp_path: Path) -> None:
         path = self.begun(definitions[1], tmp_path)
         whole = path.read_bytes()

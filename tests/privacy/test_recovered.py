@@ -43,7 +43,9 @@ def test_the_paper_s_protocols_hold_against_no_silo() -> None:
         ("clear", Channel("3/4", "1/4"), 4),  # no union was made
         ("masked", Channel("3/4", "1/4"), 4),  # 1 − p01/p11 = 2/3 is no fourth power
         ("masked", Channel("3/5", "1/5"), 1),  # 1/(1 − p11) is no integer, and one silo no union
-        ("masked", Channel(1, 0), 4),
+        ("masked", Channel(1, 0), 4),  # no noise at all
+        ("elgamal/replace", Channel(1, 0), 3),
+        ("elgamal/printed", Channel(1, 0), 3),
         ("elgamal/blinded", Channel("3/4", "1/8"), 2),  # not symmetric
         ("elgamal/blinded", Channel("3/4", "1/4"), 2),  # 1 − 2·p01 = 1/2 is no square
         ("masked", Channel("3/4", "1/4"), 10**12),  # a file may say anything

@@ -30,10 +30,9 @@ def audit(
     enumeration, and a loss that real runs on neighbouring federations show. Exit code 1 if
     anything found passes what is certified.
     """
-    found, beside = [], Console(stderr=True)
+    beside = Console(stderr=True)
     with beside.status("auditing") if beside.is_terminal else nullcontext():
-        for line in report.audit(OsEntropy(), effort=effort):
-            found.append(line)  # noqa: PERF402 - one by one, so that an interrupt shows nothing half
+        found = list(report.audit(OsEntropy(), effort=effort))
     if as_json:
         echo_json([line.to_dict() for line in found])
     else:

@@ -142,6 +142,10 @@ class Spending:
             yield
         except (SilographError, OSError) as error:
             raise SilographError(f"{explain(error)[1]}; {self.new()}") from error
+        except KeyboardInterrupt as stop:
+            raise AbortedError(
+                f"interrupted while the file was written; {self.new()}", code="interrupted"
+            ) from stop
 
     def to_dict(self) -> dict[str, Any] | None:
         """The lineage as the ledger has it now; None without a ledger."""

@@ -1,6 +1,5 @@
 """``silograph report``: the page of the reproduction, from results."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from silograph.errors import ReportError
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
+from silograph.errors import ArgumentError, ReportError
 from silograph.experiments.results import load_all
 from silograph.report.reproduction import reproduction_page
 from silograph.report.summary import markdown as summary
@@ -31,27 +32,27 @@ def report(
     markdown: Annotated[
         Path | None, typer.Option(help="Also write a summary in Markdown.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write the page of the reproduction: verdicts, figures, errata; one file, opens offline."""
+    page = out or folder / "report.html"
+    if markdown == page:
+        raise ArgumentError(f"{page}: cannot be both the page and the summary; choose two names")
     found = load_all(folder)
     verdicts = judge(found)
-    page = out or folder / "report.html"
     # Both are made before either is written.
     texts = {page: reproduction_page(found)} | ({markdown: summary(found)} if markdown else {})
     for path, text in texts.items():
         whole_files.replace(path, text.encode(), ReportError, mode=0o644)
     quick = any(results.quick for results in found.values())
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "page": str(page),
-                    "quick": quick,
-                    "experiments": list(found),
-                    "verdicts": [verdict.to_dict() for verdict in verdicts],
-                }
-            )
+        echo_json(
+            {
+                "page": str(page),
+                "quick": quick,
+                "experiments": list(found),
+                "verdicts": [verdict.to_dict() for verdict in verdicts],
+            }
         )
         return
     shown = Table.grid(padding=(0, 2))

@@ -1,6 +1,5 @@
 """``silograph reproduce``: the paper's experiments, as printed and as mended, and more."""
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from silograph.cli.exits import ABORTED
+from silograph.cli.json_output import echo_json
+from silograph.cli.options import Json
+from silograph.errors import AbortedError
 from silograph.experiments.definitions import ALIASES, Definition, named, read_definition
 from silograph.experiments.results import EXPERIMENTS, FILE, Results
 from silograph.experiments.runner import reproduce as run_experiments
@@ -45,7 +46,7 @@ def reproduce(
         Path | None,
         typer.Option(help="A folder with parameter files of your own, one for each --figure."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run the paper's experiments, as printed and as mended, and some that it does not have.
 
@@ -61,17 +62,18 @@ def reproduce(
         try:
             found = run_experiments(definitions, out, bar, jobs=jobs or _cores(), fresh=fresh)
         except KeyboardInterrupt:
-            bar.stop()
-            Console(stderr=True).print("stopped; the same command continues where it was")
-            raise typer.Exit(ABORTED) from None
+            raise AbortedError(
+                "stopped; the same command continues where it was", code="interrupted"
+            ) from None
     if as_json:
-        typer.echo(json.dumps({name: _summary(out, one) for name, one in found.items()}))
+        echo_json({name: _summary(out, one) for name, one in found.items()})
         return
     console.print(_table(definitions, found))
     for glance in _glances(found):
         console.print(glance)
-    console.print(f"Results: {out}/<experiment>/{FILE}")
-    console.print(f"The report with all figures: silograph report {out}")
+    # Not by the console: it would wrap a path, and read brackets in it as its own.
+    typer.echo(f"Results: {out}/<experiment>/{FILE}")
+    typer.echo(f"The report with all figures: silograph report {out}")
 
 
 def _cores() -> int:
@@ -100,10 +102,6 @@ class _Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -136,7 +134,7 @@ def _list(definitions: Sequence[Definition], *, as_json: bool) -> None:
             }
             for one in definitions
         }
-        typer.echo(json.dumps(every, ensure_ascii=False))
+        echo_json(every)
         return
     for one in definitions:
         console.print(f"[bold]{one.name}[/]  {one.title}")

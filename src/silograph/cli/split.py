@@ -1,7 +1,5 @@
 """``silograph split``: one graph dealt to silos, as files, for trials."""
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -109,18 +107,14 @@ def _check_folder(path: Path) -> None:
 def _write(folder: Path, silos: dict[str, Silo]) -> None:
     """All files, in a folder that takes its name when they are whole."""
     place = folder.absolute()
-    partial = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    try:
+    # In another one: a temporary folder is private, and this one is as the umask allows.
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
+        partial = Path(beside) / place.name
+        partial.mkdir()
         universe = next(iter(silos.values())).universe
         universe.save(partial / NODES)
         for name, silo in silos.items():
             silo.to_file(partial / name)
             if Silo.from_file(universe, partial / name, format="csv") != silo:
                 raise ArgumentError(f"{name}: the ids of this graph do not survive a CSV file")
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o777 & ~mask)  # a temporary folder is private
         partial.rename(place)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise

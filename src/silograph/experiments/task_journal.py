@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,9 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; what is in it stays."""
-        self._file.close()
+        # A line that did not fit was an error when it was added; here it would hide that error.
+        with suppress(OSError):
+            self._file.close()
 
     def add(self, key: str, outcome: Outcome) -> None:
         """Keep an outcome for good."""

@@ -15,7 +15,16 @@ from silograph.graph.whole_file import written_whole
 if TYPE_CHECKING:
     from silograph.graph.silo import Silo
 
-__all__ = ["edges", "to_file", "to_igraph", "to_networkx", "to_pandas", "to_polars", "to_scipy"]
+__all__ = [
+    "adjacency",
+    "edges",
+    "to_file",
+    "to_igraph",
+    "to_networkx",
+    "to_pandas",
+    "to_polars",
+    "to_scipy",
+]
 
 _COLUMNS = ("source", "target")
 
@@ -56,8 +65,13 @@ def to_igraph(silo: "Silo") -> Any:
 
 def to_scipy(silo: "Silo") -> Any:
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    sparse, n = library("scipy.sparse", "sparse matrices"), len(silo.universe)
-    u, v = silo.pairs.T
+    return adjacency(silo.pairs, len(silo.universe))
+
+
+def adjacency(pairs: np.ndarray[Any, Any], n: int) -> Any:
+    """A symmetric n × n matrix with ones at the pairs, each given once."""
+    sparse = library("scipy.sparse", "sparse matrices")
+    u, v = pairs.T
     places = (np.concatenate([u, v]), np.concatenate([v, u]))
     ones = np.ones(2 * len(u), dtype=np.int8)
     return sparse.coo_array((ones, places), shape=(n, n)).tocsr()

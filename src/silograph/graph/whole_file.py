@@ -14,21 +14,14 @@ __all__ = ["written_whole"]
 def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
     """A file to write to; it takes its name at the end, if all went well, and else is gone."""
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    partial = Path(name)
-    try:
+    # A folder of its own, so that whoever writes makes the file, as the umask allows: the mode of
+    # a temporary file is private, and nobody can ask for the umask without changing it for all.
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as beside:
+        partial = Path(beside) / target.name
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-        # A temporary file is private; this one is as the umask allows.
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o666 & ~mask)
         partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # the new name must outlive a crash too

@@ -50,13 +50,10 @@ def _method(study: Study) -> type[StudyPlan]:
         raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
     if study.query not in QUERIES:
         raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(QUERIES)}")
-    if (study.k is None) != (study.query != "kstars"):
-        raise StudyError("kstars needs k, and nothing else takes it")
-    if study.k is not None:
-        try:
-            Release.check_k(study.k, study.nodes)
-        except ArgumentError as error:
-            raise StudyError(str(error)) from None
+    try:
+        Release.check_leaves(study.query, study.k, study.nodes)
+    except ArgumentError as error:
+        raise StudyError(str(error)) from None
     if study.delta and study.method != "sealed":
         raise StudyError(f"{study.method} has no use for delta; leave it 0")
     return METHODS[study.method]

@@ -210,10 +210,7 @@ def plan_featplus(
     if query not in LOCAL_QUERIES[local]:
         known = ", ".join(LOCAL_QUERIES[local])
         raise ArgumentError(f"feat+ with local={local!r} answers {known}, not {query}")
-    if (k is None) != (query != "kstars"):
-        raise ArgumentError("kstars needs k, and nothing else takes it")
-    if k is not None:
-        Release.check_k(k, n)
+    Release.check_leaves(query, k, n)
     if bound is not None:
         if local != "gradient":
             raise ArgumentError("a bound is for local='gradient' only")

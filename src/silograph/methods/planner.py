@@ -221,10 +221,7 @@ def plan(
         raise ArgumentError("give numbers, or something like the graph, not both")
     else:
         outline = outline_like(like, cycles=cycles)
-    if (k is None) != (query != "kstars"):
-        raise ArgumentError("kstars needs k, and nothing else takes it")
-    if k is not None:
-        Release.check_k(k, outline.nodes)
+    Release.check_leaves(query, k, outline.nodes)
     if owned is not None and not 0 <= owned <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {owned!r}")
     asked = Question(query, check_epsilon(epsilon), silos, collusion, k, delta, owned)

@@ -44,9 +44,9 @@ def _noise(protocol: str, channel: Channel, silos: int) -> MaskedNoise | Elgamal
         case "elgamal/blinded" if p11 == 1 - p01:
             left = _root(1 - 2 * p01, silos)
             return None if left is None else ElgamalNoise("blinded", (1 - left) / 2, silos, 0)
-        case "elgamal/replace" if p11 == 1 - p01:
+        case "elgamal/replace" if 0 < p01 == 1 - p11:
             return ElgamalNoise("replace", p01, silos, 0)
-        case "elgamal/printed" if p11 == 1 - p01:
+        case "elgamal/printed" if 0 < p01 == 1 - p11:
             return ElgamalNoise("printed", p01, silos, 0)
     return None
 

@@ -8,6 +8,7 @@ import numpy as np
 from silograph.errors import CalibrationWarning
 from silograph.extras import library
 from silograph.graph.bitrows import BitRows
+from silograph.graph.export import adjacency
 from silograph.graph.universe import NodeUniverse
 
 if TYPE_CHECKING:
@@ -34,12 +35,9 @@ def to_networkx(graph: BitRows, universe: NodeUniverse | None) -> "networkx.Grap
 
 def to_scipy(graph: BitRows) -> "scipy.sparse.csr_array":
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    sparse = library("scipy.sparse", "sparse matrices")
+    library("scipy.sparse", "sparse matrices")  # where it is absent, nothing leaves
     _warn()
-    u, v = graph.pairs().T
-    ones = np.ones(2 * len(u), dtype=np.int8)
-    places = (np.concatenate([u, v]), np.concatenate([v, u]))
-    made: scipy.sparse.csr_array = sparse.coo_array((ones, places), (graph.n, graph.n)).tocsr()
+    made: scipy.sparse.csr_array = adjacency(graph.pairs(), graph.n)
     return made
 
 

@@ -231,6 +231,14 @@ class Release:
         if k >= n:
             raise ArgumentError(f"k = {k}: a star with {k} leaves needs more than {n} nodes")
 
+    @staticmethod
+    def check_leaves(query: str, k: int | None, n: int) -> None:
+        """Refuse a question about n nodes whose k is missing, out of place or too large."""
+        if (k is None) != (query != "kstars"):
+            raise ArgumentError("kstars needs k, and nothing else takes it")
+        if k is not None:
+            Release.check_k(k, n)
+
     def _repr_html_(self) -> str:
         """For notebooks."""
         made = self.provenance

@@ -17,7 +17,6 @@ import json
 import os
 import re
 import struct
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -26,6 +25,7 @@ from typing import Any
 
 from silograph.errors import ChannelError, ReleaseError, SilographError
 from silograph.graph.bitrows import BitRows, triangle_bytes
+from silograph.graph.whole_file import written_whole
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 
@@ -59,7 +59,7 @@ def write(
     provenance: Any,
     views: Iterable[View],
 ) -> None:
-    """Write a release file through a temporary one beside it."""
+    """Write a release file, whole or not at all."""
     header = {
         "n": graph.n,
         "p11": str(channel.p11),
@@ -72,18 +72,9 @@ def write(
     content = _PREFIX.pack(_MAGIC, _VERSION, len(encoded)) + encoded + graph.to_triangle()
     target = Path(path)
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".release-", delete=False) as f:
-            temporary = Path(f.name)
-            try:
-                f.write(content)
-                f.write(hashlib.sha256(content).digest())
-                f.flush()
-                os.fsync(f.fileno())
-                temporary.chmod(0o644)
-                temporary.replace(target)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        with written_whole(target) as partial, partial.open("wb") as file:
+            file.write(content)
+            file.write(hashlib.sha256(content).digest())
     except OSError as error:
         raise ReleaseError(f"{target}: cannot write the release: {error.strerror}") from None
 

@@ -83,7 +83,7 @@ class Range:
     @property
     def label(self) -> str:
         """The degrees, as they are shown."""
-        return f"{self.first:,}" if self.first == self.last else f"{self.first:,}–{self.last:,}"
+        return _span(self.first, self.last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +248,14 @@ def _vector(
 def _places(answer: Estimate[Any], universe: NodeUniverse | None) -> tuple[str, ...]:
     bins: Sequence[int] | None = answer.parameters.get("bins")
     if bins is not None:
-        return tuple(f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in _pairs(bins))
+        return tuple(_span(first, after - 1) for first, after in itertools.pairwise(bins))
     if universe is not None and len(universe) == answer.value.size:
         return universe.ids
     return tuple(f"node {place}" for place in range(answer.value.size))
 
 
-def _pairs(bins: Sequence[int]) -> list[tuple[int, int]]:
-    return list(itertools.pairwise(bins))
+def _span(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
 def _degrees(
@@ -277,7 +277,12 @@ def _degrees(
     ranges = [
         Range(first, after - 1, *(float(x) for x in numbers))
         for (first, after), *numbers in zip(
-            _pairs(found.parameters["bins"]), found.value, found.stderr, low, high, strict=True
+            itertools.pairwise(found.parameters["bins"]),
+            found.value,
+            found.stderr,
+            low,
+            high,
+            strict=True,
         )
     ]
     return _without_empty_end(ranges), ""

@@ -20,7 +20,18 @@ from typing import Any, Final
 from silograph.extras import library
 from silograph.report.html import Child, Markup, asset, element, json_script, script, table
 
-__all__ = ["COLOURS", "Figure", "Key", "Panel", "altair", "draw", "inline", "number", "scripts"]
+__all__ = [
+    "COLOURS",
+    "Figure",
+    "Key",
+    "Panel",
+    "altair",
+    "draw",
+    "inline",
+    "number",
+    "power_of_ten",
+    "scripts",
+]
 
 #: One colour a method, everywhere; and what else a chart may paint with.
 COLOURS: Final = {
@@ -31,6 +42,7 @@ COLOURS: Final = {
     )
 }  # fmt: skip
 
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: What the bundle hands to the page's own script.
 _GLOBALS: Final = "window.vegaEmbed = vegaEmbed;"
 _FONT: Final = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
@@ -175,8 +187,15 @@ def number(value: Any) -> str:
         return text.replace("-", "−")
     digits, _, power = f"{value:.3e}".partition("e")
     digits = digits.rstrip("0").rstrip(".")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{digits} × 10{raised}".replace("-", "−")
+    return f"{digits} × {power_of_ten(int(power))}".replace("-", "−")
+
+
+def power_of_ten(power: int) -> str:
+    """
+    >>> power_of_ten(-12)
+    '10⁻¹²'
+    """
+    return f"10{str(power).translate(_RAISED)}"
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,10 +223,7 @@ def _specification(figure: Figure, panel: Panel) -> dict[str, Any]:
 
 @cache
 def _bundle() -> str:
-    altair()
-    import vl_convert  # noqa: PLC0415
-
-    return str(vl_convert.javascript_bundle(_GLOBALS))
+    return str(library("vl_convert", "pages").javascript_bundle(_GLOBALS))
 
 
 def _panel(figure: Figure, index: int, panel: Panel) -> Markup:
@@ -256,7 +272,7 @@ _SHAPES: Final = {
 
 
 def _key(key: Key) -> Markup:
-    paint = f"fill:{key.colour}"
+    paint, signs = f"fill:{key.colour}", list[Markup | None]()
     if key.mark == "bar":
         signs = [element("rect", x=6, y=2, width=16, height=10, rx=2, style=paint)]
     elif key.mark == "point":
@@ -266,9 +282,7 @@ def _key(key: Key) -> Markup:
         point, edge = f"fill:{key.fill or key.colour}", f"stroke:{key.colour};stroke-width:1.5"
         signs = [
             element("line", x1=0, y1=7, x2=28, y2=7, stroke_dasharray=dash, style=stroke),
-            element("path", d=_SHAPES[key.shape], style=f"{point};{edge}")
-            if key.shape
-            else Markup(""),
+            element("path", d=_SHAPES[key.shape], style=f"{point};{edge}") if key.shape else None,
         ]
     drawn = element("svg", signs, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
     return element("li", drawn, element("span", key.label))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from silograph.experiments.results import Row
-from silograph.report.charts import COLOURS, Key, Panel, altair, number
+from silograph.report.charts import COLOURS, Key, Panel, altair, number, power_of_ten
 from silograph.report.measured import Reading, reading_of
 from silograph.report.words import METHODS, method_name
 
@@ -23,6 +23,7 @@ __all__ = [
     "curve_panel",
     "error_points",
     "legend",
+    "reading_along",
     "series_of",
     "spoken",
 ]
@@ -30,7 +31,6 @@ __all__ = [
 _FORMS: Final = ("printed", "mended", "limit")
 _DASHES: Final = {"printed": (6, 4), "mended": (1, 0), "limit": (1, 0)}
 _SHAPES: Final = ("circle", "square", "triangle-up", "cross", "diamond", "triangle-right")
-_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def series_of(rows: Iterable[Row], along: str) -> dict[tuple[str, str, Reading],
     A name has what tells its curve from the others, and no more; what lies along the axis is not
     in it.
     """
-    keys = {(row["method"], row["form"], _reading(row, along)) for row in rows}
+    keys = {(row["method"], row["form"], reading_along(row, along)) for row in rows}
     order = list(METHODS)
     found = {}
     for method, form in sorted(
@@ -100,7 +100,8 @@ def _telling(reading: Reading, others: Sequence[Reading]) -> Reading:
     return Reading(**reading._asdict() | same)
 
 
-def _reading(row: Row, along: str) -> Reading:
+def reading_along(row: Row, along: str) -> Reading:
+    """The reading of a row, but for what lies along the axis."""
     reading = reading_of(row)
     return reading._replace(collusion=0) if along == "collusion" else reading
 
@@ -114,7 +115,7 @@ def error_points(
     """Errors of rows as points of their curves."""
     return [
         Point(
-            named[row["method"], row["form"], _reading(row, along)].name,
+            named[row["method"], row["form"], reading_along(row, along)].name,
             float(row[along]),
             float(row[measure]),
             float(row[f"{measure}_spread"]) / math.sqrt(len(row["values"])),
@@ -276,8 +277,7 @@ def _ticks(bottom: int, top: int) -> list[int]:
 
 def _power_labels(bottom: int, top: int) -> str:
     """An expression of Vega that writes a power of ten as people do."""
-    powers = [str(power).translate(_RAISED) for power in range(bottom, top + 1)]
-    listed = ",".join(f"'10{power}'" for power in powers)
+    listed = ",".join(f"'{power_of_ten(power)}'" for power in range(bottom, top + 1))
     return f"[{listed}][round(log(datum.value)/LN10)-({bottom})]"
 
 

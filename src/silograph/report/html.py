@@ -1,7 +1,7 @@
 """One self-contained page: text that is escaped, styles and scripts that are in it.
 
 Elements are built from the inside out. A text is escaped wherever it comes from; only what is
-:class:`Markup`, and only this module and :mod:`silograph.report.charts` make it, goes in as it is.
+:class:`Markup`, and only this module makes it, goes in as it is.
 
 >>> element("p", "a < b, ", element("em", "c & d"), class_="note")
 Markup('<p class="note">a &lt; b, <em>c &amp; d</em></p>')

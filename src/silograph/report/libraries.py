@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from silograph.experiments.results import Results, Row
+from silograph.experiments.results import Results
 from silograph.report.charts import COLOURS, Figure, Panel, number
 from silograph.report.curves import Point, Series, curve_panel, legend, spoken
+from silograph.report.words import seconds
 
 __all__ = ["SIZES", "TABLE", "curve_lines", "curves_figure"]
 
@@ -47,8 +48,8 @@ def curves_figure(results: Results) -> Figure:
         if library in TABLE:
             series.append(Series(f"{name}, in the paper", colour, (6, 4), shape))
             points += [
-                Point(f"{name}, in the paper", size, seconds, None, "Table 2, as printed")
-                for size, seconds in zip(SIZES, TABLE[library], strict=True)
+                Point(f"{name}, in the paper", size, took, None, "Table 2, as printed")
+                for size, took in zip(SIZES, TABLE[library], strict=True)
             ]
     panel: Panel = curve_panel(
         "Seconds against elements",
@@ -84,12 +85,5 @@ def curve_lines(results: Results) -> tuple[Sequence[int], list[list[str]]]:
         own = {row["elements"]: row for row in results.rows if row["library"] == library}
         if own:
             version = next(iter(own.values()))["version"]
-            lines.append([f"{library} {version}, here", *(_seconds(own.get(n)) for n in sizes)])
+            lines.append([f"{library} {version}, here", *(seconds(own.get(n)) for n in sizes)])
     return sizes, lines
-
-
-def _seconds(row: Row | None) -> str:
-    if row is None:
-        return "–"
-    text = number(float(row["seconds"]))
-    return f"({text})" if row["scaled"] else text

@@ -10,12 +10,13 @@ edge**, the least that an unbiased estimate from a noisy graph can have. Edges o
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from silograph.experiments.results import Row
 from silograph.report.charts import number
 from silograph.report.measured import pick, readings
 from silograph.report.rules import NOT_MEASURED, All, Outcome, Rule
-from silograph.report.words import METHODS, graph_name
+from silograph.report.words import AXES, METHODS, graph_name
 
 __all__ = ["NUMBERS", "PrintedNumber", "empty_graph_mse", "reachable"]
 
@@ -53,10 +54,9 @@ class PrintedNumber:
     @property
     def name(self) -> str:
         where = graph_name(self.graph) if self.graph else "a graph that is not named"
-        sign = {"epsilon": "ε", "sigma": "σ", "rho": "ρ"}[self.along]
         return (
             f"{METHODS[self.method]}'s {self.measure.upper()} of {self.query} on {where} at "
-            f"{sign} = {self.at:g}"
+            f"{AXES[self.along]} = {self.at:g}"
         )
 
 
@@ -122,8 +122,8 @@ def reachable(printed: PrintedNumber) -> Rule:
 
     def rule(found: All, form: str) -> Outcome:
         results = found.get(printed.experiment)
-        wanted = {"query": printed.query, "method": printed.method, "form": form}
-        wanted[printed.along] = printed.at  # type: ignore[assignment]
+        wanted: dict[str, Any] = {"query": printed.query, "method": printed.method, "form": form}
+        wanted[printed.along] = printed.at
         if printed.graph:
             wanted["graph"] = printed.graph
         rows = [

@@ -13,9 +13,9 @@ from silograph.report.figures import EXTRAS, all_figures
 from silograph.report.html import Child, Markup, element, page, section, table
 from silograph.report.libraries import curve_lines
 from silograph.report.verdicts import Verdict, Word, counted, judge
-from silograph.report.words import graph_name
+from silograph.report.words import graph_name, listed, seeds_of
 
-__all__ = ["TITLE", "reproduction_page", "seeds_of"]
+__all__ = ["TITLE", "reproduction_page"]
 
 TITLE = "Federated graph analytics, reproduced"
 _PAPER = "Federated Graph Analytics with Differential Privacy"
@@ -300,15 +300,6 @@ def _path(path: str) -> Markup:
     return element("div", element("code", f"{folder}/", element("wbr"), name))
 
 
-def seeds_of(results: Results) -> str:
-    """The seeds of an experiment, in a few words; every row has its own in the results."""
-    seeds = {seed for row in results.rows for seed in row.get("seeds", ())}
-    if not seeds:
-        return "measured, no seeds"
-    first = results.parameters.get("seed")
-    return f"{len(seeds):,}" + ("" if first is None else f", derived from {first}")
-
-
 def _provenance(found: Mapping[str, Results]) -> Markup:
     rows = [
         [name, "quick" if results.quick else "full", str(len(results.rows)), seeds_of(results)]
@@ -316,7 +307,7 @@ def _provenance(found: Mapping[str, Results]) -> Markup:
     ]
     made: dict[str, list[str]] = {}
     for name, results in found.items():
-        by = f"{_listed(results.software)}; {_listed(results.machine)}"
+        by = f"{listed(results.software)}; {listed(results.machine)}"
         made.setdefault(by, []).append(name)
     graphs = {name: graph for results in found.values() for name, graph in results.graphs.items()}
     missing = [name for name in EXPERIMENTS if name not in found]
@@ -363,7 +354,3 @@ def _provenance(found: Mapping[str, Results]) -> Markup:
             element("code", "silograph reproduce --out experiments\nsilograph report experiments"),
         ),
     )
-
-
-def _listed(named: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in named.items())

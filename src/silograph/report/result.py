@@ -95,7 +95,7 @@ def _answer(facts: Facts, vector: Figure | None) -> list[Markup | None]:
     if facts.vector is not None:
         found.append(element("p", facts.vector.meaning))
         if facts.vector.note:
-            found.append(element("p", f"{_sentence(facts.vector.note)}", class_="quiet"))
+            found.append(element("p", _sentence(facts.vector.note), class_="quiet"))
         if vector is None:
             found.append(
                 element("p", "The figure is ", element("a", "below", href="#degrees"), ".")
@@ -153,7 +153,7 @@ def _card(count: Count) -> list[Markup | None]:
         spread = element("small", f" ±\u00a0{_shown(count.stderr)}")
         value = [
             element("p", _shown(count.value), spread, class_="value"),
-            _track(count),
+            *_track(count),
             element(
                 "p",
                 element("span", "95 % interval ", class_="quiet"),
@@ -179,7 +179,7 @@ def _relative(count: Count) -> str:
     return f": {percent:,.0f} %" if percent >= 100 else f": {percent:.2g} %"
 
 
-def _track(count: Count) -> Markup:
+def _track(count: Count) -> list[Markup]:
     """The interval on a line that starts at zero, so that one sees how wide it is."""
     left, right = min(0.0, count.low), max(0.0, count.high)
     width = (right - left) * 1.04 or 1.0
@@ -198,8 +198,8 @@ def _track(count: Count) -> Markup:
         role="img",
         aria_label=f"{told}{_shown(count.high)}.",
     )
-    ends = element("div", element("span", _shown(left)), element("span", _shown(right)))
-    return Markup(line + ends.replace("<div>", '<div class="ends" aria-hidden="true">', 1))
+    sides = [element("span", _shown(end)) for end in (left, right)]
+    return [line, element("div", sides, class_="ends", aria_hidden="true")]
 
 
 def _observers(facts: Facts) -> list[Markup]:
@@ -246,15 +246,15 @@ def _observer(each: Observer) -> Markup:
     )
 
 
-def _degrees(facts: Facts, figure: Figure | None) -> Markup:
+def _degrees(facts: Facts, figure: Figure | None) -> list[Markup]:
     if figure is None:
-        return element("p", facts.no_degrees, class_="note")
+        return [element("p", facts.no_degrees, class_="note")]
     if all(each.low >= 0 for each in facts.degrees):
-        return draw(figure)
+        return [draw(figure)]
     below = (
         "Some intervals reach below zero, where no number of nodes can be: noise goes both ways."
     )
-    return Markup(draw(figure) + element("p", below, class_="note"))
+    return [draw(figure), element("p", below, class_="note")]
 
 
 def _errors(facts: Facts, figure: Figure | None) -> Markup:

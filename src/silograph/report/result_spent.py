@@ -33,7 +33,7 @@ def spent_part(facts: Facts) -> list[Markup | None]:
     if budget.limit is not None and budget.left is not None:
         rows["limit"] = loss(budget.limit.epsilon, left=True)
         rows["left"] = loss(max(budget.left.epsilon, 0.0), left=True)
-    return [*found, _tiles(rows), _bar(budget), element("p", _remaining(budget))]
+    return [*found, _tiles(rows), *_bar(budget), element("p", _remaining(budget))]
 
 
 def _tiles(rows: dict[str, str]) -> Markup:
@@ -41,12 +41,12 @@ def _tiles(rows: dict[str, str]) -> Markup:
     return element("dl", tiles, class_="figures")
 
 
-def _bar(budget: Budget) -> Markup | None:
+def _bar(budget: Budget) -> list[Markup]:
     if budget.limit is None or budget.left is None or not math.isfinite(budget.spent.epsilon):
-        return None
+        return []
     whole = max(budget.limit.epsilon, budget.spent.epsilon)
     if whole <= 0:
-        return None
+        return []
     run = min(budget.run.epsilon, budget.spent.epsilon) if budget.run is not None else 0.0
     shares = {
         "before": ("other runs", (budget.spent.epsilon - run) / whole),
@@ -67,7 +67,7 @@ def _bar(budget: Budget) -> Markup | None:
         element("li", element("span", class_=f"swatch {kind}"), element("span", name))
         for kind, (name, _) in shares.items()
     ]
-    return Markup(bar + element("ul", keys, class_="legend"))
+    return [bar, element("ul", keys, class_="legend")]
 
 
 def _remaining(budget: Budget) -> str:

@@ -9,6 +9,7 @@ errors to spare, and the middle of all cases without.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from silograph.experiments.results import Results, Row
 from silograph.report.measured import (
@@ -22,12 +23,11 @@ from silograph.report.measured import (
     readings,
     trend,
 )
-from silograph.report.words import AXES, graph_name, ratio, setting, times
-from silograph.report.words import METHODS as NAMES
+from silograph.report.words import AXES, METHODS, graph_name, ratio, setting, times
 
 __all__ = [
-    "METHODS",
     "NOT_MEASURED",
+    "PAPER_METHODS",
     "TWICE",
     "All",
     "Outcome",
@@ -44,8 +44,7 @@ __all__ = [
 All = Mapping[str, Results]
 #: A factor of two, in orders.
 TWICE = 0.301
-#: The methods of the paper.
-METHODS = ("baseline", "feat", "feat+")
+PAPER_METHODS = ("baseline", "feat", "feat+")
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def beats(
         reading = f" ({told})" if told else ""
         along = f"Along {AXES[experiment]}, " if experiment in ("rho", "sigma") else ""
         says = (
-            f"{along}{measure.upper()} of {NAMES[worse]} over {NAMES[better]}{reading}: "
+            f"{along}{measure.upper()} of {METHODS[worse]} over {METHODS[better]}{reading}: "
             f"{ratio(best.middle)} in the middle of {len(best.orders)} cases; "
             f"least {ratio(best.orders[lowest].value)} ({setting(lowest)}), "
             f"most {ratio(best.orders[highest].value)} ({setting(highest)})"
@@ -187,7 +186,7 @@ def beats_somewhere(experiment: str, better: str, worse: str, least: float) -> R
     return rule
 
 
-def distances(results: Results | None, form: str = "mended") -> list[dict[str, object]]:
+def distances(results: Results | None, form: str = "mended") -> list[dict[str, Any]]:
     """For every case: FEAT's MSE over sealed's, and sealed's over the trusted curator's.
 
     Sealed is taken by its most accurate reading, the curator likewise.
@@ -223,11 +222,11 @@ def sealed_beats_feat(experiment: str) -> Rule:
         if outcome.holds is None or not rows:
             return outcome
         parts = []
-        for epsilon in sorted({float(str(row["epsilon"])) for row in rows}):
+        for epsilon in sorted({row["epsilon"] for row in rows}):
             gained = [row["feat_over_sealed"] for row in rows if row["epsilon"] == epsilon]
-            parts.append(f"ε = {epsilon:g}: {times(median(map(_float, gained)))}")
+            parts.append(f"ε = {epsilon:g}: {times(median(gained))}")
         says = f"{outcome.says}. In the middle at each ε: " + ", ".join(parts)
-        lost = [_float(row["sealed_over_curator"]) for row in rows if row["sealed_over_curator"]]
+        lost = [row["sealed_over_curator"] for row in rows if row["sealed_over_curator"]]
         if lost:
             says += f". Its MSE is {times(median(lost))} a trusted curator's in the middle"
         return Outcome(outcome.holds, says)
@@ -235,16 +234,12 @@ def sealed_beats_feat(experiment: str) -> Rule:
     return rule
 
 
-def _float(value: object) -> float:
-    return float(str(value))
-
-
 def _trends(
     results: Results | None, form: str, measure: str, along: str
 ) -> list[tuple[str, Orders]]:
     """How every method's error moves along one parameter, on every graph and query."""
     found = []
-    for method in METHODS:
+    for method in PAPER_METHODS:
         for reading, rows in readings(pick(results, method=method, form=form)).items():
             lines: dict[tuple[str, str], list[tuple[float, Orders]]] = {}
             for case, row in rows.items():
@@ -256,7 +251,7 @@ def _trends(
             for (graph, query), points in lines.items():
                 moved = trend(sorted(points, key=lambda point: point[0]))
                 if moved is not None:
-                    name = f"{NAMES[method]} {reading.variant}".strip()
+                    name = f"{METHODS[method]} {reading.variant}".strip()
                     found.append((f"{name}, {graph_name(graph)}, {query}", moved))
     return found
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from silograph.experiments.results import EXPERIMENTS, Results
 from silograph.report.charts import number
-from silograph.report.curves import by, series_of
+from silograph.report.curves import by, reading_along, series_of
 from silograph.report.figures import EXTRAS, panels_of, varying
 from silograph.report.libraries import curve_lines
-from silograph.report.measured import reading_of
-from silograph.report.reproduction import seeds_of
 from silograph.report.verdicts import Verdict, counted, judge
-from silograph.report.words import AXES, graph_name, method_name
+from silograph.report.words import AXES, graph_name, listed, method_name, seconds, seeds_of
 
 __all__ = ["markdown"]
 
@@ -92,14 +90,11 @@ def _error_tables(results: Results, along: str) -> list[str]:
     for query, name, own in panels_of(rows, along):
         places = sorted({row[along] for row in own})
         lines = []
-        for (method, form, reading), series in named.items():
+        for key, series in named.items():
             values = {
                 row[along]: row["mre"]
                 for row in own
-                if (row["method"], row["form"]) == (method, form)
-                and (reading_of(row) == reading or along == "collusion")
-                and row["variant"] == reading.variant
-                and row["delta"] == reading.delta
+                if (row["method"], row["form"], reading_along(row, along)) == key
             }
             if values:
                 lines.append([series.name, *(number(values.get(x)) for x in places)])
@@ -116,12 +111,8 @@ def _times(results: Results | None) -> list[str]:
         places = sorted({row["rho"] for row in own})
         lines = []
         for (method, form, union), rows in by(own, "method", "form", "union").items():
-            seconds = {row["rho"]: row for row in rows}
-            cells = [
-                (f"({number(float(seconds[x]['seconds']))})" if seconds[x]["scaled"] else
-                 number(float(seconds[x]["seconds"]))) if x in seconds else "–"
-                for x in places
-            ]  # fmt: skip
+            timed = {row["rho"]: row for row in rows}
+            cells = [seconds(timed.get(x)) for x in places]
             lines.append([f"{method_name(method, form)} ({union})", *cells])
         of = f", {query}" if query else ""
         headers = ["method (union)", *(f"ρ = {x:g}" for x in places)]
@@ -160,8 +151,8 @@ def _again(found: Mapping[str, Results]) -> str:
             name,
             "not run" if name not in found else "quick" if found[name].quick else "full",
             seeds_of(found[name]) if name in found else "–",
-            ", ".join(f"{k} {v}" for k, v in found[name].software.items()) if name in found else "",
-            ", ".join(f"{k} {v}" for k, v in found[name].machine.items()) if name in found else "",
+            listed(found[name].software) if name in found else "",
+            listed(found[name].machine) if name in found else "",
         ]
         for name in EXPERIMENTS
     ]

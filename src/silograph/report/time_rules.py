@@ -5,9 +5,8 @@ from statistics import median
 
 from silograph.experiments.results import Row
 from silograph.report.measured import pick
-from silograph.report.rules import METHODS, NOT_MEASURED, All, Outcome, Rule
-from silograph.report.words import METHODS as NAMES
-from silograph.report.words import graph_name, times
+from silograph.report.rules import NOT_MEASURED, PAPER_METHODS, All, Outcome, Rule
+from silograph.report.words import METHODS, graph_name, times
 
 __all__ = ["fastest", "time_grows", "time_ratio"]
 
@@ -38,7 +37,7 @@ def time_ratio(slower: str, quicker: str, low: float, high: float) -> Rule:
                 quotients = [slow["seconds"] / quick["seconds"] for slow, quick in pairs]
                 holds = holds or low <= median(quotients) <= high
                 text = (
-                    f"time of {NAMES[slower]} ({union}) over {NAMES[quicker]} ({other}): "
+                    f"time of {METHODS[slower]} ({union}) over {METHODS[quicker]} ({other}): "
                     f"{times(median(quotients))} in the middle of {len(both)} cases, from "
                     f"{times(min(quotients))} to {times(max(quotients))}"
                 )
@@ -54,7 +53,7 @@ def time_grows(least: float) -> Rule:
 
     def rule(found: All, form: str) -> Outcome:
         growth = {}
-        for method in METHODS:
+        for method in PAPER_METHODS:
             for union, rows in _times(found, method, form).items():
                 for graph, query in sorted({key[:2] for key in rows}, key=str):
                     line = sorted(
@@ -62,7 +61,7 @@ def time_grows(least: float) -> Rule:
                         key=lambda row: float(row["rho"]),
                     )
                     if len(line) > 1:
-                        name = f"{NAMES[method]} ({union}), {graph_name(str(graph))}, {query}"
+                        name = f"{METHODS[method]} ({union}), {graph_name(str(graph))}, {query}"
                         growth[name] = line[-1]["seconds"] / line[0]["seconds"]
         if not growth:
             return NOT_MEASURED

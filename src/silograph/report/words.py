@@ -1,11 +1,25 @@
-"""How settings, methods and ratios are written on the page, in one way everywhere."""
+"""How settings, methods, ratios and runs are written, in one way on the page and in the summary."""
 
 import math
+from collections.abc import Mapping
 
+from silograph.experiments.results import Results, Row
 from silograph.report.charts import number
 from silograph.report.measured import Case
 
-__all__ = ["AXES", "GRAPHS", "METHODS", "graph_name", "method_name", "ratio", "setting", "times"]
+__all__ = [
+    "AXES",
+    "GRAPHS",
+    "METHODS",
+    "graph_name",
+    "listed",
+    "method_name",
+    "ratio",
+    "seconds",
+    "seeds_of",
+    "setting",
+    "times",
+]
 
 GRAPHS = {
     "facebook": "Facebook",
@@ -72,3 +86,32 @@ def times(value: float) -> str:
     ('× 1,200', '× 1')
     """
     return f"× {number(float(f'{value:.2g}'))}"
+
+
+def seconds(row: Row | None) -> str:
+    """A time; in brackets where it is scaled up, a dash where there is none.
+
+    >>> seconds({"seconds": 528.1, "scaled": True}), seconds(None)
+    ('(528.1)', '–')
+    """
+    if row is None:
+        return "–"
+    text = number(float(row["seconds"]))
+    return f"({text})" if row["scaled"] else text
+
+
+def seeds_of(results: Results) -> str:
+    """The seeds of an experiment, in a few words; every row has its own in the results."""
+    seeds = {seed for row in results.rows for seed in row.get("seeds", ())}
+    if not seeds:
+        return "measured, no seeds"
+    first = results.parameters.get("seed")
+    return f"{len(seeds):,}" + ("" if first is None else f", derived from {first}")
+
+
+def listed(named: Mapping[str, object]) -> str:
+    """
+    >>> listed({"python": "3.13", "cores": 2})
+    'python 3.13, cores 2'
+    """
+    return ", ".join(f"{key} {value}" for key, value in named.items())

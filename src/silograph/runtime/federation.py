@@ -212,10 +212,7 @@ class Federation:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
         if method not in _METHODS:
             raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(_METHODS)}")
-        if (k is None) != (query != "kstars"):
-            raise ArgumentError("kstars needs k, and nothing else takes it")
-        if k is not None:
-            Release.check_k(k, len(self.universe))
+        Release.check_leaves(query, k, len(self.universe))
         check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
         asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
