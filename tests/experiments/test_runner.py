@@ -222,6 +222,25 @@ def test_finished_experiments_are_kept_and_fresh_runs_them_again(
     assert (tmp_path / one.name / "notes.txt").read_text() == "mine"
 
 
+def test_fresh_keeps_what_it_cannot_run_again(
+    definitions: list[Definition],
+    unbroken: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = definitions[1]
+    (tmp_path / one.name).mkdir()
+    (tmp_path / one.name / FILE).write_bytes(unbroken[one.name])
+
+    def absent(_: object) -> None:
+        raise DatasetError("no such file")
+
+    monkeypatch.setattr(type(one.graphs[0]), "load", absent)
+    with pytest.raises(ExperimentError, match="nothing was run"):
+        reproduce([one], tmp_path, Watch(), jobs=1, fresh=True)
+    assert (tmp_path / one.name / FILE).read_bytes() == unbroken[one.name]
+
+
 class TestTasks:
     def test_every_draw_has_a_seed_of_its_own(self, definitions: list[Definition]) -> None:
         nodes = {"generated": 100}

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -91,6 +91,8 @@ def reproduce(
     except OSError as problem:
         raise ExperimentError(f"{out}: cannot be made a folder: {problem.strerror}") from None
     with held(out), contextlib.ExitStack() as stack:
+        if fresh:
+            _graphs(definitions)  # nothing is thrown away for a run that cannot begin
         found, unfinished = {}, []
         for definition in definitions:
             kept = _kept(definition, out / definition.name, fresh=fresh)
@@ -108,10 +110,11 @@ def reproduce(
             if not one.todo:
                 found[one.definition.name] = _finish(one, watch)
         rest = [one for one in opened if one.todo]
-        for one in _draw_all(
-            [one for one in rest if one.definition.kind == "utility"], jobs, watch
-        ):
-            found[one.definition.name] = _finish(one, watch)
+        utility = [one for one in rest if one.definition.kind == "utility"]
+        # Closed here whatever happens: no process works on when the folder is free again.
+        with contextlib.closing(_draw_all(utility, jobs, watch)) as drawn:
+            for one in drawn:
+                found[one.definition.name] = _finish(one, watch)
         for one in rest:
             if one.definition.kind == "timing":
                 for task in one.todo:
@@ -216,7 +219,7 @@ def _open(
 # -- work ------------------------------------------------------------------------------------------
 
 
-def _draw_all(opened: Sequence[_Open], jobs: int, watch: Watch) -> Iterator[_Open]:
+def _draw_all(opened: Sequence[_Open], jobs: int, watch: Watch) -> Generator[_Open, None, None]:
     """Do all tasks over so many processes; each experiment comes out when it is done."""
     owners = {id(task): one for one in opened for task in one.todo}
     todo = sorted((task for one in opened for task in one.todo), key=lambda task: -task.cost)
