@@ -133,7 +133,7 @@ def test_trends(found: Found) -> None:
     one_falls = shaped(up, "rho", -1.0, method="feat", form="mended", query="triangles")
     judged = verdict(found | {"rho": one_falls}, "mse-grows-with-rho")
     assert judged.word is Word.ONLY_PRINTED
-    assert "falls: FEAT, Facebook, triangles" in judged.outcomes["mended"].says
+    assert "falls in 2: FEAT, Facebook, triangles" in judged.outcomes["mended"].says
     rising = shaped(found["epsilon"], "epsilon", 0.5)
     assert verdict(found | {"epsilon": rising}, "error-falls-with-epsilon").word is Word.FAILS
 
