@@ -296,7 +296,7 @@ def moves(experiment: str, along: str, measure: str, direction: int) -> Rule:
         clearly = sum(one.above(0) for one in turned)
         says = (
             f"{measure.upper()} from end to end: {ratio(direction * together.value)} over all "
-            f"{len(lines)} cases (a standard error is a factor of {10**together.error:.2g}); "
+            f"{len(lines)} cases (one standard error: {100 * (10**together.error - 1):.2g} %); "
             f"beyond three it {grows} in {clearly} and {falls} in {len(against)}"
         )
         if against:
