@@ -157,7 +157,7 @@ def _again(found: Mapping[str, Results]) -> str:
         for name in EXPERIMENTS
     ]
     commands = (
-        "```sh\nsilograph reproduce --out experiments\n"
+        "```text\nsilograph reproduce --out experiments\n"
         "silograph report experiments --markdown docs/reproduction.md\n```"
     )
     return (
