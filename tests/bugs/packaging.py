@@ -30,7 +30,7 @@ BUGS = [
         "src/silograph/runtime/nats/__init__.py",
         'library("nats", "deployments")\n',
         "_ = library\n",
-        _EXTRAS,
+        "pytest tests/test_extras.py -k a_service_without_its_extra",
     ),
     Bug(
         "packaging: broken is called absent",
