@@ -91,8 +91,6 @@ def reproduce(
     except OSError as problem:
         raise ExperimentError(f"{out}: cannot be made a folder: {problem.strerror}") from None
     with held(out), contextlib.ExitStack() as stack:
-        if fresh:
-            _graphs(definitions)  # nothing is thrown away for a run that cannot begin
         found, unfinished = {}, []
         for definition in definitions:
             kept = _kept(definition, out / definition.name, fresh=fresh)
@@ -101,6 +99,9 @@ def reproduce(
             else:
                 found[definition.name] = kept
         graphs = _graphs(unfinished)
+        if fresh:  # nothing is thrown away for a run that cannot begin
+            for definition in definitions:
+                _discard(definition, out / definition.name)
         opened = [_open(one, out / one.name, graphs, stack) for one in unfinished]
         watch.begin(
             [task for one in opened for task in one.todo],
@@ -139,9 +140,7 @@ def _kept(definition: Definition, folder: Path, *, fresh: bool) -> Results | Non
         folder.mkdir(exist_ok=True)
     except OSError as problem:
         raise ExperimentError(f"{folder}: cannot be made a folder: {problem.strerror}") from None
-    if fresh:
-        _discard(definition, folder)
-    if not (folder / results.FILE).exists():
+    if fresh or not (folder / results.FILE).exists():
         return None
     found = results.load(folder)
     if found.quick != definition.quick or dict(found.parameters) != dict(definition.parameters):
