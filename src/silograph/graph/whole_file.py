@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["written_whole"]
+__all__ = ["sync_path", "written_whole"]
 
 
 @contextmanager
@@ -19,11 +19,15 @@ def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as beside:
         partial = Path(beside) / target.name
         yield partial
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_path(partial)
         partial.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY)
+    sync_path(target.parent)  # the new name must outlive a crash too
+
+
+def sync_path(path: Path) -> None:
+    """Put a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)  # the new name must outlive a crash too
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

@@ -30,6 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from silograph.errors import JournalError
+from silograph.graph.whole_file import sync_path
 from silograph.protocol.wire import pack
 from silograph.runtime import versions
 from silograph.runtime.journal_fields import check_event, plain_fields
@@ -176,7 +177,7 @@ class Journal:
         finally:
             os.close(descriptor)
         if self._durable and new:
-            _sync_folder(self.path.parent)
+            sync_path(self.path.parent)
 
     def _last(self) -> Mark | None:
         """The last whole line; half a line, which a power cut leaves, is cut off."""
@@ -218,14 +219,6 @@ class Journal:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise JournalError(f"{self.path}: cannot be read or written: {reason}") from None
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class Trail(Journal):

@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from silograph.errors import ArgumentError, LedgerError, RollbackError
+from silograph.graph.whole_file import sync_path
 from silograph.runtime import ledger_chain, ledger_file, ledger_reading, ledger_writing
 from silograph.runtime.ledger_chain import Witness
 from silograph.runtime.ledger_entries import ANYONE, Spend, check_delta, check_loss, check_name
@@ -145,9 +146,9 @@ def _new(target: Path) -> Iterator[str]:
             yield name
         if Path(f"{name}-wal").exists():  # SQLite empties and removes it when it closes the file
             raise LedgerError(f"{target}: cannot be written: the log could not be closed")
-        ledger_file.sync_path(Path(name))
+        sync_path(Path(name))
         os.link(name, target)
-        ledger_file.sync_path(target.parent)
+        sync_path(target.parent)
     except FileExistsError:
         raise LedgerError(
             f"{target}: something is there already, and is never overwritten; move it away, and "

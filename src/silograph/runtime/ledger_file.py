@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from silograph.errors import LedgerError
+from silograph.graph.whole_file import sync_path
 from silograph.runtime import ledger_chain, versions
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "create",
     "explained",
     "sync",
-    "sync_path",
 ]
 
 #: "SILO", in the header of every ledger file.
@@ -180,15 +180,6 @@ def sync(path: Path) -> None:
         pass  # no log: all of it is in the file
     except OSError as error:
         raise LedgerError(f"{path}: cannot sync the ledger: {error.strerror}") from None
-
-
-def sync_path(path: Path) -> None:
-    """Put a file, or the names in a folder, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def connect(path: Path, whole: bool = False) -> sqlite3.Connection:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.errors import DeploymentError, SilographError
+from silograph.graph.whole_file import sync_path
 
 __all__ = ["create", "parse_toml", "quoted", "read", "replace"]
 
@@ -47,7 +48,7 @@ def _write(
         else:
             os.replace(name, path)
             name = None
-        _sync_folder(path.parent)
+        sync_path(path.parent)
     except FileExistsError:
         raise error(f"{path}: something is there already, and is never overwritten") from None
     except (OSError, ValueError) as problem:
@@ -55,14 +56,6 @@ def _write(
     finally:
         if name is not None:
             Path(name).unlink(missing_ok=True)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(path: Path, limit: int, error: type[SilographError], *, private: bool = False) -> bytes:
