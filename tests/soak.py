@@ -1,4 +1,5 @@
-"""`make soak`: every fault case of a deployment, and a thousand kills of a spending process.
+"""`make soak`: every fault case of a deployment, a thousand kills of a spending process, and ten
+thousand proposals that nobody should send.
 
 Prints a line a case, and exits with an error at the end if any went wrong. ``--first`` and
 ``--count`` choose a part; the order is the seed's.
@@ -12,8 +13,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from silograph.runtime.nats.silo import SiloService
 from tests.runtime.kills import kill_while_spending
 from tests.runtime.nats.faults import every_case, run_case
+from tests.runtime.nats.proposals import LONGEST_JUDGING, STRICT, attack
+from tests.runtime.nats.world import trial
 
 
 def main() -> int:
@@ -22,6 +26,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--proposals", type=int, default=10_000)
     given = parser.parse_args()
     cases = every_case(given.seed)[given.first : given.first + given.count]
     began, wrong = time.monotonic(), 0
@@ -39,6 +44,16 @@ def main() -> int:
             report = kill_while_spending(Path(folder) / "ledger", given.kills, given.seed)
         print(report)
         wrong += bool(report.lost)
+    if given.proposals:
+        with tempfile.TemporaryDirectory() as folder:
+            made = trial(Path(folder), STRICT, tls=False)
+            service = SiloService(made.silo("silo-1"))
+            found = attack(made, service, given.proposals, given.seed)
+            service.close()
+        slow = found.slowest > LONGEST_JUDGING
+        print(f"{given.proposals} proposals, the slowest judged in {found.slowest:.3f} s of CPU")
+        print("  " + ", ".join(f"{state}: {count}" for state, count in found.states.most_common()))
+        wrong += slow
     print(f"{len(cases)} cases in {time.monotonic() - began:.0f} s, {wrong} wrong")
     return 1 if wrong else 0
 

@@ -56,6 +56,7 @@ def row(way: Way, query: str = "triangles", elgamal_pairs: int = 300, repetition
     )
 
 
+@pytest.mark.usefixtures("hardly_any_noise")
 @pytest.mark.parametrize("query", TRUTH)
 class TestStudies:
     @pytest.mark.parametrize("method", ["baseline", "feat", "feat+", "sealed"])
@@ -83,13 +84,13 @@ class TestStudies:
             assert abs(drawn.edges - due) < 7 * (question.pairs * p) ** 0.5
 
 
-def test_printed_featplus_stars() -> None:
+def test_printed_featplus_stars(hardly_any_noise: None) -> None:
     question = asked("2-stars")
     found = count_printed_featplus(question, draw_printed_release(question, "feat+", 1))
     assert found == pytest.approx(TRUTH["2-stars"], rel=0.01)
 
 
-def test_printed_featplus_triangles_are_the_printed_ones() -> None:
+def test_printed_featplus_triangles_are_the_printed_ones(hardly_any_noise: None) -> None:
     """They are wrong, even without noise: Proposition 5."""
     question = asked("triangles")
     release = draw_printed_release(question, "feat+", 1)

@@ -1,8 +1,10 @@
 """Studies: one form as bytes, nothing else is read; and what plans make of them."""
 
+import contextlib
 import dataclasses
 import json
 import math
+import time
 from typing import Any
 
 import pytest
@@ -264,3 +266,37 @@ class TestPlans:
     def test_what_cannot_be_done(self, change: dict[str, Any], message: str) -> None:
         with pytest.raises(StudyError, match=message):
             plan_study(study(**change))
+
+
+@pytest.mark.parametrize("query", ["triangles", "kstars", "clustering"])
+@pytest.mark.parametrize("silos", [3, 8, 64])
+@pytest.mark.parametrize("nodes", [40, 4000, 40_000])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 50.0])
+def test_what_a_study_costs_to_judge_is_bounded(
+    query: str, silos: int, nodes: int, epsilon: float
+) -> None:
+    """Whoever signs a study makes every silo compute this."""
+    k = 100 if query == "kstars" and nodes > 1000 else 2 if query == "kstars" else None
+    asked: dict[str, Any] = {
+        "query": query, "k": k, "nodes": nodes, "epsilon": epsilon,
+        "silos": tuple(f"silo-{i}" for i in range(silos)),
+    }  # fmt: skip
+    ways: tuple[dict[str, Any], ...] = (
+        {"method": "sealed", "protocol": "", "delta": 1e-9, "options": {"answers": "triangles"}},
+        {"method": "sealed", "protocol": "", "delta": 1e-300,
+         "options": {"answers": "degrees,two_stars,triangles", "degree_share": 1e-3}},
+        {"method": "feat+", "options": {"local": "paper"}},
+        {"method": "feat", "protocol": "elgamal"},
+        {"method": "baseline", "protocol": ""},
+    )  # fmt: skip
+    for way in ways:
+        began = time.process_time()
+        with contextlib.suppress(StudyError):
+            plan_study(study(**asked, **way))
+        assert time.process_time() - began < 0.1, way
+
+
+@pytest.mark.parametrize("epsilon", [1e8, 1e20, 1e300, 50.1, 1e-7, 5e-324])
+def test_an_epsilon_out_of_bounds_is_no_study(epsilon: float) -> None:
+    with pytest.raises(StudyError, match="epsilon"):
+        study(method="sealed", protocol="", epsilon=epsilon)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from silograph.errors import ArgumentError, ChannelError
+from silograph.errors import ArgumentError
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import log_upper
@@ -95,7 +95,7 @@ def test_holder_sets_with_the_same_union_can_be_told_apart(silos: int) -> None:
     assert loss(channel, alone, rest) >= 0.98 * 3.0
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 30.0, 88.0, 1000.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 30.0, 50.0])
 @pytest.mark.parametrize("silos", [2, 64])
 def test_extreme_parameters(epsilon: float, silos: int) -> None:
     noise = BaselineNoise.choose(epsilon, silos, silos - 1)
@@ -123,8 +123,10 @@ def test_bad_parties(silos: int, collusion: int) -> None:
 def test_bad_numbers() -> None:
     with pytest.raises(ArgumentError, match="epsilon"):
         BaselineNoise.choose(-1.0, 2)
-    with pytest.raises(ChannelError, match="too small"):
-        BaselineNoise.choose(1e-19, 64)
+    with pytest.raises(ArgumentError, match="too small"):
+        BaselineNoise.choose(1e-7, 64)
+    with pytest.raises(ArgumentError, match="protects nobody"):
+        BaselineNoise.choose(50.1, 64)
     for honest in (0, 5):
         with pytest.raises(ArgumentError, match="honest"):
             BaselineNoise.choose(1.0, 4).epsilon(honest)

@@ -113,13 +113,13 @@ def test_symmetric_refuses_a_bad_epsilon(epsilon: float) -> None:
 
 
 def test_symmetric_refuses_what_would_be_all_noise() -> None:
-    with pytest.raises(ChannelError, match="all noise"):
+    with pytest.raises(ArgumentError, match="all noise"):
         Channel.symmetric(1e-20)
 
 
 def test_views_check_themselves() -> None:
     assert str(View("coordinator", 3.0)) == "coordinator: ε = 3"
-    assert str(View("1 silo", 1.0, 1e-9)) == "1 silo: ε = 1, δ = 1e-09"
+    assert str(View("1 silo", 1.0, 1e-9)) == "1 silo: ε = 1, δ = 1e-9"
     for name, epsilon, delta in (("", 1, 0), ("x", -1, 0), ("x", math.nan, 0), ("x", 1, 2)):
         with pytest.raises(ArgumentError):
             View(name, epsilon, delta)

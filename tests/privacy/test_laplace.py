@@ -159,15 +159,43 @@ class TestTail:
             assert law.tail(s + 1) <= chance
             assert s == 0 or law.tail(s) > chance
 
+    @pytest.mark.parametrize("scale", [Fraction(2), Fraction(20), Fraction(10**4), Fraction(10**9)])
+    @pytest.mark.parametrize("parties", [1, 3, 4])
+    def test_chernoff_is_a_bound_and_not_far_off(self, scale: Fraction, parties: int) -> None:
+        """Where the law is wide, or x far out: of one Laplace variable the tail is known."""
+        law, one = NoiseLaw(scale, 1, parties), NoiseLaw(scale, 1, 1)
+        rate = float(1 / scale)
+        for x in (1, int(scale), int(30 * scale), int(300 * scale)):
+            exact = math.exp(-x * rate) / (1 + math.exp(-rate))
+            assert exact <= one._chernoff(x) <= 1
+            assert law._chernoff(x) >= one._chernoff(x) * (1 - 1e-12) or x <= scale
+            assert law.tail(x) <= law._chernoff(x)
+            if x > 5 * scale:
+                assert one._chernoff(x) <= exact * math.e * (x * rate + 1)
+
     def test_beyond_the_table(self) -> None:
         law = NoiseLaw(Fraction(2), 3, 4)
-        assert 0 < law.tail(10**9) < 1e-40
-        with pytest.raises(ArgumentError, match="too small"):
-            law.least_reach(1e-300)
+        assert law.tail(10**4) < 1e-300
+        reach = law.least_reach(1e-300)
+        assert law.tail(reach + 1) <= 1e-300 < law.tail(reach)
+        with pytest.raises(ArgumentError, match="chance of 0"):
+            law.least_reach(0.0)
 
-    def test_too_wide(self) -> None:
-        with pytest.raises(ArgumentError, match="too wide"):
-            NoiseLaw(Fraction(10**9), 1, 1).tail(1)
+    def test_fewer_steps_give_a_bound_that_is_less_tight(self) -> None:
+        cases = [
+            (Fraction(1, 2), 7),
+            (Fraction(5), 40),
+            (Fraction(300), 300),
+            (Fraction(4000), 4000),
+        ]
+        for scale, shift in cases:
+            law = NoiseLaw(scale, 4, 4)
+            for honest in (1, 2, 3):
+                tight = law.loss(honest, shift, 400_000)
+                steps = (1, 2, shift - 1, shift, shift + 1, 10_000)
+                found = [law.loss(honest, shift, count) for count in steps]
+                assert all(tight <= loss for loss in found)
+                assert found[-1] <= tight + 0.01
 
 
 class TestLaw:

@@ -94,7 +94,7 @@ def test_without_colluders_a_silo_that_sees_the_release_knows_more() -> None:
     assert all(view.claimed for view in MaskedNoise.choose(1.0, 4, 1).views)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.69, 5.0, 8.0, 12.0, 30.0, 1000.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.69, 5.0, 8.0, 12.0, 30.0, 50.0])
 @pytest.mark.parametrize(("silos", "collusion"), [(2, 0), (2, 1), (4, 1), (64, 0), (64, 63)])
 def test_extreme_parameters(epsilon: float, silos: int, collusion: int) -> None:
     noise = MaskedNoise.choose(epsilon, silos, collusion)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import silograph as sg
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.sealed import SealedNoise
-from silograph.queries.display import definitions, loss, number, table
+from silograph.queries.display import definitions, number, table
 
 NASTY = "<script>alert(1)</script>\"'&"
 GRAPH = sg.clustered_power_law(60, seed=1)
@@ -127,4 +128,4 @@ def test_a_silo_shows_no_edge() -> None:
     ],
 )
 def test_losses_are_rounded_away_from_comfort(value: float, up: str, down: str) -> None:
-    assert (loss(value), loss(value, left=True)) == (up, down)
+    assert (shown_loss(value), shown_loss(value, left=True)) == (up, down)

@@ -103,7 +103,7 @@ def test_printing() -> None:
     assert print_as.splitlines() == [
         "clustering = 0.5123 ± 0.004",
         "  95 % interval  0.5045 … 0.5202",
-        "  method feat, ε = 1.5, δ = 1e-09",
+        "  method feat, ε = 1.5, δ = 1e-9",
         "  note: x",
     ]
     assert "1.000000e+20" in str(Estimate("kstars", 1e20, 1.0, epsilon=1))

@@ -114,7 +114,7 @@ class TestExact:
 
 
 class TestQueries:
-    def test_without_noise_all_answers_are_exact(self) -> None:
+    def test_without_noise_all_answers_are_exact(self, hardly_any_noise: None) -> None:
         noise = choose(3000.0, 60, "degrees", "triangles")
         release = SealedRelease.draw(GRAPH, noise, seed=1)
         d = GRAPH.degrees()
@@ -130,7 +130,7 @@ class TestQueries:
             np.histogram(d, histogram.parameters["bins"])[0], abs=0.5
         )
 
-    def test_noise_too_small_for_a_float(self) -> None:
+    def test_noise_too_small_for_a_float(self, hardly_any_noise: None) -> None:
         noise = choose(1e6, 60, "degrees", "triangles")
         answer = SealedRelease.draw(GRAPH, noise, seed=1).clustering()
         assert answer.stderr == 0.0
@@ -198,7 +198,7 @@ class TestQueries:
             with pytest.raises(ArgumentError, match="k "):
                 release.kstars(k)  # type: ignore[arg-type]
 
-    def test_a_graph_without_edges(self) -> None:
+    def test_a_graph_without_edges(self, hardly_any_noise: None) -> None:
         empty = Silo.from_edges(NodeUniverse.range(5), np.empty((0, 2), dtype=np.int64))
         release = SealedRelease.draw(empty, choose(500.0, 5, "degrees", "triangles"), seed=1)
         assert release.edges().value == 0

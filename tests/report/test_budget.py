@@ -31,6 +31,7 @@ def test_of_a_run_that_the_ledger_records(ledger: sg.Ledger) -> None:
     federation(20, ledger)._ledger.spend(
         "claims", "other", "release", {1: 2.0}, view="x", method="feat"
     )
+    ledger.set_limit("another", 10.0)
     spend(ledger, "elsewhere", "another")
     found = facts_of(release, ledger=ledger).budget
     assert found is not None

@@ -18,7 +18,7 @@ import pytest
 
 import silograph as sg
 from silograph.errors import LedgerWarning, MissingExtraError, ReportError
-from silograph.queries.display import loss
+from silograph.privacy.loss import shown_loss
 from silograph.report.answer import facts_of
 from silograph.report.result import lay_out
 
@@ -52,7 +52,7 @@ def test_every_kind_has_a_page_that_stands_alone(kind: str) -> None:
     shown = words(made)
     assert said.lead in shown
     for each in said.observers:
-        assert f"{each.who} {each.learns} ε = {loss(each.epsilon)}" in shown
+        assert f"{each.who} {each.learns} ε = {shown_loss(each.epsilon)}" in shown
     for line in (*said.assumptions, *said.limits):
         assert line in shown
     assert "nan" not in shown.lower().split()

@@ -12,6 +12,7 @@ from silograph import _core
 from silograph.errors import (
     ArgumentError,
     BudgetError,
+    LedgerError,
     LedgerWarning,
     PrivacyWarning,
     UniverseError,
@@ -155,7 +156,23 @@ class TestCount:
             ({"query": "kstars", "k": 0}, "at least 1"),
             ({"query": "kstars", "k": 80}, "more than 80 nodes"),
             ({"k": 2}, "nothing else takes it"),
-            ({"raw": True}, "for method 'baseline' only"),
+            ({"raw": True}, "feat has no use for raw"),
+            ({"epsilon": "3"}, "epsilon must be a number"),
+            ({"epsilon": True}, "epsilon must be a number"),
+            ({"epsilon": 1e8}, "protects nobody"),
+            ({"epsilon": 1e-9}, "all noise"),
+            ({"collusion": True}, "collusion must be an integer"),
+            ({"method": "sealed", "epsilon": 1e8}, "protects nobody"),
+            ({"method": "sealed", "delta": "1e-9"}, "delta must be a number"),
+            ({"method": "sealed", "protocol": "masked"}, "sealed has no use for protocol"),
+            ({"method": "sealed", "like": "facebook"}, "like must be a Outline or"),
+            ({"method": "feat+", "bound": "2"}, "bound must be a number"),
+            ({"method": "feat+", "split": 3}, "three numbers"),
+            ({"method": "baseline", "protocol": "masked"}, "baseline has no use for protocol"),
+            ({"method": "baseline", "raw": 1}, "raw must be a bool"),
+            ({"method": "auto", "protocol": "telepathy"}, "auto has no use for protocol"),
+            ({"method": "auto", "bound": 2.0}, "auto has no use for bound"),
+            ({"method": "auto", "trust": "dealer"}, "trust must be a list"),
             ({"method": "baseline", "query": "degree_histogram"}, "does not answer"),
             ({"protocol": "elgamal/replace"}, "needs collusion=0"),
         ],
@@ -166,6 +183,32 @@ class TestCount:
         with pytest.raises(ArgumentError, match=message):
             fed.count(**({"query": "triangles", "epsilon": 1.0} | arguments))  # type: ignore[arg-type]
         assert ledger.rows() == []
+
+
+class TestLedgers:
+    def test_a_path_is_no_ledger(self, tmp_path: Path) -> None:
+        with pytest.raises(ArgumentError, match="ledger must be a Ledger"):
+            sg.Federation.simulate(SILOS, tmp_path / "ledger")  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="a lineage"):
+            sg.Federation.simulate(SILOS, lineage=3)  # type: ignore[arg-type]
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_lineage_that_a_limited_ledger_does_not_know(self, ledger: sg.Ledger) -> None:
+        ledger.set_limit("pay", 1.0)
+        for lineage in ("simulation", "typo"):
+            with pytest.raises(LedgerError, match="new_lineage=True"):
+                sg.Federation.simulate(SILOS, ledger, lineage=lineage).collect(epsilon=1.0)
+        assert ledger.rows() == []
+        sg.Federation.simulate(SILOS, ledger, lineage="new", new_lineage=True).collect(epsilon=1.0)
+        assert [row.lineage for row in ledger.rows()] == ["new"]
+
+    def test_the_coordinator_s_loss_counts_where_it_is_the_largest(self, ledger: sg.Ledger) -> None:
+        """Of two silos: one baseline at ε = 1 costs the coordinator's 1, not a half."""
+        ledger.set_limit("simulation", 1.0, collusion=1)
+        fed = sg.Federation.simulate(sg.split(GRAPH, 2, rate=0.6, seed=1), ledger)
+        fed.count("edges", "baseline", epsilon=1.0)
+        with pytest.raises(BudgetError):
+            fed.count("edges", "baseline", epsilon=1.0)
 
 
 class TestSilos:

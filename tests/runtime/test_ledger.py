@@ -17,8 +17,18 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from silograph.errors import ArgumentError, BudgetError, LedgerError, LedgerWarning
+from silograph.methods.featplus import plan_featplus
+from silograph.privacy.baseline import BaselineNoise
+from silograph.runtime import ledger_writing
 from silograph.runtime.ledger import Amount, Ledger, NoLedger, Spend
-from silograph.runtime.ledger_entries import from_units, round_down, round_up, to_units
+from silograph.runtime.ledger_entries import (
+    from_units,
+    loss_at,
+    request,
+    round_down,
+    round_up,
+    to_units,
+)
 
 FINITE = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 
@@ -44,10 +54,12 @@ def pay(
     view: str = "coordinator + t silos",
     method: str = "feat/masked",
     unbounded: bool = False,
+    new_lineage: bool = False,
 ) -> Spend:
     return ledger.spend(
-        lineage, run, phase, losses, delta, view=view, method=method, unbounded=unbounded
-    )
+        lineage, run, phase, losses, delta, view=view, method=method, unbounded=unbounded,
+        new_lineage=new_lineage,
+    )  # fmt: skip
 
 
 class TestSpend:
@@ -348,6 +360,78 @@ class TestRepetition:
         assert ledger.spent("claims").epsilon == 2.0
 
 
+class TestCoalitions:
+    """A larger coalition does not always see more: what counts is the worst up to the level."""
+
+    def test_two_runs_of_baseline_are_one_too_many(self, ledger: Ledger) -> None:
+        noise = BaselineNoise.choose(1.0, silos=2, collusion=1)
+        losses = {t: noise.epsilon(2 - t) for t in range(2)}
+        assert losses[1] < losses[0] == pytest.approx(1.0)
+        ledger.set_limit("claims", epsilon=1.0, collusion=1)
+        pay(ledger, "r1", losses)
+        assert ledger.spent("claims").epsilon == losses[0]
+        with pytest.raises(BudgetError):
+            pay(ledger, "r2", losses)
+
+    def test_featplus_with_most_of_it_for_the_partition(self, ledger: Ledger) -> None:
+        plan = plan_featplus(
+            "triangles", None, "gradient", (0.05, 0.9, 0.05), 1.0, 2, 1, "masked", 60
+        )
+        assert plan.losses[1] < 0.6
+        assert plan.losses[0] > 0.9
+        spend = pay(ledger, "r1", plan.losses)
+        assert spend.losses[1] == plan.losses[0]
+        assert ledger.spent("claims", 1).epsilon == plan.losses[0]
+
+    def test_rows_of_old_ledgers_count_in_the_same_way(self, ledger: Ledger) -> None:
+        """They hold what fell with t, and their chain is over what they hold."""
+        old = request(
+            "claims", "r1", "release", {0: 1.0, 1: 1.0, 3: 1.0}, 0.0, "v", "baseline", True, "t"
+        )
+        object.__setattr__(old, "losses", {0: 1.0, 1: 0.5, 3: 0.25})
+        with ledger._session.writing() as connection:
+            ledger_writing.add_spend(connection, ledger.path, old)
+        ledger.verify()
+        with Ledger(ledger.path) as again:
+            for level in (0, 1, 2, 3):
+                assert again.spent("claims", level).epsilon == 1.0
+            assert again.spent("claims", 4).epsilon == math.inf
+            assert dict(again.rows()[0].losses) == {0: 1.0, 1: 1.0, 3: 1.0}
+            # The same payment again is the same, though it is written as it should be now.
+            known = again.spend(
+                "claims", "r1", "release", {0: 1.0, 1: 0.5, 3: 0.25}, view="v", method="baseline"
+            )
+            assert known.repeated
+
+    @given(st.lists(FINITE | st.just(math.inf), min_size=1, max_size=5), st.integers(0, 6))
+    @settings(max_examples=40)
+    def test_totals_and_single_losses_agree(self, losses: list[float], level: int) -> None:
+        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "x")) as ledger:
+            pay(ledger, "r1", dict(enumerate(losses)), unbounded=True)
+            worst = max(losses[: level + 1]) if level < len(losses) else math.inf
+            assert ledger.spent("claims", level).epsilon == worst
+            assert loss_at(dict(enumerate(losses)), level)[1] == worst
+
+
+class TestNewLineages:
+    def test_a_slip_escapes_no_limit(self, ledger: Ledger) -> None:
+        ledger.set_limit("pay", epsilon=1.0)
+        for lineage in ("pya", "simulation"):
+            with pytest.raises(LedgerError, match="--new-lineage"):
+                pay(ledger, "r1", {0: 1.0, 1: 1.0}, lineage=lineage)
+        assert ledger.rows() == []
+        assert ledger.is_new("simulation")
+        assert not ledger.is_new("pay")
+        pay(ledger, "r1", {0: 1.0, 1: 1.0}, lineage="other", new_lineage=True)
+        pay(ledger, "r2", {0: 1.0, 1: 1.0}, lineage="other")  # known by now
+        assert not ledger.is_new("other")
+
+    def test_a_ledger_without_limits_takes_any(self, ledger: Ledger) -> None:
+        pay(ledger, "r1", {0: 1.0}, lineage="any")
+        pay(ledger, "r1", {0: 1.0}, lineage="another")
+        assert not ledger.is_new("third")
+
+
 class TestExact:
     @given(st.lists(FINITE, max_size=20))
     def test_sum(self, values: list[float]) -> None:
@@ -398,14 +482,15 @@ class TestExact:
     def test_losses_come_back_as_they_went(self, losses: list[float]) -> None:
         with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "x")) as ledger:
             spend = pay(ledger, "r1", dict(enumerate(losses)), unbounded=True)
-            assert ledger.rows()[0].losses == spend.losses == dict(enumerate(losses))
+            worst = dict(enumerate(itertools.accumulate(losses, max)))
+            assert ledger.rows()[0].losses == spend.losses == worst
 
 
 class TestReading:
     def test_export_is_plain(self, ledger: Ledger) -> None:
         ledger.set_limit("claims", 3.0, 1e-6)
         pay(ledger, "r1", {0: 1.0, 1: 1.5}, 1e-7)
-        pay(ledger, "r1", {0: 1.0, 1: math.inf}, unbounded=True, lineage="loans")
+        pay(ledger, "r1", {0: 1.0, 1: math.inf}, unbounded=True, lineage="loans", new_lineage=True)
         found = json.loads(json.dumps(ledger.export(), allow_nan=False))
         assert found["format"] == 2
         assert found["identity"] == ledger.identity
@@ -426,7 +511,7 @@ class TestReading:
         ledger.set_limit("claims", 3.0, 1e-6)
         for i in range(3):
             pay(ledger, f"r{i}", {1: 0.1}, 1e-7)
-        pay(ledger, "r1", {0: 1.0}, lineage="loans")
+        pay(ledger, "r1", {0: 1.0}, lineage="loans", new_lineage=True)
         assert ledger.summary() == str(ledger)
         assert str(ledger).splitlines() == [
             "ledger silo.ledger: 4 spends, 2 lineages",

@@ -31,7 +31,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         opened.set_limit("claims", 10.0, 1e-6)
         pay(opened, "r1", {0: 0.5, 1: 1.0})
         pay(opened, "r2", {0: 0.5, 1: 1.0}, 1e-9)
-        pay(opened, "r1", {0: 2.0, 1: math.inf}, unbounded=True, lineage="loans")
+        pay(opened, "r1", {0: 2.0, 1: math.inf}, unbounded=True, lineage="loans", new_lineage=True)
         opened.set_limit("claims", 8.0, 1e-6)
         yield opened
 
@@ -144,7 +144,7 @@ class TestChain:
             connection.execute("DROP TRIGGER spends_no_delete")
             connection.execute("DELETE FROM spends WHERE number = 3")
         with pytest.raises(LedgerError, match="had 3 spends, and has 2"):
-            pay(ledger, "r7", {1: 1.0}, lineage="new")
+            pay(ledger, "r7", {1: 1.0}, lineage="new", new_lineage=True)
 
     @pytest.mark.parametrize("more", [0, 3])
     def test_rolled_back_under_an_open_ledger(self, ledger: Ledger, more: int) -> None:

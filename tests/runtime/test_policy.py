@@ -16,7 +16,9 @@ POLICY = Policy(coordinators=("hub",), methods=("feat masked", "feat elgamal/rep
 
 
 def check(policy: Policy = POLICY, now: float = NOW, **changes: Any) -> None:
-    policy.check(plan_study(study(**changes)), 3, now)
+    asked = study(**changes)
+    policy.check_fields(asked, 3, now)
+    policy.check(plan_study(asked))
 
 
 def test_what_is_within_the_terms_passes() -> None:
@@ -28,7 +30,7 @@ def test_what_is_within_the_terms_passes() -> None:
     ("terms", "changes", "message"),
     [
         ({"coordinators": ("other",)}, {}, "hub may not propose"),
-        ({"methods": ("baseline",)}, {}, "'feat masked' is not among"),
+        ({"methods": ("baseline",)}, {}, "'feat' is not among"),
         ({}, {"protocol": "elgamal/blinded"}, "'feat elgamal/blinded' is not among"),
         ({"queries": ("edges",)}, {}, "query 'triangles'"),
         ({"least_silos": 4}, {}, "3 silos; at least 4"),
@@ -40,7 +42,7 @@ def test_what_is_within_the_terms_passes() -> None:
         (
             {"methods": ("sealed",)},
             {"method": "sealed", "protocol": "", "delta": 1e-9},
-            "delta 1e-09; at most 0",
+            "delta 1e-9; at most 0",
         ),
         ({"longest": 10}, {}, "more than 10 seconds"),
     ],

@@ -21,6 +21,7 @@ from silograph.cli.options import (
     Json,
     LedgerFile,
     Lineage,
+    NewLineage,
     NodeColumn,
     Nodes,
     Protocol,
@@ -54,6 +55,7 @@ def collect(
     collusion: Collusion = 1,
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
+    new_lineage: NewLineage = False,
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
@@ -75,7 +77,7 @@ def collect(
     silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     room = triangle_bytes(len(silos[0].universe)) + _HEADER_BYTES
     check_output(output, inputs, force=force, size=room)
-    with spending(ledger, lineage) as account:
+    with spending(ledger, lineage, new=new_lineage) as account:
         release = account.federation(silos).collect(epsilon, protocol, collusion)
         with account.keeping():
             release.save(output)

@@ -25,17 +25,19 @@ from silograph.cli.options import (
     LikeRelease,
     Lineage,
     Method,
+    NewLineage,
     NodeColumn,
     Nodes,
-    Protocol,
     Query,
     Strip,
     Trust,
     check_question,
+    one_of,
     read_like,
 )
 from silograph.cli.outputs import check_output
 from silograph.graph.silo import Silo
+from silograph.methods.union import PROTOCOLS
 from silograph.queries.estimate import Estimate
 from silograph.report import ready, save_page
 
@@ -52,12 +54,20 @@ def count(
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,
-    protocol: Protocol = "masked",
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How feat and feat+ make the union: {', '.join(PROTOCOLS)}; masked if not said.",
+            show_default=False,
+            autocompletion=one_of(PROTOCOLS),
+        ),
+    ] = None,
     trust: Trust = None,
     like_graph: LikeGraph = None,
     like_release: LikeRelease = None,
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
+    new_lineage: NewLineage = False,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -87,10 +97,10 @@ def count(
         ready()  # before anything is spent
     silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
     like = read_like(like_graph, like_release)
-    with spending(ledger, lineage) as account:
+    with spending(ledger, lineage, new=new_lineage) as account:
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
-            collusion=collusion, like=like, trust=tuple(trust or ()),
+            collusion=collusion, like=like, trust=trust or None,
         )  # fmt: skip
         # The answer first: a page that cannot be written must not take it along.
         if as_json:

@@ -109,14 +109,15 @@ def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
 class Spending:
     """A ledger while a run spends from it, or none."""
 
-    def __init__(self, ledger: Ledger | None, lineage: str) -> None:
+    def __init__(self, ledger: Ledger | None, lineage: str, *, new: bool = False) -> None:
         self.ledger = ledger
         self.lineage = lineage
+        self._new = new
         self._before = self._count()
 
     def federation(self, silos: Sequence[Silo]) -> Federation:
         """The silos, spending here."""
-        return Federation.simulate(silos, self.ledger, lineage=self.lineage)
+        return Federation.simulate(silos, self.ledger, lineage=self.lineage, new_lineage=self._new)
 
     def _count(self) -> int:
         return 0 if self.ledger is None else len(self.ledger.rows(self.lineage))
@@ -169,11 +170,11 @@ class Spending:
 
 
 @contextmanager
-def spending(path: Path | None, lineage: str) -> Iterator[Spending]:
+def spending(path: Path | None, lineage: str, *, new: bool = False) -> Iterator[Spending]:
     """Spend from a ledger; an interrupt says what it has cost."""
     ledger = None if path is None else Ledger(path)
     try:
-        account = Spending(ledger, lineage)
+        account = Spending(ledger, lineage, new=new)
         try:
             yield account
         except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from silograph.graph.silo import Silo
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.planner import TRUST as TRUSTS
 from silograph.methods.union import PROTOCOLS
-from silograph.privacy.loss import check_epsilon
+from silograph.privacy.loss import check_delta, check_epsilon
 from silograph.queries.release import Release
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "LikeRelease",
     "Lineage",
     "Method",
+    "NewLineage",
     "NodeColumn",
     "Nodes",
     "Protocol",
@@ -51,31 +52,12 @@ __all__ = [
 
 #: Groups of options on a help page.
 FILES, BUDGET, OUTPUT = "Edge files", "Budget", "Output"
-#: e^50 is more than 10^21: an answer at such a loss hides nothing.
-LARGEST_EPSILON = 50.0
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], list[str]]:
     """Completes any of these names in a shell."""
     known = list(names)
     return lambda incomplete: [name for name in known if name.startswith(incomplete)]
-
-
-def check_budget(epsilon: float) -> float:
-    """Refuse, before any file is read, what is no budget, or one that protects nobody."""
-    if check_epsilon(epsilon) > LARGEST_EPSILON:
-        raise ArgumentError(
-            f"epsilon {epsilon:g} protects nobody: the answer would be the bare truth; take at "
-            f"most {LARGEST_EPSILON:g} (usual are 0.1 to 5)"
-        )
-    return epsilon
-
-
-def check_delta(delta: float) -> float:
-    """Refuse what is no probability."""
-    if not 0 <= delta < 1:
-        raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
-    return delta
 
 
 Query = Annotated[
@@ -98,7 +80,7 @@ Epsilon = Annotated[
     typer.Option(
         help="The privacy budget: the most that an edge may lose.",
         show_default=False,
-        callback=check_budget,
+        callback=check_epsilon,
     ),
 ]
 Delta = Annotated[
@@ -152,6 +134,14 @@ LedgerFile = Annotated[
 ]
 Lineage = Annotated[
     str, typer.Option(help="The dataset's name in the ledger.", rich_help_panel=BUDGET)
+]
+NewLineage = Annotated[
+    bool,
+    typer.Option(
+        "--new-lineage",
+        help="The ledger, which has limits, does not know this dataset yet.",
+        rich_help_panel=BUDGET,
+    ),
 ]
 Nodes = Annotated[
     Path | None,

@@ -21,6 +21,7 @@ from silograph.cli.options import (
 )
 from silograph.methods.planner import PLANNED, TRUST, Plan
 from silograph.methods.planner import plan as make_plan
+from silograph.privacy.loss import shown_loss
 
 __all__ = ["plan", "plan_table"]
 
@@ -107,8 +108,8 @@ def plan_table(found: Plan) -> Table:
     asked = found.question
     what = f"{asked.k}-stars" if asked.k else asked.query
     table = Table(
-        title=f"{what}, about {_number(found.count)}: ε = {asked.epsilon:g}"
-        + (f", δ = {asked.delta:g}" if asked.delta else "")
+        title=f"{what}, about {_number(found.count)}: ε = {shown_loss(asked.epsilon)}"
+        + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
         + f", {asked.silos} silos, collusion {asked.collusion}",
         title_justify="left",
         caption=f"Outline: {found.source}.",

@@ -20,6 +20,7 @@ from silograph.experiments.definitions import ALIASES, Definition, named, read_d
 from silograph.experiments.results import EXPERIMENTS, FILE, Results
 from silograph.experiments.runner import reproduce as run_experiments
 from silograph.experiments.tasks import Task
+from silograph.privacy.loss import shown_loss
 
 __all__ = ["reproduce"]
 
@@ -191,9 +192,8 @@ def _glances(found: dict[str, Results]) -> list[Table]:
             if row["epsilon"] == epsilons[0]
         }
         queries = list(dict.fromkeys(key[3] for key in errors))
-        table = Table(
-            title=f"mean relative error on {graph}, ε = {epsilons[0]:g}", title_justify="left"
-        )
+        title = f"mean relative error on {graph}, ε = {shown_loss(epsilons[0])}"
+        table = Table(title=title, title_justify="left")
         for name in ("method", "form", *queries):
             table.add_column(name, justify="right" if name in queries else "left")
         for method, form, variant in dict.fromkeys(key[:3] for key in errors):

@@ -18,6 +18,7 @@ from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json
 from silograph.errors import ConfigError, StudyError, TransportError
 from silograph.methods.study import Study, read_proposal
+from silograph.privacy.loss import shown_loss
 from silograph.runtime.config import SiloConfig
 from silograph.runtime.ledger import Ledger
 from silograph.runtime.party import Party, locked, open_store
@@ -89,14 +90,15 @@ def check(config: Config, as_json: Json = False) -> None:
         party.close()
         return
     outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
+    limit, most = (shown_loss(x.epsilon, left=True) for x in (ledger, policy))
     table = Table(show_header=False, box=None)
     for name, value in (
         ("silo", f"{given.name}, key {party.identity.public.hex()[:16]}…"),
         ("roster", f"{len(party.roster.silos)} silos, coordinator {party.roster.coordinator.name}"),
         ("universe", f"{len(party.universe):,} nodes, digest {party.universe.digest[:16]}…"),
         ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
-        ("budget", f"{spent} of ε = {ledger.epsilon:g} spent on {given.data.lineage!r}"),
-        ("policy", f"{', '.join(policy.methods)}; ε ≤ {policy.epsilon:g} a study; {policy.accept}"),
+        ("budget", f"{spent} of ε = {limit} spent on {given.data.lineage!r}"),
+        ("policy", f"{', '.join(policy.methods)}; ε ≤ {most} a study; {policy.accept}"),
         ("broker", escape(said) if reached else f"[red]{escape(said)}[/]"),
     ):
         table.add_row(name, value)
@@ -149,7 +151,7 @@ def studies(config: Config, as_json: Json = False) -> None:
     for study, row in found:
         table.add_row(
             study.run[:12], study.query, f"{study.method} {study.protocol}".strip(),
-            f"{study.epsilon:g}", str(study.collusion), _when(study.deadline),
+            shown_loss(study.epsilon), str(study.collusion), _when(study.deadline),
             f"{row.decision or 'waits for you'} {row.decided_by}".strip(),
             f"{row.state} {row.code}".strip(),
         )  # fmt: skip
@@ -191,7 +193,8 @@ def _decide(config: SiloConfig, run: str, decision: str, as_json: bool) -> None:
 def _studies(config: SiloConfig) -> list[tuple[Study, Run]]:
     store = open_store(config)
     try:
-        return [(read_proposal(row.proposal), row) for row in store.runs()]
+        rows = store.runs()
+        return [(study, row) for row in rows if (study := read_proposal(row.proposal))]
     finally:
         store.close()
 

@@ -17,6 +17,7 @@ from silograph.cli.outputs import check_output
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.methods.catalogue import METHODS
 from silograph.methods.study import Option
+from silograph.privacy.loss import shown_loss
 from silograph.runtime import whole_files
 from silograph.runtime.config import CoordinatorConfig
 
@@ -152,7 +153,7 @@ def list_(config: Config, as_json: Json = False) -> None:
     for study, row in found:
         method = f"{study.method} {study.protocol}".strip()
         state = f"{row.state} {row.code}".strip()
-        table.add_row(study.run[:12], study.query, method, f"{study.epsilon:g}", state)
+        table.add_row(study.run[:12], study.query, method, shown_loss(study.epsilon), state)
     console.print(table)
 
 
@@ -233,4 +234,4 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
 
 
 def _loss(view: dict[str, Any]) -> str:
-    return f"{view['epsilon']:.6g}" + ("" if view["claimed"] else " (not claimed)")
+    return shown_loss(view["epsilon"]) + ("" if view["claimed"] else " (not claimed)")

@@ -1,6 +1,5 @@
 """Tables for the terminal; all fit into 80 columns."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
@@ -8,6 +7,7 @@ from rich.table import Table
 from silograph.audit.report import AuditLine
 from silograph.experiments.demo import DemoRow
 from silograph.graph.silo import Silo, union
+from silograph.privacy.loss import shown_loss
 from silograph.queries.release import Release
 
 __all__ = ["audit", "demo", "demo_silos"]
@@ -26,7 +26,7 @@ def demo_silos(silos: Sequence[Silo]) -> str:
 def demo(rows: Iterable[DemoRow], release: Release) -> Table:
     """Truth, answer, interval and error of each query."""
     made = release.provenance
-    title = f"{made.method} on a {made.protocol} union, ε = {release.epsilon:.4g}"
+    title = f"{made.method} on a {made.protocol} union, ε = {shown_loss(release.epsilon)}"
     table = Table(title=title, title_justify="left")
     for name in ("query", "truth", "answer", "95 % interval", "error"):
         table.add_column(name, justify="left" if name == "query" else "right", no_wrap=True)
@@ -57,23 +57,20 @@ def audit(lines: Iterable[AuditLine]) -> Table:
         )
     before = None
     for line in lines:
-        case = f"{line.protocol}, ε = {line.epsilon:g}, {line.silos} silos, t = {line.collusion}"
+        asked = f"ε = {shown_loss(line.epsilon)}, {line.silos} silos, t = {line.collusion}"
+        case = f"{line.protocol}, {asked}"
         if case != before:
             table.add_section()
             table.add_row(f"[bold]{case}[/]")
         table.add_row(
             f"  {line.view.name}" + ("" if line.view.claimed else " *"),
-            _loss(line.view.epsilon),
-            _loss(line.exact),
-            _loss(line.seen),
+            shown_loss(line.view.epsilon),
+            shown_loss(line.exact),
+            shown_loss(line.seen, left=True),
             "ok" if line.holds else "[red]EXCESS[/]",
         )
         before = case
     return table
-
-
-def _loss(epsilon: float) -> str:
-    return "∞" if math.isinf(epsilon) else f"{epsilon:.3f}"
 
 
 def _number(x: float) -> str:

@@ -95,7 +95,7 @@ def mended(asked: WholeStudy, method: str) -> float:
             delta=asked.delta if method == "sealed" else 0.0,
             k=k,
             collusion=asked.collusion,
-            split="paper",
+            split="paper" if method == "feat+" else None,
             progress=False,
         )
     return float(estimate.value)

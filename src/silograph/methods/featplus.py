@@ -37,7 +37,7 @@ from silograph.privacy.featplus import (
     gradient_sensitivity,
     paper_sensitivity,
 )
-from silograph.privacy.loss import check_epsilon
+from silograph.privacy.loss import check_epsilon, shown_loss
 from silograph.privacy.views import View
 from silograph.protocol.broadcast import BroadcastParameters
 from silograph.protocol.numbers import NumberParameters
@@ -300,9 +300,9 @@ def combine(
         bought["bound"] = shared.bound
     parameters = {**own.parameters, "local": plan.local, "spent": spent, "bought": bought}
     note = (
-        f"ε1 = {spent['release']:.4g} bought a release (± {own.stderr:,.4g}), "
-        f"ε2 = {spent['partition']:.4g} owners of nodes (degrees ± {degree:,.4g}), "
-        f"ε3 = {spent['local']:.4g} local answers (together ± {laplace:,.4g}); "
+        f"ε1 = {shown_loss(spent['release'])} bought a release (± {own.stderr:,.4g}), "
+        f"ε2 = {shown_loss(spent['partition'])} owners of nodes (degrees ± {degree:,.4g}), "
+        f"ε3 = {shown_loss(spent['local'])} local answers (together ± {laplace:,.4g}); "
         "the error is at most about the first and the last together"
     )
     return _answer(own, plan, value, math.hypot(own.stderr, laplace), note, parameters)

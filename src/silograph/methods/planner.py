@@ -15,7 +15,7 @@ from silograph.methods.prediction import Question, baseline_error, feat_error, p
 from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
 from silograph.methods.split import choose_split
 from silograph.privacy.featplus import Split
-from silograph.privacy.loss import check_epsilon
+from silograph.privacy.loss import check_delta, check_epsilon, shown_loss
 from silograph.privacy.masked import check_parties
 from silograph.queries.display import definitions, table
 from silograph.queries.gradient import GRADIENTS
@@ -131,9 +131,9 @@ class Plan:
         """For notebooks."""
         asked = self.question
         what = f"{asked.k}-stars" if asked.k else asked.query
-        delta = f", δ = {asked.delta:g}" if asked.delta else ""
+        delta = f", δ = {shown_loss(asked.delta)}" if asked.delta else ""
         caption = (
-            f"{what}, about {self.count:,.4g}: ε = {asked.epsilon:g}{delta}, "
+            f"{what}, about {self.count:,.4g}: ε = {shown_loss(asked.epsilon)}{delta}, "
             f"{asked.silos} silos, collusion {asked.collusion}"
         )
         rows = [
@@ -157,8 +157,8 @@ class Plan:
         asked = self.question
         name = f"{asked.query}({asked.k})" if asked.k else asked.query
         lines = [
-            f"{name} of {asked.silos} silos at ε = {asked.epsilon:g}"
-            + (f", δ = {asked.delta:g}" if asked.delta else "")
+            f"{name} of {asked.silos} silos at ε = {shown_loss(asked.epsilon)}"
+            + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
             + f", collusion {asked.collusion}; expected answer about {self.count:,.4g}",
             f"outline: {self.source}",
         ]
@@ -237,8 +237,7 @@ def plan_options(outline: Outline, question: Question, trust: Collection[str] = 
         raise ArgumentError(
             f"unknown trust {', '.join(sorted(unknown))}; choose from {', '.join(TRUST)}"
         )
-    if not (0 <= question.delta < 1):
-        raise ArgumentError(f"delta must be from 0 to 1, not {question.delta!r}")
+    check_delta(question.delta)
     count = outline.count(question.query, question.k)
     found = [
         option
@@ -343,7 +342,7 @@ def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
         return
     chosen, t = plan_sealed(outline, question), question.collusion
     pool = f"; {t} of them may pool what they see" if t else ""
-    opened = ", ".join(chosen.noise.answers).replace("_", "-")
+    opened, delta = ", ".join(chosen.noise.answers).replace("_", "-"), chosen.noise.delta
     yield _option(
         outline,
         question,
@@ -352,6 +351,6 @@ def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
         chosen.error,
         needs=frozenset({"dealer"}),
         assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
-        delta=chosen.noise.delta,
-        note=f"opens {opened}" + (f", δ = {chosen.noise.delta:g}" if chosen.noise.delta else ""),
+        delta=delta,
+        note=f"opens {opened}" + (f", δ = {shown_loss(delta)}" if delta else ""),
     )

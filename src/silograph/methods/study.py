@@ -12,7 +12,6 @@ Guarantee
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -21,6 +20,7 @@ from typing import Any
 
 from silograph.crypto.identity import Identity
 from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
+from silograph.privacy.loss import check_delta, check_epsilon
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
@@ -33,7 +33,12 @@ VERSION = 1
 #: The longest study, as bytes.
 _LARGEST = 1 << 15
 _LONGEST_NAME = 200
-_LATEST = 1 << 40
+#: The end of the year 9999, after which there are no dates.
+_LATEST = 253_402_300_799
+#: Every number of a study has a bound, so that what is computed from it has one too.
+_MOST_LEAVES = 100
+_MOST_OPTIONS = 32
+_LARGEST_OPTION = 1e15
 
 Option = str | int | float | bool
 
@@ -71,15 +76,19 @@ class Study:
             _text(name, getattr(self, name), empty=name == "protocol")
         for name, count in (("run", 16), ("universe", 32), ("roster", 32)):
             _hex(name, getattr(self, name), count)
-        for name in ("epsilon", "delta"):
+        for name, check in (("epsilon", check_epsilon), ("delta", check_delta)):
             value = getattr(self, name)
-            if not isinstance(value, float) or not math.isfinite(value) or value < 0:
-                raise StudyError(f"{name} must be a finite number of at least 0, not {value!r}")
+            if not isinstance(value, float):
+                raise StudyError(f"{name} must be a float, not {value!r}")
+            try:
+                check(value)
+            except ArgumentError as error:
+                raise StudyError(str(error)) from None
         _whole("collusion", self.collusion, 0, 63)
         _whole("nodes", self.nodes, 2, 1 << 31)
         _whole("deadline", self.deadline, 0, _LATEST)
         if self.k is not None:
-            _whole("k", self.k, 1, 1 << 31)
+            _whole("k", self.k, 1, _MOST_LEAVES)
         if self.version != VERSION:
             raise StudyError(
                 f"study format {self.version!r}; this version of Silograph reads format {VERSION}"
@@ -94,14 +103,16 @@ class Study:
             raise StudyError("a study is for 2 to 64 silos with different names")
 
     def _check_options(self) -> None:
+        if len(self.options) > _MOST_OPTIONS:
+            raise StudyError(f"a study has at most {_MOST_OPTIONS} options")
         for name, value in self.options.items():
             _text("an option's name", name)
             if isinstance(value, str):
                 _text(f"option {name}", value, empty=True)
-            elif isinstance(value, float) and not math.isfinite(value):
-                raise StudyError(f"option {name} must be finite")
             elif not isinstance(value, int | float):  # a bool is an int
                 raise StudyError(f"option {name} must be a text, a number or a truth value")
+            elif not abs(value) <= _LARGEST_OPTION:  # NaN is not
+                raise StudyError(f"option {name} must be from −10¹⁵ to 10¹⁵")
 
     def encode(self) -> bytes:
         """The one form of this study as bytes: JSON, its keys in order, nothing left out."""
@@ -194,9 +205,16 @@ def open_proposal(raw: bytes, roster: Roster) -> Study:
     return study
 
 
-def read_proposal(raw: bytes) -> Study:
-    """A study from a message that was checked before, whatever roster is in force now."""
-    return Study.decode(peek(raw).payload)
+def read_proposal(raw: bytes) -> Study | None:
+    """A study from a message that was stored before, whatever roster is in force now.
+
+    None where this version cannot read it: another version may have stored it, and a row of the
+    past must not stand in the way of a service or a command.
+    """
+    try:
+        return Study.decode(peek(raw).payload)
+    except (StudyError, ProtocolError):
+        return None
 
 
 def _text(name: str, value: Any, *, empty: bool = False) -> None:

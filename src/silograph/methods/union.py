@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.elgamal import ElgamalNoise, Variant
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.masked import MaskedNoise
 from silograph.privacy.views import PUBLISHED, View
 
@@ -40,6 +41,8 @@ def plan_union(
     """Choose the parameters of a union of so many silos, or say what is wrong with the request."""
     if protocol not in PROTOCOLS:
         raise ArgumentError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
+    if channel is not None and not isinstance(channel, Channel):
+        raise ArgumentError(f"channel must be a Channel, not {channel!r}")
     if channel is not None and protocol != "clear":
         raise ArgumentError("a channel can be chosen for protocol 'clear' only")
     if protocol == "clear":
@@ -74,14 +77,14 @@ def _variant(protocol: str, collusion: int) -> Variant:
 def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
     if protocol == "elgamal/printed":
         return (
-            f"Algorithm 3 as printed has a loss of {noise.epsilon(noise.silos):.4g} "
+            f"Algorithm 3 as printed has a loss of {shown_loss(noise.epsilon(noise.silos))} "
             "(the number of silos times ε), and its release is calibrated wrongly"
         )
     beyond = [view for view in noise.views if not view.claimed]
     if beyond:
         return (
             f"with collusion=0 a silo that gets to see the release has a loss of "
-            f"{beyond[0].epsilon:.4g}; show it to the coordinator alone"
+            f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
         )
     if noise.silos - noise.collusion == 1:
         return "one honest silo among all means plain local noise: every silo pays for itself"

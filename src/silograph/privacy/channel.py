@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from silograph.errors import ChannelError
-from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
+from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within, shown_loss
 
 __all__ = ["Channel", "Weights"]
 
@@ -61,7 +61,7 @@ class Channel:
 
     >>> channel = Channel("20/21", "1/21")
     >>> channel
-    Channel(p11=0.952381, p01=0.047619, epsilon=2.9957323)
+    Channel(p11=0.952381, p01=0.047619, epsilon=2.99574)
     >>> channel.alpha, channel.beta
     (Fraction(20, 19), Fraction(-1, 19))
     """
@@ -126,7 +126,7 @@ class Channel:
     def __repr__(self) -> str:
         return (
             f"Channel(p11={float(self.p11):.6g}, p01={float(self.p01):.6g}, "
-            f"epsilon={self.epsilon:.8g})"
+            f"epsilon={shown_loss(self.epsilon)})"
         )
 
 

@@ -22,10 +22,13 @@ Why a bound, and how
     ρ_s = (s−1+κ)/((p+1/p)·s − (s+1−κ)·ρ_{s+1}), which grows with ρ_{s+1} and falls with p+1/p.
     Begun far out with the lower bound p·(s−1+κ)/s (nb(j+s)/nb(j+s−1) = p·(j+s−1+κ)/(j+s) is least
     at j = 0), and rounded down at every step, it gives lower bounds of all ρ. P(0)/P(shift) is the
-    product of their reciprocals.
+    product of their reciprocals. The recursion takes a bounded number of steps: where the shift is
+    larger, ρ_s ≥ p·(s−1+κ)/s serves for the rest, whose product is a ratio of gamma functions with
+    Kershaw's bounds (x + κ/2)^(1−κ) < Γ(x+1)/Γ(x+κ) < (x − ½ + √(κ+¼))^(1−κ).
 Reference
     A. Ghosh, T. Roughgarden, M. Sundararajan, Universally utility-maximizing privacy mechanisms
-    (2009), for the discrete Laplace law; S. Goryczka, L. Xiong (2017), for its shares.
+    (2009), for the discrete Laplace law; S. Goryczka, L. Xiong (2017), for its shares; D. Kershaw,
+    Some extensions of W. Gautschi's inequalities for the gamma function (1983).
 """
 
 import math
@@ -49,9 +52,10 @@ _LARGEST_SCALE = 2**50
 # Fixed point of the recursion for ρ, and how far out it begins.
 _BITS = 128
 _REACH = 24
-_MOST_STEPS = 400_000
-# The longest table of a law.
+_MOST_STEPS = 40_000
+# The longest table of a law, and the longest of which tails are summed.
 _MOST_VALUES = 30_000_000
+_MOST_SUMMED = 150_000
 # Fractional bits of λ.
 _SPREAD_BITS = 320
 _PRECISE = Context(prec=180)
@@ -143,9 +147,9 @@ class NoiseLaw:
 
     # -- privacy -----------------------------------------------------------------------------
 
-    def loss(self, honest: int, shift: int) -> float:
+    def loss(self, honest: int, shift: int, steps: int = _MOST_STEPS) -> float:
         """The certified loss of a number that changes by ``shift``, where only so many parties'
-        shares are unknown.
+        shares are unknown. ``steps`` bounds the work: fewer give a bound that is less tight.
 
         It grows with the shift, and falls as the scale grows. At equal shift/scale it grows with
         the shift: P(0)/P(s) = e^(s/scale)/E[e^−v] where v has the density
@@ -160,29 +164,62 @@ class NoiseLaw:
             return 0.0
         if honest >= self.shares:
             return round_up(shift / self.scale)
-        return log_upper(1 / _product_of_ratios(self.scale, Fraction(honest, self.shares), shift))
+        shape, near = Fraction(honest, self.shares), min(shift, steps)
+        found = log_upper(1 / _product_of_ratios(self.scale, shape, near, steps))
+        return found if near == shift else found + self._far_loss(shape, near, shift)
+
+    def _far_loss(self, shape: Fraction, near: int, shift: int) -> float:
+        """What the ratios from ``near`` to ``shift`` add to a loss, by Kershaw's bounds, and by
+        far more than the few last places that floats may lose."""
+        kappa = float(shape)
+        rest = (1 - kappa) * math.log((shift - 0.5 + math.sqrt(kappa + 0.25)) / (near + kappa / 2))
+        return (float((shift - near) / self.scale) + rest) * (1 + 2.0**-40) + 2.0**-40
 
     def tail(self, x: int) -> float:
         """A certified upper bound of P(noise ≥ x), which is P(noise ≤ −x).
 
         Σ_j nb(j)·P(second ≥ j+x), all terms positive. What is cut off is bounded by a geometric
-        series, and the result is raised by more than all rounding errors together.
+        series, and the result is raised by more than all rounding errors together. Where the law
+        is too wide for that, or x too far out, Chernoff's bound serves, which is less tight.
         """
         if x <= 0:
             return 1.0
+        far = self._chernoff(x)
+        if self._width > _MOST_SUMMED:
+            return far
         table = self._table
         reach = len(table.law) // 2
-        x = min(x, reach)
+        if x > reach:
+            return far
         found = float(table.law[:reach] @ table.above[x : x + reach]) + float(table.above[reach])
-        return min(found * table.rounding, 1.0)
+        return min(found * table.rounding, far)
+
+    def _chernoff(self, x: int) -> float:
+        """E e^(θz)·e^(−θx), which is a bound for every θ between 0 and 1/scale.
+
+        E e^(θz) = ((1−p)²/((1−p·e^θ)(1−p·e^−θ)))^κ; the best θ is near 1/scale − κ/x.
+        """
+        shape, rate = float(self.shape), float(1 / self.scale)
+        theta = max(rate - shape / x, rate / 2)
+        parts = (
+            -theta * x,
+            2 * shape * math.log(-math.expm1(-rate)),
+            -shape * math.log(-math.expm1(theta - rate)),
+            -shape * math.log(-math.expm1(-theta - rate)),
+        )
+        # Each part loses a few last places: the sum is raised by far more than that.
+        return math.exp(min(sum(parts) + sum(map(abs, parts)) * 2.0**-40, 0.0))
+
+    @property
+    def _width(self) -> int:
+        """How many values there are before a probability of about e^−60, twice."""
+        shape, rate = float(self.shape), float(1 / self.scale)
+        return 2 * math.ceil((shape + 12 * math.sqrt(shape) + 60) / rate) + 200
 
     @cached_property
     def _table(self) -> "_Table":
-        """As far out as a probability of about e^−100."""
-        shape, rate = float(self.shape), float(1 / self.scale)
-        size = 2 * math.ceil((shape + 12 * math.sqrt(shape) + 100) / rate) + 200
-        if size > _MOST_VALUES:
-            raise ArgumentError("the noise is too wide to bound its tails: epsilon is too small")
+        """As far out as a probability of about e^−60."""
+        shape, rate, size = float(self.shape), float(1 / self.scale), self._width
         law = _negative_binomial(shape, rate, size)
         ratio = math.exp(-rate) * max(1.0, (size + shape) / (size + 1))
         beyond = float(law[-1]) * ratio / (1 - ratio)
@@ -194,9 +231,11 @@ class NoiseLaw:
 
     def least_reach(self, chance: float) -> int:
         """The least s ≥ 0 for which P(noise ≤ −s−1) ≤ chance for certain."""
-        low, high = 0, len(self._table.law) // 2
-        if self.tail(high) > chance:
-            raise ArgumentError(f"a chance of {chance:.3g} is too small to be bounded")
+        if not chance > 0:
+            raise ArgumentError("a chance of 0 cannot be had")
+        low, high = 0, 1
+        while self.tail(high) > chance:
+            low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.tail(middle) <= chance else (middle, high)
@@ -278,8 +317,9 @@ def _negative_binomial(shape: float, rate: float, size: int) -> NDArray[np.float
 
 
 @lru_cache(maxsize=256)
-def _product_of_ratios(scale: Fraction, shape: Fraction, shift: int) -> Fraction:
-    """A lower bound of P(shift)/P(0) for a shape below 1, in fixed point rounded down."""
+def _product_of_ratios(scale: Fraction, shape: Fraction, shift: int, steps: int) -> Fraction:
+    """A lower bound of P(shift)/P(0) for a shape below 1, in fixed point rounded down; of so many
+    steps, or of as many as the shift."""
     # Enough bits for p itself, however small.
     bits = _BITS + math.ceil(2 / scale)
     one = 1 << bits
@@ -287,7 +327,7 @@ def _product_of_ratios(scale: Fraction, shape: Fraction, shift: int) -> Fraction
     p = Fraction(_PRECISE.exp(-rate))
     # p + 1/p rounded up, p rounded down: by far more than the 180th place that may be wrong.
     both = math.ceil((p + 1 / p) * one) + 1
-    far = shift + min(math.ceil(_REACH * scale), _MOST_STEPS)
+    far = min(shift + math.ceil(_REACH * scale), max(shift + 1, steps))
     num, den = shape.numerator, shape.denominator
     ratio = math.floor(p * (far - 1 + shape) / far * one) - 1
     product, places = 1, 0

@@ -1,24 +1,38 @@
-"""Privacy loss as a float that is never too small.
+"""Privacy loss as a float that is never too small, and as a text that is never too small.
 
-Every epsilon that the program prints goes through :func:`log_upper`: the logarithm of an exact
-ratio of probabilities, rounded **up**.
+Every epsilon that the program computes goes through :func:`log_upper`: the logarithm of an exact
+ratio of probabilities, rounded **up**. Every epsilon that it prints goes through
+:func:`shown_loss`, which rounds up too. A loss belongs to a coalition, and a smaller coalition can
+see more than a larger one (its members' own parts need no hiding from themselves), so what is
+promised against *at most* t silos is :func:`worst_losses`.
 """
 
 import math
-from collections.abc import Callable
-from decimal import ROUND_CEILING, Context, Decimal
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Real
 
 from silograph.errors import ArgumentError
 
 __all__ = [
+    "LARGEST_EPSILON",
+    "SMALLEST_EPSILON",
     "STEP",
+    "check_delta",
     "check_epsilon",
     "float_below",
     "least_share",
     "log_upper",
     "ratio_within",
+    "shown_loss",
+    "worst_losses",
 ]
+
+#: e^50 is more than 10^21: an answer at such a loss hides nothing.
+LARGEST_EPSILON = 50.0
+#: A millionth is all noise on any graph; below it the noise itself becomes costly to describe.
+SMALLEST_EPSILON = 1e-6
 
 #: Probabilities of noise are multiples of 1/STEP.
 STEP = 2**64
@@ -27,12 +41,69 @@ STEP = 2**64
 _CONTEXT = Context(prec=60, rounding=ROUND_CEILING)
 
 
-def check_epsilon(epsilon: float) -> float:
-    """Refuse an epsilon that is not a positive, finite number."""
-    value = float(epsilon)
+def check_epsilon(epsilon: object) -> float:
+    """Refuse an epsilon that is no number, protects nobody, or leaves nothing but noise.
+
+    >>> check_epsilon("3")
+    Traceback (most recent call last):
+    silograph.errors.ArgumentError: epsilon must be a number, not '3'
+    """
+    value = _real("epsilon", epsilon)
     if not (math.isfinite(value) and value > 0):
         raise ArgumentError(f"epsilon must be a positive, finite number, not {epsilon!r}")
+    if value > LARGEST_EPSILON:
+        raise ArgumentError(
+            f"epsilon {value:g} protects nobody: the answer would be the bare truth; take at "
+            f"most {LARGEST_EPSILON:g} (usual are 0.1 to 5)"
+        )
+    if value < SMALLEST_EPSILON:
+        raise ArgumentError(f"epsilon {value:g} is too small: the answer would be all noise")
     return value
+
+
+def check_delta(delta: object) -> float:
+    """Refuse what is no probability below 1."""
+    value = _real("delta", delta)
+    if not 0 <= value < 1:
+        raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
+    return value
+
+
+def _real(name: str, value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ArgumentError(f"{name} must be a number, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def shown_loss(value: float, *, left: bool = False) -> str:
+    """A privacy loss in six digits, rounded up; of what is ``left`` of a budget, down.
+
+    >>> [shown_loss(x) for x in (2.99999999999, 1.2345671, math.inf, 1e-9)]
+    ['3', '1.23457', '∞', '1e-9']
+    >>> shown_loss(1.2345671, left=True)
+    '1.23456'
+    """
+    if math.isinf(value):
+        return "∞"
+    context = Context(prec=6, rounding=ROUND_FLOOR if left else ROUND_CEILING)
+    shown = context.create_decimal(Decimal(repr(float(value)))).normalize()
+    return f"{shown:f}" if -5 < shown.adjusted() < 6 else f"{shown:e}"
+
+
+def worst_losses(losses: Mapping[int, float]) -> dict[int, float]:
+    """From the loss against exactly t silos to the loss against at most t: a running maximum.
+
+    >>> worst_losses({0: 1.0, 1: 0.5, 2: 1.25})
+    {0: 1.0, 1: 1.0, 2: 1.25}
+    """
+    found: dict[int, float] = {}
+    worst = 0.0
+    for t in sorted(losses):
+        worst = found[t] = max(worst, losses[t])
+    return found
 
 
 def float_below(x: Fraction) -> float:

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError
 from silograph.privacy.laplace import NoiseLaw, round_up, scale_for
-from silograph.privacy.loss import check_epsilon
+from silograph.privacy.loss import check_delta, check_epsilon
 from silograph.privacy.masked import check_parties
 from silograph.privacy.views import View
 
@@ -57,6 +57,8 @@ Kind = Literal["shared", "each"]
 
 #: Answers whose sensitivity grows with the degrees.
 _COUNTS: tuple[Answer, ...] = ("two_stars", "triangles")
+#: Steps of the bounds for all coalitions that are larger than what is claimed.
+_MOST_STEPS = 12_000
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ class SealedNoise:
     >>> noise.scale("degrees"), noise.slacks
     (Fraction(20, 1), {'triangles': 208})
     >>> for view in noise.views: print(view)
-    coordinator: ε = 1, δ = 1e-09
-    1 silo + answers: ε = 1, δ = 1e-09
-    coordinator + 1 silo: ε = inf (not claimed)
+    coordinator: ε = 1, δ = 1e-9
+    1 silo + answers: ε = 1, δ = 1e-9
+    coordinator + 1 silo: ε = ∞ (not claimed)
     """
 
     nodes: int
@@ -169,7 +171,8 @@ class SealedNoise:
     def epsilon(self, honest: int) -> float:
         """The certified loss of one who sees the answers and knows all noise but that of so many
         silos."""
-        return round_up(sum((self._loss(answer, honest) for answer in self.answers), Fraction(0)))
+        losses = (self._loss(answer, honest) for answer in self.answers)
+        return round_up(sum(losses, Fraction(0)))
 
     @cached_property
     def losses(self) -> dict[int, float]:
@@ -204,7 +207,9 @@ class SealedNoise:
             law = NoiseLaw(self._total(answer, None) / budget, self.shares, self.silos)
         else:
             law = self.law(answer)
-        one = Fraction(law.loss(honest, self.sensitivity(answer)))
+        # All levels and answers share a bounded amount of work: whoever judges a study pays for it.
+        steps = _MOST_STEPS // (max(self.shares - 1, 1) * len(self.answers))
+        one = Fraction(law.loss(honest, self.sensitivity(answer), steps))
         if honest >= self.shares:
             one = self.sensitivity(answer) / law.scale
         return one * (2 if answer == "degrees" else 1)
@@ -228,8 +233,7 @@ def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> N
     counts = any(answer in _COUNTS for answer in answers)
     if nodes < (3 if counts else 2):
         raise ArgumentError(f"{nodes} nodes are too few")
-    if not 0 <= delta < 1:
-        raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
+    check_delta(delta)
     if delta and not counts:
         raise ArgumentError("delta is for two_stars and triangles: leave it 0")
     if "edges" in answers and ("degrees" in answers or delta):

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 from silograph.errors import ArgumentError
+from silograph.privacy.loss import shown_loss
 
 __all__ = ["PUBLISHED", "View"]
 
@@ -38,6 +39,6 @@ class View:
             raise ArgumentError(f"view {self.name!r}: delta must be from 0 to 1")
 
     def __str__(self) -> str:
-        delta = f", δ = {self.delta:.3g}" if self.delta else ""
+        delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
         beyond = "" if self.claimed else " (not claimed)"
-        return f"{self.name}: ε = {self.epsilon:.6g}{delta}{beyond}"
+        return f"{self.name}: ε = {shown_loss(self.epsilon)}{delta}{beyond}"

@@ -6,12 +6,12 @@ text in it is escaped.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.views import View
 
-__all__ = ["definitions", "loss", "number", "table", "views_table"]
+__all__ = ["definitions", "number", "table", "views_table"]
 
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35)"
 _CELL = f"{_LINE};padding:.25em .75em .25em 0;vertical-align:top;background:transparent"
@@ -33,19 +33,6 @@ def number(x: float) -> str:
     if abs(x) >= 1e15:
         return f"{x:.6e}"
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
-
-
-def loss(value: float, *, left: bool = False) -> str:
-    """A privacy loss in six digits, rounded up; of what is ``left`` of a budget, down.
-
-    >>> loss(2.99999999999), loss(1.2345671), loss(1.2345671, left=True), loss(math.inf), loss(1e-9)
-    ('3', '1.23457', '1.23456', '∞', '1e-9')
-    """
-    if math.isinf(value):
-        return "∞"
-    context = Context(prec=6, rounding=ROUND_FLOOR if left else ROUND_CEILING)
-    shown = context.create_decimal(Decimal(repr(float(value)))).normalize()
-    return f"{shown:f}" if -5 < shown.adjusted() < 6 else f"{shown:e}"
 
 
 def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
@@ -87,7 +74,8 @@ def views_table(views: Iterable[View]) -> str:
     rows = [
         (
             view.name,
-            f"ε = {loss(view.epsilon)}" + (f", δ = {loss(view.delta)}" if view.delta else ""),
+            f"ε = {shown_loss(view.epsilon)}"
+            + (f", δ = {shown_loss(view.delta)}" if view.delta else ""),
             "" if view.claimed else "not claimed",
         )
         for view in views

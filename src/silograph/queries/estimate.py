@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from silograph.queries.display import definitions, loss, number
+from silograph.privacy.loss import shown_loss
+from silograph.queries.display import definitions, number
 from silograph.queries.origin import Origin
 
 __all__ = ["Z95", "Estimate", "FloatArray"]
@@ -79,9 +80,9 @@ class Estimate(Generic[V]):
         }
 
     def __str__(self) -> str:
-        cost = f"  method {self.method}, ε = {self.epsilon:.6g}"
+        cost = f"  method {self.method}, ε = {shown_loss(self.epsilon)}"
         if self.delta:
-            cost += f", δ = {self.delta:.3g}"
+            cost += f", δ = {shown_loss(self.delta)}"
         lines: list[str]
         if isinstance(self.value, np.ndarray):
             lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
@@ -103,8 +104,8 @@ class Estimate(Generic[V]):
             low, high = (number(float(end)) for end in self.interval)
             rows["answer"] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
             rows["95 % interval"] = f"{low} … {high}"
-        delta = f", δ = {loss(self.delta)}" if self.delta else ""
-        rows["cost"] = f"ε = {loss(self.epsilon)}{delta}, once for every question on this run"
+        delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
+        rows["cost"] = f"ε = {shown_loss(self.epsilon)}{delta}, once for every question on this run"
         rows["method"] = self.method
         if self.note:
             rows["note"] = self.note

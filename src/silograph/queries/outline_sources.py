@@ -12,6 +12,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.generate import clustered_power_law
 from silograph.graph.silo import Silo
 from silograph.privacy.channel import Channel
+from silograph.privacy.loss import shown_loss
 from silograph.queries.cycles import CycleSums
 from silograph.queries.degrees import degree_values
 from silograph.queries.estimate import FloatArray
@@ -64,7 +65,7 @@ def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
         common_squares=max(4 * release.four_cycles().value, 0.0) + wedges,
         cycles=cycles,
     )
-    return replace(found, source=f"a past release at ε = {release.epsilon:.4g}")
+    return replace(found, source=f"a past release at ε = {shown_loss(release.epsilon)}")
 
 
 def outline_like(like: Outline | Release | Silo, *, cycles: bool = True) -> Outline:

@@ -19,10 +19,11 @@ from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.channel import Channel
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.recovered import union_losses
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries import cycles, degrees, export, histogram, release_file, stars, triangles
-from silograph.queries.display import definitions, loss, views_table
+from silograph.queries.display import definitions, views_table
 from silograph.queries.estimate import Estimate, FloatArray
 from silograph.queries.origin import Origin, Provenance
 from silograph.queries.tally import Tally
@@ -248,7 +249,7 @@ class Release:
             "protocol": made.protocol,
             "noise": f"an edge shows with probability {float(self.channel.p11):.4g}, "
             f"any other pair with {float(self.channel.p01):.4g}",
-            "cost": f"ε = {loss(self.epsilon)}, paid; every question on it is free",
+            "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
         }
         return definitions(f"release of {self.n:,} nodes", rows, views_table(self.views))
 

@@ -24,8 +24,9 @@ from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.views import View
-from silograph.queries.display import definitions, loss, views_table
+from silograph.queries.display import definitions, views_table
 from silograph.queries.estimate import Estimate, FloatArray
 from silograph.queries.origin import Origin, Provenance
 from silograph.queries.report_counts import ReportCounts, ReportWeights
@@ -222,7 +223,7 @@ class Reports:
         rows = {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
             "silos": f"{self.noise.silos}, each with a noisy report of its own",
-            "cost": f"ε = {loss(self.epsilon)}, paid; every question on them is free",
+            "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on them is free",
         }
         caption = f"{self.noise.silos} reports of {self.n:,} nodes"
         return definitions(caption, rows, views_table(self.views))

@@ -20,9 +20,10 @@ from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.laplace import NoiseLaw
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.sealed import Answer, SealedNoise
 from silograph.privacy.views import View
-from silograph.queries.display import definitions, loss, views_table
+from silograph.queries.display import definitions, views_table
 from silograph.queries.estimate import Z95, Estimate, FloatArray
 from silograph.queries.histogram import check_bins, degree_grid, sharpen
 from silograph.queries.origin import Origin, Provenance
@@ -46,10 +47,10 @@ class SealedRelease:
     """The opened numbers, their noise, and queries.
 
     >>> graph = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [1, 2], [0, 2]]))
-    >>> noise = SealedNoise.choose(200.0, 4, 2, 1, ["degrees", "triangles"])
+    >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
     >>> release = SealedRelease.draw(graph, noise, seed=1)
     >>> release.triangles().value, release.edges().value
-    (1.0, 3.0)
+    (1.0, 2.5)
     """
 
     noise: SealedNoise
@@ -244,13 +245,13 @@ class SealedRelease:
     def _repr_html_(self) -> str:
         """For notebooks."""
         made = self.provenance
-        delta = f", δ = {loss(self.delta)}" if self.delta else ""
+        delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
         rows = {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
             "opened": ", ".join(self.noise.answers).replace("_", "-"),
             "silos": f"{made.silos}, of which {made.collusion} may pool what they see",
             "noise": f"{self.noise.kind}",
-            "cost": f"ε = {loss(self.epsilon)}{delta}, paid; every question on it is free",
+            "cost": f"ε = {shown_loss(self.epsilon)}{delta}, paid; every question on it is free",
         }
         caption = f"sealed answers on {self.n:,} nodes"
         return definitions(caption, rows, views_table(self.views))

@@ -14,7 +14,8 @@ import numpy as np
 
 from silograph.errors import ArgumentError
 from silograph.graph.universe import NodeUniverse
-from silograph.queries.display import loss, number
+from silograph.privacy.loss import shown_loss
+from silograph.queries.display import number
 from silograph.queries.estimate import Estimate, FloatArray
 from silograph.queries.origin import Origin
 from silograph.queries.release import Release
@@ -310,8 +311,8 @@ def _title(answer: Page, origin: Origin | None) -> str:
 
 
 def _lead(answer: Estimate[Any], origin: Origin | None, whole: bool) -> str:
-    delta = f" and δ = {loss(answer.delta)}" if answer.delta else ""
-    cost = f"at a cost of ε = {loss(answer.epsilon)}{delta} for every edge"
+    delta = f" and δ = {shown_loss(answer.delta)}" if answer.delta else ""
+    cost = f"at a cost of ε = {shown_loss(answer.epsilon)}{delta} for every edge"
     if origin is None:
         return f"One statistic of a graph that no one holds, {cost}."
     m, n = origin.provenance.silos, origin.nodes

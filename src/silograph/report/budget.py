@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from silograph.errors import ArgumentError
 from silograph.runtime.ledger import Amount, Ledger, Spend
-from silograph.runtime.ledger_entries import loss_at
+from silograph.runtime.ledger_entries import loss_at, round_up
 
 __all__ = ["Budget", "budget_of"]
 
@@ -63,8 +63,10 @@ def _lineage(ledger: Ledger, given: str | None, found: list[Spend]) -> str:
 def _cost(rows: list[Spend], level: int) -> Amount | None:
     if not rows:
         return None
-    epsilon = sum(loss_at(row.losses, level)[1] for row in rows)
-    return Amount(epsilon, sum(row.delta for row in rows), level)
+    losses = [loss_at(row.losses, level)[1] for row in rows]
+    finite = all(map(math.isfinite, losses))
+    epsilon = round_up(sum(map(Fraction, losses), Fraction(0))) if finite else math.inf
+    return Amount(epsilon, round_up(sum((Fraction(row.delta) for row in rows), Fraction(0))), level)
 
 
 def _again(left: Amount, cost: Amount) -> int | None:

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from silograph.queries.display import loss
+from silograph.privacy.loss import shown_loss
 from silograph.queries.estimate import Estimate
 
 __all__ = [
@@ -155,9 +155,9 @@ def what_is_learnt(epsilon: float, delta: float = 0.0) -> str:
         return "Everything: whether any given edge exists."
     if epsilon == 0:
         return "Nothing."
-    failing = f", but for a chance of {loss(delta)} that this bound fails" if delta else ""
+    failing = f", but for a chance of {shown_loss(delta)} that this bound fails" if delta else ""
     return (
-        f"Nothing beyond ε = {loss(epsilon)}: a 50 % guess about one edge becomes "
+        f"Nothing beyond ε = {shown_loss(epsilon)}: a 50 % guess about one edge becomes "
         f"{certainty(epsilon)} sure at most{failing}."
     )
 
@@ -225,7 +225,7 @@ def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[
 
 def limits(method: str, epsilon: float, delta: float = 0.0) -> list[str]:
     """What is not protected, whatever the method."""
-    ten = f"ε = {loss(10 * epsilon)}" if math.isfinite(epsilon) else "infinite"
+    ten = f"ε = {shown_loss(10 * epsilon)}" if math.isfinite(epsilon) else "infinite"
     if delta:
         ten += ", and its δ is larger still"
     found = [

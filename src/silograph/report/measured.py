@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from silograph.experiments.results import Results, Row
+from silograph.privacy.loss import shown_loss
 
 __all__ = [
     "CASE",
@@ -59,7 +60,7 @@ class Reading(NamedTuple):
     def __str__(self) -> str:
         parts = [self.variant] if self.variant else []
         if self.delta:
-            parts.append(f"δ = {self.delta:g}")
+            parts.append(f"δ = {shown_loss(self.delta)}")
         if self.collusion:
             parts.append(f"t = {self.collusion}")
         return ", ".join(parts)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from silograph import __version__
 from silograph.errors import ReportError
-from silograph.queries.display import loss, number
+from silograph.privacy.loss import shown_loss
+from silograph.queries.display import number
 from silograph.report import html
 from silograph.report.answer import Count, Facts, Page, facts_of
 from silograph.report.charts import Figure, altair, draw, scripts
@@ -228,7 +229,7 @@ def _observer(each: Observer) -> Markup:
             "div",
             element(
                 "div",
-                element("strong", f"ε = {loss(each.epsilon)}"),
+                element("strong", f"ε = {shown_loss(each.epsilon)}"),
                 element("span", claim, class_=f"badge {kind}"),
                 class_="claim",
             ),
@@ -238,7 +239,7 @@ def _observer(each: Observer) -> Markup:
                 class_=f"meter {kind}",
                 aria_hidden="true",
             ),
-            element("span", f"δ = {loss(each.delta)}", class_="quiet small")
+            element("span", f"δ = {shown_loss(each.delta)}", class_="quiet small")
             if each.delta
             else None,
             class_="loss",

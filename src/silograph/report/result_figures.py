@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from silograph.queries.display import loss
+from silograph.privacy.loss import shown_loss
 from silograph.report.answer import Count, Facts, Vector
 from silograph.report.charts import COLOURS, Figure, Key, Panel, altair, inline
 
@@ -148,14 +148,14 @@ def _errors(
         .mark_rule(color=COLOURS["quiet"], strokeDash=[3, 3])
         .encode(x="epsilon:Q")
     )
-    near = f"At ε = {loss(facts.epsilon)} the error is that of this run; it falls as ε grows."
+    near = f"At ε = {shown_loss(facts.epsilon)} the error is that of this run; it falls as ε grows."
     told = f"Lines of the predicted error of {', '.join(names)} against epsilon. {near}"
     keys = [Key(n, h, d) for n, h, d in zip(names, hues, dashes, strict=True)]
     return Figure(
         "error-by-epsilon",
         "How the error would move with ε",
-        f"Lines are predictions for the same method; the mark at ε = {loss(facts.epsilon)} is "
-        f"this run's own error. A smaller ε protects more and blurs more. Predictions are for "
+        f"Lines are predictions for the same method; the mark at ε = {shown_loss(facts.epsilon)} "
+        f"is this run's own error. A smaller ε protects more and blurs more. Predictions are for "
         f"{facts.outline}.",
         [
             Panel(

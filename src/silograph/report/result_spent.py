@@ -2,7 +2,7 @@
 
 import math
 
-from silograph.queries.display import loss
+from silograph.privacy.loss import shown_loss
 from silograph.report.answer import Facts
 from silograph.report.budget import Budget
 from silograph.report.html import Markup, element
@@ -12,9 +12,9 @@ __all__ = ["spent_part"]
 
 def spent_part(facts: Facts) -> list[Markup | None]:
     """The cost of the run, and where it leaves the ledger."""
-    rows = {"ε of this run": loss(facts.epsilon)}
+    rows = {"ε of this run": shown_loss(facts.epsilon)}
     if facts.delta:
-        rows["δ of this run"] = loss(facts.delta)
+        rows["δ of this run"] = shown_loss(facts.delta)
     found: list[Markup | None] = [
         element(
             "p",
@@ -29,10 +29,10 @@ def spent_part(facts: Facts) -> list[Markup | None]:
             "ledger can: silograph ledger."
         )
         return [*found, _tiles(rows), element("p", note, class_="note")]
-    rows[f"spent on {budget.lineage}"] = loss(budget.spent.epsilon)
+    rows[f"spent on {budget.lineage}"] = shown_loss(budget.spent.epsilon)
     if budget.limit is not None and budget.left is not None:
-        rows["limit"] = loss(budget.limit.epsilon, left=True)
-        rows["left"] = loss(max(budget.left.epsilon, 0.0), left=True)
+        rows["limit"] = shown_loss(budget.limit.epsilon, left=True)
+        rows["left"] = shown_loss(max(budget.left.epsilon, 0.0), left=True)
     return [*found, _tiles(rows), *_bar(budget), element("p", _remaining(budget))]
 
 
@@ -80,8 +80,8 @@ def _remaining(budget: Budget) -> str:
         return f"{found} No limit is set, so nothing says when to stop."
     if budget.spent.delta or budget.limit.delta:
         found += (
-            f" Of δ {loss(budget.spent.delta)} is spent and "
-            f"{loss(max(budget.left.delta, 0.0), left=True)} left."
+            f" Of δ {shown_loss(budget.spent.delta)} is spent and "
+            f"{shown_loss(max(budget.left.delta, 0.0), left=True)} left."
         )
     if budget.again is None:
         return found

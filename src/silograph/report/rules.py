@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from silograph.experiments.results import Results, Row
+from silograph.privacy.loss import shown_loss
 from silograph.report.measured import (
     CLEAR,
     Case,
@@ -225,7 +226,7 @@ def sealed_beats_feat(experiment: str) -> Rule:
         parts = []
         for epsilon in sorted({row["epsilon"] for row in rows}):
             gained = [row["feat_over_sealed"] for row in rows if row["epsilon"] == epsilon]
-            parts.append(f"ε = {epsilon:g}: {times(median(gained))}")
+            parts.append(f"ε = {shown_loss(epsilon)}: {times(median(gained))}")
         says = f"{outcome.says}. In the middle at each ε: " + ", ".join(parts)
         lost = [row["sealed_over_curator"] for row in rows if row["sealed_over_curator"]]
         if lost:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from silograph.experiments.results import Results, Row
+from silograph.privacy.loss import shown_loss
 from silograph.report.charts import number
 from silograph.report.measured import Case
 
@@ -60,7 +61,7 @@ def method_name(method: str, form: str) -> str:
 
 def setting(case: Case) -> str:
     """What tells a case from others in a sentence; the paper's defaults of ρ and σ go unsaid."""
-    parts = [graph_name(case.graph), case.query, f"ε = {case.epsilon:g}"]
+    parts = [graph_name(case.graph), case.query, f"ε = {shown_loss(case.epsilon)}"]
     if case.rho not in (None, 0.3):
         parts.append(f"ρ = {case.rho:g}")
     if case.sigma not in (None, 0.2):

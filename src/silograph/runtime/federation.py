@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from silograph import _core
@@ -13,7 +14,7 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
-from silograph.methods.planner import PLANNED, plan_options
+from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.plans import union_parameters
 from silograph.methods.prediction import Question
 from silograph.methods.sealed import (
@@ -25,7 +26,7 @@ from silograph.methods.sealed import (
 from silograph.methods.union import UnionPlan, plan_union
 from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_epsilon
+from silograph.privacy.loss import check_delta, check_epsilon, shown_loss
 from silograph.privacy.masked import check_parties
 from silograph.privacy.sealed import Answer, Kind, SealedNoise
 from silograph.protocol.entropy import Entropy
@@ -40,6 +41,7 @@ from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
+from silograph.runtime.ledger_entries import check_name
 from silograph.runtime.simulation import (
     Run,
     run_elgamal,
@@ -69,24 +71,42 @@ class Federation:
     """
 
     def __init__(
-        self, silos: Sequence[Silo], ledger: Ledger | None, lineage: str, entropy: Entropy
+        self,
+        silos: Sequence[Silo],
+        ledger: Ledger | None,
+        lineage: str,
+        entropy: Entropy,
+        *,
+        new_lineage: bool = False,
     ) -> None:
         self.silos = tuple(silos)
         self.universe = self.silos[0].universe
         self.lineage = lineage
+        self._new_lineage = new_lineage
         self._ledger: Ledger | NoLedger = ledger if ledger is not None else NoLedger()
         self._entropy = entropy
 
     @classmethod
     def simulate(
-        cls, silos: Sequence[Silo], ledger: Ledger | None = None, *, lineage: str = "simulation"
+        cls,
+        silos: Sequence[Silo],
+        ledger: Ledger | None = None,
+        *,
+        lineage: str = "simulation",
+        new_lineage: bool = False,
     ) -> "Federation":
         """All parties in this process, with the real protocols.
 
         Good for trying methods on data that may be in one place. Without a ledger nothing adds up
-        what is spent, and a warning says so.
+        what is spent, and a warning says so. A ledger that has limits takes a lineage that it does
+        not know only with ``new_lineage``.
         """
         silos = tuple(silos)
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise ArgumentError(
+                f"ledger must be a Ledger, as in Ledger('own.ledger'), not {ledger!r}"
+            )
+        check_name("a lineage", lineage)
         if not all(isinstance(silo, Silo) for silo in silos):
             raise ArgumentError("silos must be a list of Silo")
         if not 2 <= len(silos) <= 64:
@@ -102,7 +122,7 @@ class Federation:
         names = [silo.name for silo in silos if silo.name]
         if len(set(names)) != len(names):
             raise ArgumentError("two silos have the same name")
-        return cls(silos, ledger, lineage, OsEntropy())
+        return cls(silos, ledger, lineage, OsEntropy(), new_lineage=new_lineage)
 
     def collect(
         self,
@@ -119,7 +139,7 @@ class Federation:
         no more than epsilon. Protocol ``clear`` draws the release from its channel in this process:
         the same distribution, no cryptography, for experiments.
         """
-        plan = plan_union(protocol, epsilon, len(self.silos), collusion, channel)
+        plan = plan_union(protocol, check_epsilon(epsilon), len(self.silos), collusion, channel)
         return self._collect(plan, "feat", progress)
 
     def reports(
@@ -178,21 +198,24 @@ class Federation:
         method: str = "feat",
         *,
         epsilon: float,
-        delta: float = 0.0,
         k: int | None = None,
-        protocol: str = "masked",
         collusion: int = 1,
-        raw: bool = False,
-        local: str = "gradient",
-        split: str | tuple[float, float, float] = "auto",
+        delta: float | None = None,
+        protocol: str | None = None,
+        raw: bool | None = None,
+        local: str | None = None,
+        split: str | tuple[float, float, float] | None = None,
         bound: float | None = None,
         like: Outline | Release | Silo | None = None,
         owned: float | None = None,
-        trust: Collection[str] = (),
-        noise: Kind = "shared",
+        trust: Collection[str] | None = None,
+        noise: Kind | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Ask one question. For several, :meth:`collect` once and ask the release.
+
+        What stands before ``delta`` is for every method; the rest is for some, and an argument that
+        the method does not use is an error.
 
         ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
         answer beside it), ``sealed`` (exact counting on the hidden union, opened with noise; it can
@@ -213,42 +236,41 @@ class Federation:
         if method not in _METHODS:
             raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(_METHODS)}")
         Release.check_leaves(query, k, len(self.universe))
-        check_epsilon(epsilon)
+        epsilon = check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
+        _check_options(
+            method, delta=delta, protocol=protocol, raw=raw, local=local, split=split, bound=bound,
+            like=like, owned=owned, trust=trust, noise=noise,
+        )  # fmt: skip
+        delta = check_delta(0.0 if delta is None else delta)
         asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
-        method = "feat" if method == "auto" and query not in PLANNED else method
+        if method == "auto" and query not in PLANNED:
+            method = "feat"
         if method == "auto":
-            best = plan_options(self._outline(like, query), asked, trust).best
+            best = plan_options(self._outline(like, query), asked, trust or ()).best
             return self.count(
                 query,
                 best.method,
                 epsilon=epsilon,
-                delta=best.delta,
                 k=k,
-                protocol=best.protocol if best.method == "feat" else "masked",
                 collusion=collusion,
-                like=like,
                 progress=progress,
-                **best.arguments,
+                **self._chosen(best, like),
             )
-        if delta and method != "sealed":
-            raise ArgumentError(f"{method} has no use for delta; leave it 0")
         options = {} if k is None else {"k": k}
-        if bound is not None and method != "feat+":
-            raise ArgumentError("a bound is for method 'feat+' only")
+        protocol = "masked" if protocol is None else protocol
         if method == "baseline":
             if not hasattr(Reports, query):
                 raise ArgumentError(f"baseline does not answer {query}")
             reports = self.reports(epsilon, collusion, progress=progress)
-            return _with_release(getattr(reports, query)(raw=raw, **options), reports)
-        if raw:
-            raise ArgumentError("raw counts are for method 'baseline' only")
+            return _with_release(getattr(reports, query)(raw=bool(raw), **options), reports)
         if method == "sealed":
-            sealed = plan_sealed(self._outline(like, query), asked, noise)
+            sealed = plan_sealed(self._outline(like, query), asked, noise or "shared")
             opened = self._seal(sealed.noise, progress)
             return _with_release(with_trust_note(getattr(opened, query)(**options)), opened)
         if method == "feat+":
             m, n = len(self.silos), len(self.universe)
+            split, local = split or "auto", local or "gradient"
             outline = self._outline(like, query) if split == "auto" else None
             featplus = plan_featplus(
                 query,
@@ -268,6 +290,15 @@ class Federation:
         plan = plan_union(protocol, epsilon, len(self.silos), collusion)
         release = self._collect(plan, method, progress)
         return _with_release(getattr(release, query)(**options), release)
+
+    @staticmethod
+    def _chosen(best: Option, like: Outline | Release | Silo | None) -> dict[str, Any]:
+        """The arguments that ask for what the planner has chosen."""
+        if best.method == "feat":
+            return {"protocol": best.protocol}
+        if best.method == "sealed":
+            return {"delta": best.delta, "like": like}
+        return best.arguments
 
     def _outline(self, like: Outline | Release | Silo | None, query: str) -> Outline:
         """What the graph may look like; never taken from the silos' edges."""
@@ -302,10 +333,12 @@ class Federation:
         parameters = sealed_parameters(noise, bytes.fromhex(self.universe.digest))
         for view in noise.views:
             if not view.claimed and math.isfinite(view.epsilon):
-                loss = (
-                    f"with collusion=0 one who holds {view.name} has a loss of {view.epsilon:.4g}"
+                loss = shown_loss(view.epsilon)
+                warnings.warn(
+                    f"with collusion=0 one who holds {view.name} has a loss of {loss}",
+                    PrivacyWarning,
+                    stacklevel=3,
                 )
-                warnings.warn(loss, PrivacyWarning, stacklevel=3)
         run = self._entropy.bytes(16)
         simulated = self._run(
             run, noise.losses, "sealed", progress, delta=noise.delta, view="t silos + answers"
@@ -355,6 +388,7 @@ class Federation:
                 view=view,
                 method=what,
                 unbounded=unbounded,
+                new_lineage=self._new_lineage,
             )
 
         return Run(self.silos, run, self._entropy, spend, shown=progress)
@@ -371,6 +405,44 @@ class Federation:
 
     def __repr__(self) -> str:
         return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
+
+
+#: What each method takes beyond the question, epsilon and collusion.
+_OPTIONS = {
+    "auto": {"delta", "like", "owned", "trust"},
+    "baseline": {"raw"},
+    "feat": {"protocol"},
+    "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
+    "sealed": {"delta", "noise", "like"},
+}
+
+
+def _check_options(method: str, **given: Any) -> None:
+    """Refuse what the method does not use, and what is of the wrong kind, before anything is
+    spent."""
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in _OPTIONS[method] and not (name == "delta" and value == 0):
+            takes = ", ".join(sorted(_OPTIONS[method]))
+            raise ArgumentError(f"{method} has no use for {name}; it takes {takes}")
+    kinds: dict[str, tuple[type[Any], ...]] = {
+        "raw": (bool,),
+        "local": (str,),
+        "protocol": (str,),
+        "like": (Outline, Release, Silo),
+        "noise": (str,),
+    }
+    for name, kind in kinds.items():
+        if given[name] is not None and not isinstance(given[name], kind):
+            wanted = " or ".join(one.__name__ for one in kind)
+            raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
+    for name in ("bound", "owned"):
+        value = given[name]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise ArgumentError(f"{name} must be a number, not {value!r}")
+    if isinstance(given["trust"], str):
+        raise ArgumentError(f"trust must be a list of names, not {given['trust']!r}")
 
 
 def _with_release(

@@ -5,7 +5,8 @@ waste budget, and never overspends it.
 
 The budget belongs to a *lineage*, a name that the silo gives its dataset. (A digest of the data
 would start anew with every changed edge.) An epsilon is stored for every collusion level, because
-views do not add up across runs; a limit counts at one level. Losses compose by addition: epsilons
+views do not add up across runs; a limit counts at one level. What is stored at level t is the
+largest loss of any coalition of at most t silos. Losses compose by addition: epsilons
 add, and deltas add. A ledger bounds an edge's whole loss only if every run uses all silos; with
 runs over some of them the ledgers of the edge's holders add.
 
@@ -140,15 +141,19 @@ class Ledger:
         view: str,
         method: str,
         unbounded: bool = False,
+        new_lineage: bool = False,
     ) -> Spend:
         """Record a loss, before anything of it is released; on return it is on the disk.
 
-        ``losses`` has an epsilon for each collusion level t = 0 … m−1; ``math.inf`` is taken only
-        with ``unbounded=True``. The same spend again (a restarted party) costs nothing and returns
-        the first entry; the same lineage, run and phase with anything else is refused.
+        ``losses`` has an epsilon for each collusion level t = 0 … m−1, of which the largest up to
+        each level is recorded; ``math.inf`` is taken only with ``unbounded=True``. The same spend
+        again (a restarted party) costs nothing and returns the first entry; the same lineage, run
+        and phase with anything else is refused.
 
         Raises :class:`BudgetError`, and writes nothing, if the limit of the lineage would be
-        passed. Where ``losses`` has no entry at the limit's level, the next higher one counts.
+        passed. A ledger that has limits refuses a lineage that it does not know, unless
+        ``new_lineage`` says that it is new: a slip of the pen would escape every limit. Where
+        ``losses`` has no entry at the limit's level, the next higher one counts.
         """
         asked = request(
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
@@ -166,6 +171,12 @@ class Ledger:
                 # Its writer may have died before it was on the disk.
                 ledger_file.sync(self.path)
                 return replace(known, repeated=True)
+            if not new_lineage and reading.is_new(connection, lineage):
+                raise LedgerError(
+                    f"{self.path}: lineage {lineage!r} is not in this ledger, which has limits for "
+                    f"{', '.join(map(repr, reading.lineages(connection)))}; if the dataset is "
+                    "new, say so (--new-lineage, new_lineage=True). Nothing was spent"
+                )
             limit = reading.limit_in_force(connection, lineage)
             if limit is not None:
                 spent = self._totals.at(connection, lineage, limit.collusion)
@@ -214,6 +225,11 @@ class Ledger:
         """Every spend (of one lineage), oldest first."""
         with self._session.reading() as connection:
             return reading.spends(connection, lineage)
+
+    def is_new(self, lineage: str) -> bool:
+        """Whether the ledger has limits, and has never heard of this lineage."""
+        with self._session.reading() as connection:
+            return reading.is_new(connection, lineage)
 
     def lineages(self) -> list[str]:
         """Every lineage with a spend or a limit, by name."""
@@ -365,6 +381,7 @@ class NoLedger:
         view: str,
         method: str,
         unbounded: bool = False,
+        new_lineage: bool = False,
     ) -> Spend:
         """Check the same arguments as :meth:`Ledger.spend`; record and limit nothing."""
         asked = request(

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from silograph.errors import ArgumentError
+from silograph.privacy.loss import worst_losses
 
 __all__ = [
     "ANYONE",
@@ -74,18 +75,22 @@ def round_down(value: Fraction) -> float:
 
 
 def loss_at(losses: Mapping[int, float], collusion: int) -> tuple[int, float]:
-    """The level and the loss that hold against ``collusion`` silos.
+    """The level and the loss that hold against any coalition of at most ``collusion`` silos.
 
-    A larger coalition sees no less, so the smallest level that is recorded at or above
-    ``collusion`` bounds it. Without one nothing is known, and the loss is infinite.
+    A coalition of t silos can see less than a smaller one (in baseline and feat+ its own part needs
+    no hiding from it), so the largest loss of all levels up to the wanted one counts. Where that
+    level itself was not recorded, the next higher one stands for it; without any, nothing is known
+    and the loss is infinite.
 
+    >>> loss_at({0: 1.0, 1: 0.5}, 1)
+    (1, 1.0)
     >>> loss_at({0: 1.0, 2: 1.5}, 1)
     (2, 1.5)
     >>> loss_at({0: 1.0}, 1)
     (1, inf)
     """
     level = min((t for t in losses if t >= collusion), default=None)
-    return (collusion, math.inf) if level is None else (level, losses[level])
+    return (collusion, math.inf) if level is None else (level, worst_losses(losses)[level])
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,10 @@ class Limit:
 
 @dataclass(frozen=True)
 class Spend:
-    """One entry: what a phase of a run costs, for every collusion level.
+    """One entry: what a phase of a run costs against any coalition of at most t silos, for every t.
+
+    ``losses`` never fall with t: where an old ledger recorded a loss that does, it is read as the
+    largest up to there.
 
     ``number`` counts a ledger's spends from 1 in the order of writing. ``repeated`` says that the
     very same spend was already there, and that nothing was paid this time.
@@ -154,7 +162,7 @@ class Spend:
     repeated: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "losses", MappingProxyType(dict(sorted(self.losses.items()))))
+        object.__setattr__(self, "losses", MappingProxyType(worst_losses(self.losses)))
 
     def same_as(self, other: "Spend") -> bool:
         """Whether both record the same payment (their numbers and times may differ)."""

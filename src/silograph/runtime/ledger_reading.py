@@ -24,6 +24,7 @@ __all__ = [
     "Totals",
     "check_budget",
     "find_spend",
+    "is_new",
     "level_in_force",
     "limit_history",
     "limit_in_force",
@@ -88,8 +89,9 @@ class Totals:
     def at(self, connection: sqlite3.Connection, lineage: str, collusion: int) -> Total:
         """All that was spent on a lineage, at one level.
 
-        Each spend counts at the smallest level that it recorded at or above the wanted one, like
-        :func:`~silograph.runtime.ledger_entries.loss_at`; without any it counts as unbounded.
+        Each spend counts as :func:`~silograph.runtime.ledger_entries.loss_at` says: by its largest
+        loss up to the smallest level that it recorded at or above the wanted one; without such a
+        level it counts as unbounded.
         """
         start = (0, Total(0, 0, collusion))
         seen, spent = self._known.get((lineage, collusion), start)
@@ -101,8 +103,11 @@ class Totals:
             )
         for delta, epsilon in connection.execute(
             # The plus keeps to the order of numbers, rather than to all spends of the lineage.
-            "SELECT delta, (SELECT epsilon FROM losses WHERE spend = number AND collusion >= ?"
-            " ORDER BY collusion LIMIT 1) FROM spends WHERE number > ? AND +lineage = ?",
+            # No epsilon is one without a bound, and so is no level at all.
+            "SELECT delta, (SELECT CASE WHEN count(*) = count(epsilon) THEN max(epsilon) END"
+            " FROM losses WHERE spend = number AND collusion <="
+            " (SELECT min(collusion) FROM losses WHERE spend = number AND collusion >= ?))"
+            " FROM spends WHERE number > ? AND +lineage = ?",
             (collusion, seen, lineage),
         ):
             spent = spent.plus(epsilon, delta)
@@ -194,6 +199,17 @@ def lineages(connection: sqlite3.Connection) -> list[str]:
         "SELECT lineage FROM spends UNION SELECT lineage FROM limits ORDER BY lineage"
     )
     return [lineage for (lineage,) in found]
+
+
+def is_new(connection: sqlite3.Connection, lineage: str) -> bool:
+    """Whether the ledger has limits, and neither a limit nor a spend of this lineage."""
+    (found,) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM limits)"
+        " AND NOT EXISTS (SELECT 1 FROM limits WHERE lineage = ?1)"
+        " AND NOT EXISTS (SELECT 1 FROM spends WHERE lineage = ?1)",
+        (lineage,),
+    ).fetchone()
+    return bool(found)
 
 
 def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:

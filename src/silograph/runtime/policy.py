@@ -1,7 +1,8 @@
 """A silo's policy: which studies it takes part in, decided by its own people in its own file.
 
 What
-    Limits on who asks, what for, at what cost and with whom. :meth:`Policy.check` raises a
+    Limits on who asks, what for, at what cost and with whom. :meth:`Policy.check_fields` looks at
+    the study as it is written, :meth:`Policy.check` at what follows from it. Each raises a
     :class:`PolicyError` that names the first term that is not met; the text stays in the silo's own
     log, and what goes out is a bare code.
 Why in a file
@@ -15,6 +16,8 @@ from typing import Literal
 
 from silograph.errors import ArgumentError, DeadlineError, PolicyError
 from silograph.methods.plans import StudyPlan
+from silograph.methods.study import Study
+from silograph.privacy.loss import shown_loss, worst_losses
 
 __all__ = ["Policy"]
 
@@ -55,17 +58,16 @@ class Policy:
         if self.least_collusion < 0 or self.least_silos < 2 or self.longest < 1:
             raise ArgumentError("least_collusion, least_silos or longest is too small")
 
-    def check(self, plan: StudyPlan, roster_silos: int, now: float) -> None:
-        """Refuse a study that is not within these terms."""
-        study, losses = plan.study, plan.losses
+    def check_fields(self, study: Study, roster_silos: int, now: float) -> None:
+        """Refuse by what stands in the study itself; nothing is computed from it before this."""
         if study.deadline <= now:
             raise DeadlineError("the study's deadline has passed")
         if study.deadline > now + self.longest:
             raise PolicyError(f"the study may go on for more than {self.longest} seconds")
         if study.coordinator not in self.coordinators:
             raise PolicyError(f"{study.coordinator} may not propose studies here")
-        if plan.what not in self.methods:
-            raise PolicyError(f"{plan.what!r} is not among the methods that are allowed here")
+        if study.method not in {allowed.split()[0] for allowed in self.methods}:
+            raise PolicyError(f"{study.method!r} is not among the methods that are allowed here")
         if self.queries and study.query not in self.queries:
             raise PolicyError(f"query {study.query!r} is not allowed here")
         if len(study.silos) < self.least_silos:
@@ -74,14 +76,25 @@ class Policy:
             )
         if len(study.silos) < roster_silos and not self.part_of_roster:
             raise PolicyError("the study leaves out silos of the roster")
-        if plan.protocol == "elgamal/replace" and not self.silos_trust_each_other:
-            raise PolicyError("elgamal/replace shows silos each other's edges: they must trust so")
         if study.collusion < self.least_collusion:
             raise PolicyError(
                 f"collusion {study.collusion}; it must be at least {self.least_collusion}"
             )
-        epsilon = max(study.epsilon, losses[study.collusion], losses[self.least_collusion])
+        self._check_cost(study.epsilon, study.delta)
+
+    def check(self, plan: StudyPlan) -> None:
+        """Refuse by what follows from a study whose fields have passed."""
+        if plan.what not in self.methods:
+            raise PolicyError(f"{plan.what!r} is not among the methods that are allowed here")
+        if plan.protocol == "elgamal/replace" and not self.silos_trust_each_other:
+            raise PolicyError("elgamal/replace shows silos each other's edges: they must trust so")
+        # The study's level is at least the policy's, and fewer silos may see more than all of it.
+        self._check_cost(worst_losses(plan.losses)[plan.study.collusion], plan.delta)
+
+    def _check_cost(self, epsilon: float, delta: float) -> None:
         if not epsilon <= self.epsilon:
-            raise PolicyError(f"epsilon {epsilon:.6g}; at most {self.epsilon:g} a study")
-        if max(study.delta, plan.delta) > self.delta:
-            raise PolicyError(f"delta {max(study.delta, plan.delta):g}; at most {self.delta:g}")
+            most = shown_loss(self.epsilon, left=True)
+            raise PolicyError(f"epsilon {shown_loss(epsilon)}; at most {most} a study")
+        if not delta <= self.delta:
+            most = shown_loss(self.delta, left=True)
+            raise PolicyError(f"delta {shown_loss(delta)}; at most {most}")

@@ -48,8 +48,8 @@ METHODS = {
     "masked": Question("edges", 30.0),
     "blinded": Question("edges", 30.0, protocol="elgamal/blinded"),
     "replace": Question("edges", 30.0, protocol="elgamal/replace", collusion=0),
-    "baseline": Question("edges", 90.0, method="baseline", protocol=""),
-    "feat+": Question("edges", 90.0, method="feat+", options={"split": "paper"}),
+    "baseline": Question("edges", 50.0, method="baseline", protocol=""),
+    "feat+": Question("edges", 50.0, method="feat+", options={"split": "paper"}),
     "sealed": Question("edges", 30.0, method="sealed", protocol=""),
 }
 #: Moments that a method does not pass.

@@ -16,6 +16,7 @@ from silograph.cli.app import app
 from silograph.errors import (
     AbortedError,
     ArgumentError,
+    ConfigError,
     EdgeError,
     RollbackError,
     RosterError,
@@ -305,6 +306,21 @@ class TestPutBack:
                 assert kept.fetchone() == (0,)
             store.close()
             assert rows == [(None, "done")]
+
+
+class TestLineage:
+    def test_a_slip_in_the_configuration_starts_no_budget_of_its_own(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, tls=False)
+        SiloService(made.silo("silo-1")).close()
+        file = Path(made.silo_file("silo-1"))
+        lineage = made.silo("silo-1").data.lineage
+        file.write_text(file.read_text().replace(f'"{lineage}"', '"slip"'))
+        with pytest.raises(ConfigError, match="silograph ledger limit"):
+            SiloService(made.silo("silo-1"))
+        with Ledger(made.silo("silo-1").ledger.path) as ledger:
+            assert ledger.lineages() == [lineage]
+            ledger.set_limit("slip", 1.0)  # the operator means it
+        SiloService(made.silo("silo-1")).close()
 
 
 class TestData:

@@ -115,15 +115,19 @@ class CoordinatorService:
         return plan
 
     def studies(self) -> list[tuple[Study, Run]]:
-        """Every study that was proposed here, with its state."""
-        return [(read_proposal(run.proposal), run) for run in self._store.runs()]
+        """Every study that was proposed here and that this version can read, with its state."""
+        rows = self._store.runs()
+        return [(study, run) for run in rows if (study := read_proposal(run.proposal))]
 
     def find(self, run: str) -> tuple[Study, Run]:
         """A study by its run id, or by the beginning of it."""
         found = [run_ for run_ in self._store.runs() if run and run_.run.startswith(run)]
         if len(found) != 1:
             raise StudyError(f"{len(found)} studies begin with {run!r}")
-        return read_proposal(found[0].proposal), found[0]
+        study = read_proposal(found[0].proposal)
+        if study is None:
+            raise StudyError(f"study {found[0].run} was made by another version of Silograph")
+        return study, found[0]
 
     def result(self, run: str) -> dict[str, Any]:
         """What was kept of a study that has its answer."""

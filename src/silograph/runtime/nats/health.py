@@ -68,7 +68,9 @@ class Health:
         metrics.set("silograph_broker_connected", int(self.connected))
         metrics.set("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
         ended = Counter(
-            (read_proposal(run.proposal).method, run.state) for run in runs if not run.open
+            (study.method if (study := read_proposal(run.proposal)) else "unreadable", run.state)
+            for run in runs
+            if not run.open
         )
         for (method, outcome), count in ended.items():
             metrics.count("silograph_studies_total", count, method=method, outcome=outcome)

@@ -12,10 +12,8 @@ from typing import Any
 
 from silograph.errors import (
     BudgetError,
+    ConfigError,
     DeadlineError,
-    DeploymentError,
-    ProtocolError,
-    SilographError,
     StoreError,
     StudyError,
     TransportError,
@@ -23,6 +21,7 @@ from silograph.errors import (
 from silograph.methods.catalogue import plan_study
 from silograph.methods.plans import StudyPlan
 from silograph.methods.study import Study, open_proposal
+from silograph.privacy.loss import shown_loss
 from silograph.protocol.entropy import Entropy
 from silograph.runtime import faultpoints
 from silograph.runtime.config import SiloConfig
@@ -65,8 +64,7 @@ class SiloService:
         if data.outside:
             self._journal.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
-        limit = config.ledger
-        self._ledger.set_limit(config.data.lineage, limit.epsilon, limit.delta, limit.collusion)
+        self._set_limit()
         # The store is named in the phase, so that several silos can share a ledger.
         self._phase = f"study {self._store.identity}"
         self._check_ledger()
@@ -76,6 +74,17 @@ class SiloService:
         self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
         self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
         self._failed: asyncio.Future[None] | None = None
+
+    def _set_limit(self) -> None:
+        """The configured limit; a lineage that the ledger does not know is not slipped in."""
+        lineage, limit = self._config.data.lineage, self._config.ledger
+        if self._ledger.is_new(lineage):
+            raise ConfigError(
+                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
+                "slip would start a budget of its own. If the dataset is new, say so first: "
+                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
+            )
+        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was put back to an earlier state."""
@@ -150,7 +159,7 @@ class SiloService:
             raw = await reader.next()
             try:
                 await asyncio.to_thread(self._consider, raw)
-            except (StudyError, ProtocolError, DeploymentError) as error:
+            except Exception as error:  # whatever came from outside, the service goes on
                 self._journal.event("study.dropped", level="warning", error=error)
             self._act()
 
@@ -176,10 +185,8 @@ class SiloService:
             if self._store.pending(run.run):
                 self._spawn(run.run, self._repeat(run))
             return
-        try:
-            study = open_proposal(run.proposal, self._party.roster)
-        except (StudyError, ProtocolError) as error:  # the roster has changed meanwhile
-            self._give_up(run.run, error)
+        study = self._reopen(run)
+        if study is None:
             return
         if run.decision == "accepted":
             if run.secret is None:  # the operator's word
@@ -192,7 +199,20 @@ class SiloService:
         elif run.run not in self._judged:  # the service ended before it could decide
             self._judge(study)
 
-    def _give_up(self, run: str, error: SilographError) -> None:
+    def _reopen(self, run: Run) -> Study | None:
+        """The study of a stored proposal; the run is over where that cannot be had any more.
+
+        The roster may have changed meanwhile, or the version. Whatever the reason, a stored
+        proposal is no reason for the service to stop.
+        """
+        try:
+            return open_proposal(run.proposal, self._party.roster)
+        except Exception as error:
+            if run.open:
+                self._give_up(run.run, error)
+            return None
+
+    def _give_up(self, run: str, error: Exception) -> None:
         self._journal.event("run.failed", level="error", run=run, error=error)
         code = code_of(error).word
         self._store.end(run, "aborted", code)
@@ -236,7 +256,7 @@ class SiloService:
         self._judged.add(study.run)
         try:
             self._check(study)
-        except SilographError as error:
+        except Exception as error:  # what cannot be judged is refused
             self._refuse(study, code_of(error), "policy", error)
             return
         if self._config.policy.accept == "auto":
@@ -247,8 +267,10 @@ class SiloService:
         universe = self._party.universe
         if study.universe != universe.digest or study.nodes != len(universe):
             raise StudyError("the study is about another node list")
+        policy, roster = self._config.policy, self._party.roster
+        policy.check_fields(study, len(roster.silos), self._party.clock())
         plan = plan_study(study)
-        self._config.policy.check(plan, len(self._party.roster.silos), self._party.clock())
+        policy.check(plan)
         if any(row.run == study.run for row in self._ledger.rows()):
             raise StoreError("the ledger has this run, and the store did not: one was put back")
         self._check_budget(plan)
@@ -261,7 +283,7 @@ class SiloService:
         _, epsilon = loss_at(plan.losses, limit.collusion)
         if epsilon > left.epsilon or plan.delta > left.delta:
             raise BudgetError(
-                f"the study costs {epsilon:.6g} at t = {limit.collusion}; {left} is left",
+                f"the study costs {shown_loss(epsilon)} at t = {limit.collusion}; {left} is left",
                 lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
             )  # fmt: skip
 
@@ -270,9 +292,7 @@ class SiloService:
         self._store.accept(study.run, by, self._entropy.bytes(32))
         faultpoints.point("silo.accepted")
 
-    def _refuse(
-        self, study: Study, code: Code, by: str, error: SilographError | None = None
-    ) -> None:
+    def _refuse(self, study: Study, code: Code, by: str, error: Exception | None = None) -> None:
         self._trail.decided(study.id, by, f"refused/{code.word}", error)
         word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
         self._store.end(study.run, "refused", code.word, [word])
@@ -293,9 +313,8 @@ class SiloService:
 
     async def _repeat(self, run: Run) -> None:
         """Send the last word of a run that ended, until its deadline."""
-        try:
-            study = open_proposal(run.proposal, self._party.roster)
-        except (StudyError, ProtocolError):  # the roster has changed: nobody would listen
+        study = self._reopen(run)
+        if study is None:  # nobody would listen
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
@@ -306,7 +325,7 @@ class SiloService:
         books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
         try:
             run = SiloRun(self._seat(study), self.silo, books, self._line)
-        except SilographError as error:
+        except Exception as error:
             self._give_up(study.run, error)
             return
         self._runs[study.run] = run

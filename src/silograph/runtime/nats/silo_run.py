@@ -119,7 +119,7 @@ class SiloRun:
     def _pay(self) -> None:
         """The whole cost of the run, on the disk before anything of it leaves; once, ever."""
         plan, study, books = self._plan, self._study, self._books
-        books.ledger.spend(
+        spend = books.ledger.spend(
             books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
             method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
         )  # fmt: skip
@@ -127,7 +127,7 @@ class SiloRun:
         witness = books.ledger.witness()
         self._store.mark_spent(study.run, str(witness))
         books.party.trail.spent(
-            study.id, books.lineage, plan.losses[study.collusion], plan.delta, study.collusion,
+            study.id, books.lineage, spend.losses[study.collusion], plan.delta, study.collusion,
             witness.serial, bytes.fromhex(witness.digest),
         )  # fmt: skip
 

@@ -77,7 +77,10 @@ class StudyHealth:
             sent = sum(size for _, _, size in store.left(row.run))
             metrics.count("silograph_study_bytes_total", sent, run=row.run, direction="out")
             if row.open:
-                left = read_proposal(row.proposal).deadline - self._party.clock()
+                study = read_proposal(row.proposal)
+                if study is None:
+                    continue
+                left = study.deadline - self._party.clock()
                 metrics.set("silograph_study_left_seconds", round(max(left, 0.0), 3), run=row.run)
         run, share = carried.run, carried.done / carried.total if carried.total else 0.0
         metrics.set("silograph_run_progress_ratio", share, phase=carried.phase)

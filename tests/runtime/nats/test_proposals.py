@@ -1,0 +1,86 @@
+"""No proposal stops a silo: not while it is judged, and not when a store that holds it is opened
+again."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from silograph.experiments.trial import Terms, Trial
+from silograph.runtime.nats.silo import SiloService
+
+from .proposals import LONGEST_JUDGING, STRICT, attack, fair, roster_and_key, signed
+from .world import serving, trial
+
+#: What a version without bounds took into its store.
+POISON: tuple[dict[str, Any], ...] = (
+    {"epsilon": 1e8},
+    {"epsilon": 1e20},
+    {"epsilon": 1e300},
+    {"epsilon": 5e-324},
+    {"delta": 5.0},
+    {"deadline": 1 << 40},
+    {"method": "feat+", "protocol": "masked", "query": "kstars", "k": 1 << 30},
+    {"options": {"degree_share": 10**400}},
+    {"version": 7},
+)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Trial:
+    return trial(tmp_path, STRICT, tls=False)
+
+
+def test_random_and_extreme_studies(made: Trial) -> None:
+    service = SiloService(made.silo("silo-1"))
+    found = attack(made, service, 300)
+    service.close()
+    assert sum(found.states.values()) == 300
+    assert found.states["refused policy"] > 30
+    assert sum(count for state, count in found.states.items() if "refused" in state) > 60
+    assert found.slowest < LONGEST_JUDGING
+
+
+def test_judging_is_cheap_at_the_edge_of_what_is_allowed(tmp_path: Path) -> None:
+    made = trial(tmp_path, Terms(epsilon=100.0, study=50.0, delta=0.5), count=4, tls=False)
+    service = SiloService(made.silo("silo-1"))
+    roster, key = roster_and_key(made)
+    found = attack(made, service, 0)
+    for number, (epsilon, delta) in enumerate(((50.0, 1e-300), (0.01, 1e-9), (1e-6, 1e-9))):
+        values = fair(made, service, number) | {"epsilon": epsilon, "delta": delta}
+        for options in ({}, {"answers": "two_stars,triangles"}, {"noise": "each"}):
+            values |= {"run": f"{number:08x}{len(str(options)):024x}", "options": options}
+            service._consider(signed(values, roster, key))
+    service.close()
+    assert 0 < found.slowest < LONGEST_JUDGING
+
+
+def test_a_poisoned_store_stops_no_start(made: Trial) -> None:
+    service = SiloService(made.silo("silo-1"))
+    roster, key = roster_and_key(made)
+    for number, poison in enumerate(POISON):
+        values = fair(made, service, number) | poison
+        service._store.add(str(values["run"]), signed(values, roster, key))
+    service.close()
+    made.broker.start()
+    try:
+        for _ in range(3):
+            asyncio.run(_started(made))
+    finally:
+        made.broker.stop()
+    service = SiloService(made.silo("silo-1"))
+    states = {run.state for run in service._store.runs()}
+    assert states <= {"aborted", "refused"}
+    service.health().metrics()
+    service.close()
+
+
+async def _started(made: Trial) -> None:
+    async with serving(made, ["silo-1"]) as services:
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if services["silo-1"].health().connected:
+                break
+        await asyncio.sleep(0.7)
+        assert services["silo-1"].health().connected
