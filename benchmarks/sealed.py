@@ -31,13 +31,13 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph import _core, dataset, split
+from silograph.methods.union import bits_of
 from silograph.protocol.sealed import SealedParameters, sealed_cost
 from silograph.protocol.sealed_dealer import SealedDealer
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
 from silograph.protocol.sealed_silo import SealedSilo
+from silograph.runtime.drive import Parties, Traffic, drive
 from silograph.runtime.entropy import OsEntropy
-from silograph.runtime.simulation import Run
-from silograph.runtime.simulation_sealed import Traffic, run_sealed
 
 ROOT = Path(__file__).parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -120,9 +120,15 @@ def run_in_child(name: str) -> None:
     for kind, method in ((SealedDealer, "receive"), (SealedSilo, "receive"), (SealedSilo, "count")):
         timed(kind, method, spent)
     entropy, traffic = OsEntropy(), Traffic()
-    run = Run(silos, entropy.bytes(16), entropy, lambda: None, record=traffic, shown=False)
+    parties, given = Parties.fresh(silos, entropy), parameters(len(graph.universe))
+    head = (given, parties.roster, entropy.bytes(16))
     wall, work = time.perf_counter(), time.process_time()
-    found = run_sealed(run, parameters(len(graph.universe)))
+    dealer = SealedDealer(*head, parties.coordinator[0], entropy)
+    machines = [
+        SealedSilo(*head, place, identity, entropy, bits_of(silo, given))
+        for place, ((identity, _), silo) in enumerate(zip(parties.silos, silos, strict=True))
+    ]
+    found = drive(dealer, machines, lambda: None, "sealed", record=traffic, shown=False)
     seconds = time.perf_counter() - wall
     told = {
         "nodes": len(graph.universe),

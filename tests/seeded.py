@@ -1,4 +1,7 @@
-"""Predictable randomness for tests. Not in the wheel; nothing in the product selects it."""
+"""Predictable randomness for tests, and machines without bits.
+
+Not in the wheel; nothing in the product selects it.
+"""
 
 import hashlib
 
@@ -14,3 +17,8 @@ class SeededEntropy:
         self._drawn += 1
         block = f"test entropy {self._seed} {self._drawn}".encode()
         return hashlib.shake_256(block).digest(count)
+
+
+def no_bits(chunk: int) -> bytes:
+    """For machines whose bits a test hands over itself."""
+    raise AssertionError(f"bits of chunk {chunk} were read")

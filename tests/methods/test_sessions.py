@@ -13,12 +13,10 @@ from silograph import Silo, clustered_power_law, split
 from silograph.errors import BindingError, OrderError, ProtocolError
 from silograph.methods.catalogue import plan_study
 from silograph.methods.plans import StudyPlan
-from silograph.methods.sessions import SiloSession
-from silograph.methods.unions import MaskedCoordinatorSession
-from silograph.methods.uploads import Uploads
-from silograph.protocol.envelope import EVERYONE, Envelope, peek
-from silograph.protocol.handshake import Outgoing
-from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.chunks import Uploads
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing, peek
+from silograph.protocol.machine import SiloSession
+from silograph.protocol.masked import MaskedCoordinator, MaskedParameters
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime.entropy import RunEntropy
 
@@ -160,7 +158,7 @@ def test_a_fast_silo_waits_for_the_slowest() -> None:
         uploads.take(place)
     assert uploads.wants(0)
     assert uploads.progress == (64, 6400)
-    assert MaskedCoordinatorSession(given, ROSTER, bytes(16), KEYS[3]).wants(2)
+    assert MaskedCoordinator(given, ROSTER, bytes(16), KEYS[3]).wants(2)
 
 
 def test_a_silo_that_only_reports_takes_no_message() -> None:

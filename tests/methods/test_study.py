@@ -193,10 +193,10 @@ class TestProposals:
     )
     def test_for_another_roster(self, change: dict[str, Any]) -> None:
         with pytest.raises(StudyError):
-            study(**change).members(ROSTER)
+            study(**change).parties(ROSTER)
 
     def test_part_of_a_roster(self) -> None:
-        members = study(silos=("silo-1", "silo-3")).members(ROSTER)
+        members = study(silos=("silo-1", "silo-3")).parties(ROSTER)
         assert [member.name for member in members.silos] == ["silo-1", "silo-3"]
         assert members.digest != ROSTER.digest
 

@@ -6,7 +6,7 @@ from silograph.crypto.identity import Identity
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.protocol.roster import Member, Roster
 
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 
 RUN = bytes(range(16))
 PAIRS = 200
@@ -42,7 +42,13 @@ class MaskedRun:
         self.coordinator = MaskedCoordinator(self.parameters, self.roster, run, self.keys[m])
         self.silos = [
             MaskedSilo(
-                self.parameters, self.roster, run, i, self.keys[i], SeededEntropy(100 * seed + i)
+                self.parameters,
+                self.roster,
+                run,
+                i,
+                self.keys[i],
+                SeededEntropy(100 * seed + i),
+                no_bits,
             )
             for i in range(m)
         ]

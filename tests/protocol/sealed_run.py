@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from silograph.crypto.identity import Identity
-from silograph.protocol.envelope import EVERYONE, peek
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import EVERYONE, Outgoing, peek
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.sealed import SealedParameters
 from silograph.protocol.sealed_dealer import SealedDealer
 from silograph.protocol.sealed_noise import Noise, Output
 from silograph.protocol.sealed_silo import SealedSilo
 
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 
 RUN = bytes(range(16))
 EVERYTHING = ("edges", "degrees", "two_stars", "triangles")
@@ -65,6 +64,12 @@ def pair_bits(given: SealedParameters, edges: Edges) -> Callable[[int], bytes]:
     return chunk
 
 
+def authorise(silo: SealedSilo, bits: Callable[[int], bytes]) -> list[Outgoing]:
+    """With these bits, which a silo outside tests is made with."""
+    silo._bits = bits
+    return silo.authorise()
+
+
 Event = Callable[[SealedSilo], list[Outgoing]]
 
 
@@ -90,7 +95,7 @@ class SealedRun:
     def silo(self, place: int, run: bytes = RUN, seed: int = 1) -> SealedSilo:
         entropy = SeededEntropy(100 * seed + place)
         head = (self.parameters, self.roster, run)
-        return SealedSilo(*head, place, self.keys[place], entropy)
+        return SealedSilo(*head, place, self.keys[place], entropy, no_bits)
 
     def act(self, place: int, event: Event) -> list[tuple[int, Outgoing]]:
         self.events[place].append(event)
@@ -134,7 +139,7 @@ class SealedRun:
         sent = []
         for place, edges in enumerate(holdings):
             bits = pair_bits(self.parameters, edges)
-            sent += self.act(place, lambda silo, bits=bits: silo.authorise(bits))  # type: ignore[misc]
+            sent += self.act(place, lambda silo, bits=bits: authorise(silo, bits))  # type: ignore[misc]
         return sent
 
     def open(self, holdings: list[Edges]) -> "SealedRun":

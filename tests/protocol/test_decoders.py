@@ -32,8 +32,15 @@ from silograph.graph.universe import NodeUniverse
 from silograph.methods.featplus import FeatPlusPlan, Shared, plan_featplus
 from silograph.protocol import broadcast, numbers
 from silograph.protocol import sealed as sealed_tables
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import (
+    EVERYONE,
+    Binding,
+    Envelope,
+    Outgoing,
+    open_envelope,
+    peek,
+    seal,
+)
 from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed import DEALT_ROUNDS, OPENED_ROUNDS
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output

@@ -24,13 +24,12 @@ from silograph.errors import (
 from silograph.protocol.elgamal import RECEIPT, ElgamalParameters, State
 from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
 from silograph.protocol.elgamal_silo import ElgamalSilo
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, peek, seal
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.wire import pack, unpack
 
 from .. import limits
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 
 RUN = bytes(range(16))
 PAIRS = 150
@@ -53,7 +52,9 @@ class ElgamalRun:
         self.binding = Binding(run, given.digest, self.roster)
         self.coordinator = ElgamalCoordinator(given, self.roster, run, self.keys[m])
         self.silos = [
-            ElgamalSilo(given, self.roster, run, i, self.keys[i], SeededEntropy(100 * seed + i))
+            ElgamalSilo(
+                given, self.roster, run, i, self.keys[i], SeededEntropy(100 * seed + i), no_bits
+            )
             for i in range(m)
         ]
         self.transcript: list[bytes] = []
@@ -73,7 +74,8 @@ class ElgamalRun:
     def agree(self, holdings: list[set[int]] | None = None) -> "ElgamalRun":
         self.deliver([out for silo in self.silos for out in silo.start()])
         for place, silo in enumerate(self.silos):
-            silo.authorise(self.bits(holdings[place] if holdings else set()))
+            silo._bits = self.bits(holdings[place] if holdings else set())
+            silo.authorise()
         return self
 
     def bits(self, held: set[int]) -> Callable[[int], bytes]:

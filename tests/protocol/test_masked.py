@@ -35,7 +35,7 @@ from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.wire import pack, unpack
 
 from .. import limits
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 from .masked_run import PAIRS, RUN, MaskedRun, parameters
 
 
@@ -444,12 +444,17 @@ class TestHostile:
 
     def test_wrong_parties_cannot_be_built(self) -> None:
         run = MaskedRun()
+        entropy = SeededEntropy(1)
         with pytest.raises(ArgumentError, match="not that of silo 1"):
-            MaskedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1))
+            MaskedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], entropy, no_bits)
         with pytest.raises(ArgumentError, match="roster has 3 silos"):
-            MaskedSilo(parameters(silos=4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1))
+            MaskedSilo(
+                parameters(silos=4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits
+            )
         with pytest.raises(ProtocolError, match="16 bytes"):
-            MaskedSilo(run.parameters, run.roster, b"short", 0, run.keys[0], SeededEntropy(1))
+            MaskedSilo(
+                run.parameters, run.roster, b"short", 0, run.keys[0], SeededEntropy(1), no_bits
+            )
         twice = run.roster.silos[0]
         with pytest.raises(ArgumentError, match="the same name"):
             Roster(run.roster.coordinator, (twice, twice))

@@ -154,9 +154,11 @@ class TestRefusals:
                 run.coordinator.receive(run.forged("numbers", 1, payload))
         with pytest.raises(PayloadError, match="sequence of its own"):
             run.coordinator.receive(run.forged("numbers", 1, bytes(96), number=1))
-        for name, place in (("numbers", COORDINATOR), ("all numbers", 1), ("key", 1)):
-            with pytest.raises(BindingError, match="no silo's numbers"):
-                run.coordinator.receive(run.forged(name, place, bytes(96)))
+        with pytest.raises(BindingError, match="does not write to itself"):
+            run.coordinator.receive(run.forged("numbers", COORDINATOR, bytes(96)))
+        for name in ("all numbers", "key"):
+            with pytest.raises(OrderError, match="no such message"):
+                run.coordinator.receive(run.forged(name, 1, bytes(96)))
         run.coordinator.receive(good[0])
         with pytest.raises(OrderError, match="came twice"):
             run.coordinator.receive(good[0])

@@ -12,7 +12,7 @@ from silograph.protocol.reports import ReportCoordinator, ReportParameters, Repo
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 
 from .. import limits
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 
 RUN, PAIRS = bytes(16), 200
 
@@ -28,7 +28,13 @@ class ReportRun:
         self.coordinator = ReportCoordinator(self.parameters, self.roster, RUN, self.keys[2])
         self.silos = [
             ReportSilo(
-                self.parameters, self.roster, RUN, i, self.keys[i], SeededEntropy(9 * seed + i)
+                self.parameters,
+                self.roster,
+                RUN,
+                i,
+                self.keys[i],
+                SeededEntropy(9 * seed + i),
+                no_bits,
             )
             for i in range(2)
         ]
@@ -86,9 +92,10 @@ def test_refusals_change_nothing() -> None:
         run.coordinator.receive(forged("report", 1, 1, bytes(8)))
     with pytest.raises(PayloadError, match="one bit a pair"):
         run.coordinator.receive(forged("report", 1, 1, bytes(15) + b"\x80"))
-    for name, place in (("report", COORDINATOR), ("key", 1)):
-        with pytest.raises(BindingError, match="no silo's report"):
-            run.coordinator.receive(forged(name, place, 0, bytes(16)))
+    with pytest.raises(BindingError, match="does not write to itself"):
+        run.coordinator.receive(forged("report", COORDINATOR, 0, bytes(16)))
+    with pytest.raises(OrderError, match="no such message"):
+        run.coordinator.receive(forged("key", 1, 0, bytes(16)))
     other = ReportRun(p01=Fraction(1, 5))
     other.silos[0].authorise()
     raw = other.silos[0].chunk(0, bytes(16)).raw
@@ -108,6 +115,6 @@ def test_the_roster_must_fit_the_run() -> None:
     with pytest.raises(ArgumentError, match="the roster has 2 silos, the parameters 3"):
         ReportRun(silos=3)
     with pytest.raises(ArgumentError, match="not that of silo 1"):
-        ReportSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1))
+        ReportSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1), no_bits)
     with pytest.raises(ArgumentError, match="not that of coordinator"):
         ReportCoordinator(run.parameters, run.roster, RUN, run.keys[0])

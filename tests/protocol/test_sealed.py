@@ -32,7 +32,7 @@ from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
 from silograph.protocol.sealed_silo import SealedSilo
 from silograph.protocol.wire import pack
 
-from ..seeded import SeededEntropy
+from ..seeded import SeededEntropy, no_bits
 from .sealed_run import (
     EVERYTHING,
     RUN,
@@ -40,6 +40,7 @@ from .sealed_run import (
     Edges,
     SealedRun,
     Silence,
+    authorise,
     exact,
     pair_bits,
     parameters,
@@ -209,7 +210,7 @@ class TestOrder:
             asked.append(chunk)
             return pair_bits(run.parameters, TRIANGLE)(chunk)
 
-        sent = [(i, out) for i, silo in enumerate(run.silos) for out in silo.authorise(bits)]
+        sent = [(i, out) for i, silo in enumerate(run.silos) for out in authorise(silo, bits)]
         assert asked == []
         run.deliver(sent)
         assert sorted(asked) == sorted(list(range(run.parameters.chunks)) * 3)
@@ -218,7 +219,7 @@ class TestOrder:
         for state in State:
             for event, act in (
                 ("start", lambda s: s.start()),
-                ("authorise", lambda s: s.authorise(lambda _: bytes(8))),
+                ("authorise", lambda s: s.authorise()),
                 ("count", lambda s: s.count()),
             ):
                 if (state, event) in SILO_STEPS:
@@ -271,7 +272,7 @@ class TestOrder:
         with pytest.raises(OrderError, match="opened before"):
             opening.begin(0, bytes(8))
         with pytest.raises(OrderError):
-            run.silos[0].authorise(lambda _: bytes(8))
+            run.silos[0].authorise()
         last = run.silos[2]._opening
         assert last is not None
         with pytest.raises(OrderError, match="not due"):
@@ -287,7 +288,7 @@ class TestOrder:
         def broken(_chunk: int) -> bytes:
             return b"short"
 
-        run.silos[0].authorise(broken)
+        authorise(run.silos[0], broken)
         with pytest.raises(PayloadError, match="one bit a pair"):
             opening.begin(0, broken(0))
         assert opening._used == set()
@@ -607,9 +608,9 @@ class TestParameters:
     def test_wrong_parties_cannot_be_built(self) -> None:
         run = SealedRun()
         with pytest.raises(ArgumentError, match="not that of silo 1"):
-            SealedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1))
+            SealedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1), no_bits)
         with pytest.raises(ArgumentError, match="roster has 3 silos"):
-            SealedSilo(parameters(4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1))
+            SealedSilo(parameters(4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits)
 
 
 class TestKernel:

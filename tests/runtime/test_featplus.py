@@ -3,6 +3,7 @@
 import hashlib
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,8 @@ from silograph.errors import ArgumentError, BudgetError, PrivacyWarning
 from silograph.graph.bitrows import BitRows
 from silograph.graph.pairbits import PairBits
 from silograph.methods.featplus import plan_featplus
-from silograph.protocol.masked import MaskedParameters
-from silograph.runtime import simulation_featplus
-from silograph.runtime.simulation import Run, run_masked, simulated_roster
-from silograph.runtime.simulation_featplus import run_local
+from silograph.protocol.numbers import NumberSilo
+from silograph.runtime.ledger import NoLedger
 
 from .. import limits
 from ..seeded import SeededEntropy
@@ -107,7 +106,7 @@ class TestLedger:
             raise AssertionError("bits were read")
 
         monkeypatch.setattr(PairBits, "chunk", nothing)
-        monkeypatch.setattr(simulation_featplus, "run_numbers", nothing)
+        monkeypatch.setattr(NumberSilo, "numbers", nothing)
         ledger.set_limit("simulation", epsilon=2.0, collusion=1)
         for protocol in ("masked", "clear"):
             with pytest.raises(BudgetError):
@@ -119,21 +118,16 @@ def recorded(seed: int, local: str = "gradient") -> tuple[list[int], list[tuple[
     """All messages of one run, and where the spend was among them."""
     messages: list[tuple[int, int, bytes]] = []
     spent: list[int] = []
-    entropy = SeededEntropy(seed)
-    plan = plan_featplus("triangles", None, local, "paper", 3.0, 4, 1, "masked", 60)
-    parties = simulated_roster(SILOS, entropy)
-    run = Run(
-        SILOS,
-        bytes(16),
-        entropy,
-        lambda: spent.append(len(messages)),
-        lambda *message: messages.append(message),
-        parties=parties,
+
+    class Watched(NoLedger):
+        def spend(self, *_: Any, **__: Any) -> Any:
+            spent.append(len(messages))
+
+    fed = sg.Federation(
+        SILOS, None, "x", SeededEntropy(seed), record=lambda *message: messages.append(message)
     )
-    subject = bytes.fromhex(GRAPH.universe.digest)
-    noise = plan.union.noise
-    triangle = run_masked(run, MaskedParameters(noise.q, noise.b, 4, 1770, subject))  # type: ignore[union-attr]
-    run_local(run, parties, plan, BitRows.from_triangle(60, triangle), subject)
+    fed._ledger = Watched()
+    fed.count("triangles", "feat+", epsilon=3.0, local=local, split="paper")
     return spent, messages
 
 

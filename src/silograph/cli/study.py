@@ -12,11 +12,11 @@ from rich.table import Table
 
 from silograph.cli.json_output import echo_json
 from silograph.cli.notes import note
-from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, Query, one_of
+from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, one_of
 from silograph.cli.outputs import check_output
 from silograph.errors import AbortedError, ArgumentError, StoreError
-from silograph.methods.catalogue import METHODS
-from silograph.methods.study import Option
+from silograph.methods.catalogue import METHODS, QUERIES
+from silograph.methods.study import RELEASE, Option
 from silograph.privacy.loss import shown_loss
 from silograph.runtime import whole_files
 from silograph.runtime.config import CoordinatorConfig
@@ -35,7 +35,14 @@ RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", 
 
 @app.command()
 def propose(
-    query: Query,
+    query: Annotated[
+        str,
+        typer.Argument(
+            help=f"What to count: {', '.join(QUERIES)}; or release, which answers them all.",
+            show_default=False,
+            autocompletion=one_of((*QUERIES, RELEASE)),
+        ),
+    ],
     config: Config,
     epsilon: Epsilon,
     method: Annotated[
@@ -45,6 +52,9 @@ def propose(
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,
+    purpose: Annotated[
+        str, typer.Option(help="What it is for: the silos' people read it.", show_default=False)
+    ] = "",
     silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
@@ -60,13 +70,14 @@ def propose(
 
     chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
     only, options = tuple(silos or ()), _options(option or [])
-    question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options)
+    question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options, purpose)
     service = _service(config)
     try:
         plan = service.propose(question, 60 * minutes)
         run = plan.study.run
-        if plan.advice:
-            note(plan.advice)
+        for words in (plan.advice, plan.assumes):
+            if words:
+                note(words)
         if detach:
             if as_json:
                 echo_json({"run": run})
@@ -212,17 +223,10 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    answer, study = found["answer"], found["study"]
+    study, sizes = found["study"], found["bytes"]
     table = Table(show_header=False, box=None)
-    value = answer["value"]
-    if isinstance(value, list):
-        text = f"{len(value)} values; --json shows them"
-    else:
-        low, high = answer["interval"]
-        text = f"{value:,.1f} ± {answer['stderr']:,.1f}  (95 %: {low:,.1f} to {high:,.1f})"
-    sizes = found["bytes"]
     for name, content in (
-        (answer["query"], text),
+        *_answer(found["answer"]),
         ("method", f"{study['method']} {found['protocol']}, {len(study['silos'])} silos"),
         *((f"ε, {view['name']}", _loss(view)) for view in found["views"]),
         ("took", f"{found['seconds']:.1f} s, {(sizes['received'] + sizes['sent']) / 1e6:,.1f} MB"),
@@ -231,6 +235,18 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     ):
         table.add_row(name, content)
     console.print(table)
+
+
+def _answer(answer: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """A line for the answer; none where the study was for a release."""
+    if answer is None:
+        return []
+    value = answer["value"]
+    if isinstance(value, list):
+        return [(answer["query"], f"{len(value)} values; --json shows them")]
+    low, high = answer["interval"]
+    text = f"{value:,.1f} ± {answer['stderr']:,.1f}  (95 %: {low:,.1f} to {high:,.1f})"
+    return [(answer["query"], text)]
 
 
 def _loss(view: dict[str, Any]) -> str:

@@ -8,10 +8,7 @@ protects less than it says, and most of it does not hold**; it is here to be tim
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from silograph.errors import ArgumentError
 from silograph.experiments import printed
@@ -19,21 +16,19 @@ from silograph.experiments.printed_featplus import printed_local_kstars, printed
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.featplus import FeatPlusPlan, Shared, plan_featplus
-from silograph.methods.plans import union_parameters
+from silograph.methods.featplus_sessions import FeatPlusCoordinatorSession, FeatPlusSiloSession
 from silograph.methods.union import plan_union
-from silograph.privacy.baseline import BaselineNoise
 from silograph.privacy.channel import Channel
 from silograph.privacy.featplus import Split
-from silograph.protocol.elgamal import ElgamalParameters
-from silograph.protocol.reports import ReportParameters
+from silograph.protocol.envelope import Outgoing
+from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.queries.partition import owned_nodes
 from silograph.queries.release import Release
 from silograph.queries.tally import Tally
 from silograph.queries.triangles import triangles_value
+from silograph.runtime.drive import Parties, drive
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.federation import Federation
-from silograph.runtime.simulation import Run, run_elgamal, run_reports, simulated_roster
-from silograph.runtime.simulation_featplus import run_local
 
 __all__ = [
     "QUERIES",
@@ -103,23 +98,22 @@ def mended(asked: WholeStudy, method: str) -> float:
 
 def printed_baseline(asked: WholeStudy) -> float:
     """Algorithm 1: a randomized response of every pair in every silo, their union, a raw count."""
-    channel = BaselineNoise.choose(asked.epsilon, len(asked.silos)).channel
-    parameters = ReportParameters(
-        channel.p11, channel.p01, len(asked.silos), asked.pairs, asked.subject
-    )
-    reports = run_reports(_run(asked.silos), parameters)
-    bits = [np.frombuffer(report, np.uint8) for report in reports]
-    graph = BitRows.from_triangle(asked.n, np.bitwise_or.reduce(bits).tobytes())
-    return float(graph.triangles if asked.query == "triangles" else graph.wedges)
+    query, k = QUERIES[asked.query]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no ledger
+        answer = Federation.simulate(asked.silos).count(
+            query, "baseline", epsilon=asked.epsilon, k=k, collusion=0, raw=True, progress=False
+        )
+    return float(answer.value)
 
 
 def elgamal_union(asked: WholeStudy) -> bytes:
     """Algorithm 3 by its prose, ``elgamal/replace``: the union's bits through one channel."""
-    plan = plan_union("elgamal/replace", asked.epsilon, len(asked.silos), 0)
-    parameters = union_parameters(plan, asked.pairs, asked.subject)
-    if not isinstance(parameters, ElgamalParameters):
-        raise ArgumentError("the plan is of another protocol")
-    return run_elgamal(_run(asked.silos), parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no ledger, and what it protects less
+        fed = Federation.simulate(asked.silos)
+        release = fed.collect(asked.epsilon, "elgamal/replace", collusion=0, progress=False)
+    return release.graph.to_triangle()
 
 
 def draw_printed_release(asked: WholeStudy, method: str, seed: int) -> bytes:
@@ -146,10 +140,56 @@ def count_printed_featplus(asked: WholeStudy, triangle: bytes) -> float:
     )
     # Line 2 as printed: "d′ ← d + Lap(m/ε2)".
     plan = replace(plan, noise=replace(plan.noise, printed=True))
-    run, graph = _run(asked.silos), BitRows.from_triangle(asked.n, triangle)
-    parties = simulated_roster(asked.silos, run.entropy)
-    shared, reports = run_local(run, parties, plan, graph, asked.subject, _printed_answer)
-    return float(plan.unit(shared.bound) * sum(reports))
+    entropy = OsEntropy()
+    run, parties = entropy.bytes(16), Parties.fresh(asked.silos, entropy)
+    coordinator = FeatPlusCoordinatorSession(
+        plan, asked.subject, _Given(triangle), parties.roster, run, parties.coordinator[0]
+    )
+    silos = [
+        FeatPlusSiloSession(
+            plan, asked.subject, _Idle(), parties.roster, run, place, identity, entropy, silo,
+            _printed_answer,
+        )
+        for place, ((identity, _), silo) in enumerate(
+            zip(parties.silos, asked.silos, strict=True)
+        )
+    ]  # fmt: skip
+    found = drive(coordinator, silos, lambda: None, "printed", shown=False)
+    bound = 0.0 if found.shared is None else found.shared.bound
+    return float(plan.unit(bound) * sum(found.reports))
+
+
+class _Idle(SiloSession):
+    """A silo in a union that was made before: it has nothing to say."""
+
+    bindings = ()
+    phase, done, ready = "done", True, True
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Nothing comes."""
+        raise ArgumentError("the union is over")
+
+    def authorise(self) -> list[Outgoing]:
+        """Nothing follows."""
+        return []
+
+
+class _Given(CoordinatorSession[bytes]):
+    """The coordinator of a union that was made before."""
+
+    bindings = ()
+    phase, done, progress = "done", True, (1, 1)
+
+    def __init__(self, triangle: bytes) -> None:
+        self._triangle = triangle
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Nothing comes."""
+        raise ArgumentError("the union is over")
+
+    def result(self) -> bytes:
+        """What was given."""
+        return self._triangle
 
 
 def _printed_answer(plan: FeatPlusPlan, shared: Shared, silo: Silo, place: int) -> int:
@@ -169,9 +209,3 @@ def _channel(asked: WholeStudy, method: str) -> Channel:
     if method == "feat+":
         epsilon = Split.of("paper", epsilon).release_epsilon
     return plan_union("elgamal/replace", epsilon, len(asked.silos), 0).channel
-
-
-def _run(silos: Sequence[Silo]) -> Run:
-    """A run that no ledger records: these are experiments."""
-    entropy = OsEntropy()
-    return Run(silos, entropy.bytes(16), entropy, lambda: None, shown=False)

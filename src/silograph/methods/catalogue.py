@@ -4,7 +4,8 @@ from silograph.errors import ArgumentError, ChannelError, StudyError
 from silograph.methods.featplus_plan import FeatPlusStudyPlan
 from silograph.methods.plans import BaselinePlan, FeatPlan, StudyPlan
 from silograph.methods.sealed_plan import SealedStudyPlan
-from silograph.methods.study import Study
+from silograph.methods.study import RELEASE, Study
+from silograph.queries.outline import Outline
 from silograph.queries.release import Release
 
 __all__ = ["METHODS", "QUERIES", "plan_study", "settle_study"]
@@ -28,7 +29,10 @@ METHODS: dict[str, type[StudyPlan]] = {
 
 
 def plan_study(study: Study) -> StudyPlan:
-    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not."""
+    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not.
+
+    For those who read a study: every choice is written in it.
+    """
     method = _method(study)
     try:
         return method(study)
@@ -36,11 +40,17 @@ def plan_study(study: Study) -> StudyPlan:
         raise StudyError(str(error)) from None
 
 
-def settle_study(study: Study) -> Study:
-    """For the proposer: the study with every choice of its method written down."""
+def settle_study(
+    study: Study, like: Outline | None = None, owned: float | None = None
+) -> StudyPlan:
+    """For who asks: the plan of the study with every choice of its method written down.
+
+    ``like`` is what the graph may look like, ``owned`` the share of a node's edges that its main
+    silo may hold.
+    """
     method = _method(study)
     try:
-        return method.settled(study)
+        return method(method.settled(study, like, owned))
     except (ArgumentError, ChannelError) as error:
         raise StudyError(str(error)) from None
 
@@ -48,12 +58,10 @@ def settle_study(study: Study) -> Study:
 def _method(study: Study) -> type[StudyPlan]:
     if study.method not in METHODS:
         raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
-    if study.query not in QUERIES:
+    if study.query not in (*QUERIES, RELEASE):
         raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(QUERIES)}")
     try:
         Release.check_leaves(study.query, study.k, study.nodes)
     except ArgumentError as error:
         raise StudyError(str(error)) from None
-    if study.delta and study.method != "sealed":
-        raise StudyError(f"{study.method} has no use for delta; leave it 0")
     return METHODS[study.method]

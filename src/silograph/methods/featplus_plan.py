@@ -12,18 +12,12 @@ from silograph.methods.featplus_sessions import (
     FeatPlusResult,
     FeatPlusSiloSession,
 )
-from silograph.methods.plans import (
-    Outcome,
-    StudyPlan,
-    release_of,
-    union_coordinator,
-    union_parameters,
-    union_silo,
-)
-from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.plans import Outcome, StudyPlan, given_channel, release_of, with_source
 from silograph.methods.study import Option, Study
 from silograph.protocol.entropy import Entropy
+from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.roster import Roster
+from silograph.queries.outline import Outline
 
 __all__ = ["FeatPlusStudyPlan"]
 
@@ -35,21 +29,20 @@ class FeatPlusStudyPlan(StudyPlan):
     them), ``bound`` (of gradient). The proposer may leave the split to the planner.
     """
 
-    options = frozenset({"local", "split", "bound"})
+    options = frozenset({"local", "split", "bound", "channel"})
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self.plan = _plan(study, _split(study.options.get("split", "paper")))
         self.losses, self.views, self.advice = self.plan.losses, self.plan.views, self.plan.advice
         self.protocol = self.plan.union.protocol
-        self.parameters = union_parameters(self.plan.union, study.pairs, study.subject)
 
     @classmethod
-    def settled(cls, study: Study) -> Study:
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
         """With the planner's split and bound, where none are given."""
         if study.options.get("split", "auto") != "auto":
             return study
-        plan = _plan(study, "auto")
+        plan = _plan(study, "auto", like, owned)
         shares = plan.noise.split
         given: dict[str, Option] = {**study.options, "local": plan.local}
         given["split"] = ",".join(
@@ -63,8 +56,8 @@ class FeatPlusStudyPlan(StudyPlan):
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """A silo in the union, and after it."""
-        run, subject = self.study.id, self.study.subject
-        union = union_silo(self.parameters, roster, run, place, identity, entropy, silo)
+        of, run, subject = self.study, self.study.id, self.study.subject
+        union = self.plan.union.silo(of.pairs, subject, roster, run, place, identity, entropy, silo)
         if not self.plan.answers_locally:
             return union
         return FeatPlusSiloSession(
@@ -75,8 +68,8 @@ class FeatPlusStudyPlan(StudyPlan):
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[FeatPlusResult | bytes]:
         """The coordinator of the union, and after it."""
-        run, subject = self.study.id, self.study.subject
-        union = union_coordinator(self.parameters, roster, run, identity)
+        of, run, subject = self.study, self.study.id, self.study.subject
+        union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
         if not self.plan.answers_locally:
             return union
         return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity)
@@ -85,19 +78,24 @@ class FeatPlusStudyPlan(StudyPlan):
         """The release and the local answers together."""
         if isinstance(result, bytes):
             result = FeatPlusResult(result, None, ())
-        release = release_of(self.plan.union, self.study, result.triangle, universe)
-        return Outcome(combine(self.plan, release, result.shared, result.reports), release)
+        release = release_of(self.plan.union, self._provenance(), result.triangle, universe)
+        answer = combine(self.plan, release, result.shared, result.reports)
+        return Outcome(release, with_source(answer, release))
 
 
-def _plan(study: Study, split: str | tuple[float, float, float]) -> FeatPlusPlan:
+def _plan(
+    study: Study,
+    split: str | tuple[float, float, float],
+    like: Outline | None = None,
+    owned: float | None = None,
+) -> FeatPlusPlan:
     local, bound = study.options.get("local", "gradient"), study.options.get("bound")
     if not isinstance(local, str) or isinstance(bound, str | bool):
         raise StudyError("option local is a text, and bound a number")
-    if study.protocol in ("clear", "elgamal/printed", "elgamal/replace"):
-        raise StudyError("feat+ needs a union that holds against silos: masked, elgamal/blinded")
     return plan_featplus(
         study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
         study.protocol, study.nodes, None if bound is None else float(bound),
+        channel=given_channel(study), outline=like, owned=owned,
     )  # fmt: skip
 
 

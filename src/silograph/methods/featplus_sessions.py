@@ -5,7 +5,7 @@ shown; the whole cost is paid before the first. A plan that gives all of epsilon
 no such parts, and the union's own sessions carry it.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from silograph.crypto.identity import Identity
@@ -13,12 +13,11 @@ from silograph.errors import OrderError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo
 from silograph.methods.featplus import FeatPlusPlan, Shared, local_report, share
-from silograph.methods.sessions import CoordinatorSession, SiloSession
 from silograph.protocol import broadcast, numbers
 from silograph.protocol.broadcast import BroadcastCoordinator, BroadcastSilo
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import Binding, Envelope, peek
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import Binding, Envelope, Outgoing, peek
+from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.numbers import NUMBER_BYTES, NumberCoordinator, NumberSilo
 from silograph.protocol.roster import Roster
 
@@ -30,8 +29,13 @@ def _is_report(message: Envelope) -> bool:
     return message.round == "numbers" and len(message.payload) == NUMBER_BYTES
 
 
+#: A silo's exact report in units, from the plan, what it was shown, its edges and its place.
+LocalAnswer = Callable[[FeatPlusPlan, Shared, Silo, int], int]
+
+
 class FeatPlusSiloSession(SiloSession):
-    """A silo in feat+; ``union`` is its session in the union."""
+    """A silo in feat+; ``union`` is its session in the union. Experiments have the printed
+    ``answer`` in the place of ours."""
 
     def __init__(
         self,
@@ -44,8 +48,10 @@ class FeatPlusSiloSession(SiloSession):
         identity: Identity,
         entropy: Entropy,
         silo: Silo,
+        answer: LocalAnswer = local_report,
     ) -> None:
         self._plan, self._union, self._silo, self._place = plan, union, silo, place
+        self._answer = answer
         self._party = (roster, run, place, identity)
         degrees, shown = plan.degrees(subject), plan.shown(subject)
         self._degrees = NumberSilo(degrees, *self._party, entropy)
@@ -87,7 +93,7 @@ class FeatPlusSiloSession(SiloSession):
         given = self._plan.reports(digest, view.bound)
         report = NumberSilo(given, *self._party, self._entropy)
         report.authorise()
-        made = [report.numbers([local_report(self._plan, view, self._silo, self._place)])]
+        made = [report.numbers([self._answer(self._plan, view, self._silo, self._place)])]
         self._report = report
         return made
 

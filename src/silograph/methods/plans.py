@@ -1,69 +1,64 @@
 """From a study to the sessions that carry it out: what it costs, who learns how much, what comes.
 
-A method is one class here: it chooses the noise, makes the two sessions, and turns what the
-coordinator is left with into an answer.
+A method is one class here: it settles the noise, makes the sessions of both sides, and turns what
+the coordinator is left with into an answer. All parties in one process and a deployment use the
+same classes; they differ in who carries the messages.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from silograph.crypto.identity import Identity
 from silograph.errors import StudyError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.sessions import CoordinatorSession, SiloSession
-from silograph.methods.study import Study
-from silograph.methods.union import UnionPlan, plan_union
-from silograph.methods.unions import (
-    ElgamalCoordinatorSession,
-    ElgamalSiloSession,
-    MaskedCoordinatorSession,
-    MaskedSiloSession,
-    ReportCoordinatorSession,
-    ReportSiloSession,
-)
+from silograph.methods.study import RELEASE, Study
+from silograph.methods.union import UnionPlan, bits_of, plan_union
 from silograph.privacy.baseline import BaselineNoise
-from silograph.privacy.masked import MaskedNoise
+from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
-from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.masked import MaskedParameters
-from silograph.protocol.reports import ReportParameters
+from silograph.protocol.machine import CoordinatorSession, SiloSession
+from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.protocol.roster import Roster
 from silograph.queries.estimate import Estimate
+from silograph.queries.outline import Outline
 from silograph.queries.release import Provenance, Release
 from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
+from silograph.queries.sealed import SealedRelease
 
 __all__ = [
     "BaselinePlan",
     "FeatPlan",
     "Outcome",
+    "Source",
     "StudyPlan",
-    "ask",
+    "answered",
+    "given_channel",
     "release_of",
-    "union_coordinator",
-    "union_parameters",
-    "union_silo",
 ]
+
+#: What a run leaves that answers questions.
+Source = Release | Reports | SealedRelease
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a study, and the release that it was read from, where there is one."""
+    """What a study gave: what was paid for, and the answer, unless the study was for that alone."""
 
-    answer: Estimate[Any]
-    release: Release | None = None
+    source: Source
+    answer: Estimate[Any] | None
 
     def save(self, folder: Path, run: str) -> Path | None:
-        """Write the release beside other results; its path, where there is one."""
-        if self.release is None:
+        """Write the release beside other results; its path, where the method leaves one."""
+        if not isinstance(self.source, Release):
             return None
         path = folder / f"{run}.release"
-        self.release.save(path)
+        self.source.save(path)
         return path
 
 
@@ -72,13 +67,26 @@ class StudyPlan(ABC):
 
     #: The names of the options that the method takes.
     options: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the method can use a delta.
+    takes_delta: ClassVar[bool] = False
+    #: What every answer of the method assumes of the coordinator; empty for nothing.
+    assumes: ClassVar[str] = ""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.silos = len(study.silos)
         unknown = set(study.options) - self.options
         if unknown:
-            raise StudyError(f"{study.method} has no option {min(unknown)!r}")
+            takes = ", ".join(sorted(self.options)) or "none"
+            raise StudyError(
+                f"{study.method} has no use for option {min(unknown)!r}; it takes {takes}"
+            )
+        if study.delta and not self.takes_delta:
+            raise StudyError(f"{study.method} has no use for delta; leave it 0")
+        if study.members:
+            raise StudyError(f"{study.method} has no committee")
+        if study.index.kind != "pairs":
+            raise StudyError(f"{study.method} counts on pairs, not on {study.index.kind}")
 
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]
@@ -88,14 +96,15 @@ class StudyPlan(ABC):
     protocol: str
     #: Whose loss it is that ``losses`` bounds.
     view: str = "coordinator + t silos"
-    #: What the proposer should be told.
+    #: What whoever asks should be told.
     advice: str = ""
 
     @classmethod
-    def settled(cls, study: Study) -> Study:
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
         """The study with every choice written down that a method would otherwise make by itself.
 
-        It is the proposer's; all others compute from what is written alone.
+        It is the proposer's, for a graph ``like`` some outline; all others compute from what is
+        written alone.
         """
         return study
 
@@ -120,85 +129,61 @@ class StudyPlan(ABC):
     def outcome(self, result: Any, universe: NodeUniverse) -> Outcome:
         """The answer, from what the coordinator's session is left with."""
 
+    def _provenance(self) -> Provenance:
+        study = self.study
+        return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
+
 
 class FeatPlan(StudyPlan):
-    """A release of the union, by the masked or the ElGamal protocol."""
+    """A release of the union, by any union protocol. ``channel`` is for ``clear`` alone."""
+
+    options = frozenset({"channel"})
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self.union = plan_union(
-            _for_a_study(study.protocol), study.epsilon, self.silos, study.collusion
+            study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study)
         )
         plan = self.union
         self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
         self.protocol = plan.protocol
-        self.parameters = union_parameters(plan, study.pairs, study.subject)
 
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """A silo in the union."""
-        given, run = self.parameters, self.study.id
-        return union_silo(given, roster, run, place, identity, entropy, silo)
+        of = self.study
+        return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[bytes]:
         """The union's coordinator."""
-        return union_coordinator(self.parameters, roster, self.study.id, identity)
+        of = self.study
+        return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
 
     def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
         """The release, and the question asked of it."""
-        made = release_of(self.union, self.study, result, universe)
-        return Outcome(ask(made, self.study), made)
+        return answered(release_of(self.union, self._provenance(), result, universe), self.study)
 
 
-def _for_a_study(protocol: str) -> str:
-    if protocol in ("clear", "elgamal/printed"):
-        raise StudyError(f"protocol {protocol!r} is for experiments, not for a study")
-    return protocol
+def given_channel(study: Study) -> Channel | None:
+    """The channel that a run in the clear is asked to have: two fractions, p11 and p01."""
+    given = study.options.get("channel")
+    if given is None:
+        return None
+    try:
+        p11, p01 = str(given).split(",")
+        return Channel(p11, p01)
+    except (ValueError, ZeroDivisionError):
+        raise StudyError("option channel is two fractions, p11 and p01") from None
 
 
-def union_parameters(
-    plan: UnionPlan, pairs: int, subject: bytes
-) -> MaskedParameters | ElgamalParameters:
-    """What the machines of a planned union agree on."""
-    if isinstance(plan.noise, MaskedNoise):
-        return MaskedParameters(plan.noise.q, plan.noise.b, plan.silos, pairs, subject)
-    if plan.noise is None:
-        raise StudyError(f"protocol {plan.protocol!r} has no messages")
-    variant, coin = plan.noise.variant, plan.noise.coin
-    return ElgamalParameters(variant, coin, plan.silos, pairs, subject)
-
-
-def union_silo(
-    given: MaskedParameters | ElgamalParameters,
-    roster: Roster,
-    run: bytes,
-    place: int,
-    identity: Identity,
-    entropy: Entropy,
-    silo: Silo,
-) -> SiloSession:
-    """A silo's session in a union."""
-    if isinstance(given, MaskedParameters):
-        return MaskedSiloSession(given, roster, run, place, identity, entropy, silo)
-    return ElgamalSiloSession(given, roster, run, place, identity, entropy, silo)
-
-
-def union_coordinator(
-    given: MaskedParameters | ElgamalParameters, roster: Roster, run: bytes, identity: Identity
-) -> CoordinatorSession[bytes]:
-    """The coordinator's session in a union."""
-    if isinstance(given, MaskedParameters):
-        return MaskedCoordinatorSession(given, roster, run, identity)
-    return ElgamalCoordinatorSession(given, roster, run, identity)
-
-
-def release_of(plan: UnionPlan, study: Study, triangle: bytes, universe: NodeUniverse) -> Release:
+def release_of(
+    plan: UnionPlan, made: Provenance, triangle: bytes, universe: NodeUniverse
+) -> Release:
     """What a union made."""
-    graph = BitRows.from_triangle(study.nodes, triangle)
-    made = Provenance(study.method, plan.protocol, plan.silos, study.collusion, study.run)
+    graph = BitRows.from_triangle(len(universe), triangle)
     return Release(graph, plan.channel, universe.digest, made, plan.views, universe)
 
 
@@ -213,7 +198,7 @@ class BaselinePlan(StudyPlan):
         super().__init__(study)
         if study.protocol not in ("", self.protocol):
             raise StudyError("method 'baseline' has no protocol to choose")
-        if not hasattr(Reports, study.query):
+        if study.query != RELEASE and not hasattr(Reports, study.query):
             raise StudyError(f"baseline does not answer {study.query}")
         if not isinstance(study.options.get("raw", False), bool):
             raise StudyError("option raw must be true or false")
@@ -221,7 +206,7 @@ class BaselinePlan(StudyPlan):
         self.losses = {t: self._noise.epsilon(self.silos - t) for t in range(self.silos)}
         self.views = self._noise.views
         channel = self._noise.channel
-        self.parameters = ReportParameters(
+        self._parameters = ReportParameters(
             channel.p11, channel.p01, self.silos, study.pairs, study.subject
         )
 
@@ -229,25 +214,34 @@ class BaselinePlan(StudyPlan):
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """A silo that reports."""
-        run = self.study.id
-        return ReportSiloSession(self.parameters, roster, run, place, identity, entropy, silo)
+        given, run = self._parameters, self.study.id
+        return ReportSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[list[bytes]]:
         """The coordinator that keeps all reports."""
-        return ReportCoordinatorSession(self.parameters, roster, self.study.id, identity)
+        return ReportCoordinator(self._parameters, roster, self.study.id, identity)
 
     def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
         """The question, asked of all reports."""
         rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
-        counts, study = ReportCounts.of(rows), self.study
-        provenance = Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
-        reports = Reports(counts, self._noise, universe.digest, provenance, universe)
-        return Outcome(ask(reports, self.study, raw=bool(self.study.options.get("raw", False))))
+        counts, noise = ReportCounts.of(rows), self._noise
+        reports = Reports(counts, noise, universe.digest, self._provenance(), universe)
+        raw = bool(self.study.options.get("raw", False))
+        return answered(reports, self.study, raw=raw)
 
 
-def ask(source: object, study: Study, **options: bool) -> Estimate[Any]:
-    """Ask a release, or whatever has the query's name, what the study asks."""
-    given: dict[str, Any] = dict(options) if study.k is None else {**options, "k": study.k}
-    return cast("Estimate[Any]", getattr(source, study.query)(**given))
+def answered(source: Source, study: Study, **options: Any) -> Outcome:
+    """What the study asks, asked of what was paid for; more questions on that are free."""
+    if study.query == RELEASE:
+        return Outcome(source, None)
+    if study.k is not None:
+        options["k"] = study.k
+    return Outcome(source, with_source(getattr(source, study.query)(**options), source))
+
+
+def with_source(answer: Estimate[Any], source: Source) -> Estimate[Any]:
+    """The answer, and with it what it was read from."""
+    origin = answer.origin
+    return answer if origin is None else replace(answer, origin=replace(origin, release=source))

@@ -1,5 +1,6 @@
 """A study by the sealed method."""
 
+import math
 from dataclasses import replace
 from typing import cast, get_args
 
@@ -7,7 +8,7 @@ from silograph.crypto.identity import Identity
 from silograph.errors import StudyError
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.plans import Outcome, StudyPlan, ask
+from silograph.methods.plans import Outcome, StudyPlan, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed import (
     SEALED_QUERIES,
@@ -18,13 +19,17 @@ from silograph.methods.sealed import (
     sealed_release,
     with_trust_note,
 )
-from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
-from silograph.methods.sessions import CoordinatorSession, SiloSession
-from silograph.methods.study import Option, Study
+from silograph.methods.study import RELEASE, Option, Study
+from silograph.methods.union import bits_of
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.sealed import Answer, Kind, SealedNoise
 from silograph.protocol.entropy import Entropy
+from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.roster import Roster
 from silograph.protocol.sealed_answers import SealedResult
+from silograph.protocol.sealed_dealer import SealedDealer
+from silograph.protocol.sealed_silo import SealedSilo
+from silograph.queries.outline import Outline
 from silograph.queries.outline_sources import guess
 
 __all__ = ["SealedStudyPlan"]
@@ -40,7 +45,8 @@ class SealedStudyPlan(StudyPlan):
     protocol = "sealed"
     what = "sealed"
     view = "t silos + answers"
-    advice = TRUST_NOTE
+    assumes = TRUST_NOTE
+    takes_delta = True
     options = frozenset({"answers", "degree_share", "noise"})
 
     def __init__(self, study: Study) -> None:
@@ -56,18 +62,22 @@ class SealedStudyPlan(StudyPlan):
             kind=_kind(study),
         )  # fmt: skip
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
-        self.parameters = sealed_parameters(self.noise, study.subject)
+        self._parameters = sealed_parameters(self.noise, study.subject)
+        beyond = [v for v in self.views if not v.claimed and math.isfinite(v.epsilon)]
+        if beyond:
+            loss = shown_loss(beyond[0].epsilon)
+            self.advice = f"with collusion=0 one who holds {beyond[0].name} has a loss of {loss}"
 
     @classmethod
-    def settled(cls, study: Study) -> Study:
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
         """With what the planner would open, and at what share, where it is not given."""
-        if "answers" in study.options:
+        if "answers" in study.options or study.query == RELEASE:
             return study
         _check(study)
         question = Question(
             study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
         )
-        noise = plan_sealed(guess(study.nodes), question, _kind(study)).noise
+        noise = plan_sealed(like or guess(study.nodes), question, _kind(study)).noise
         given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
         if len(noise.answers) > 1:
             given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
@@ -78,25 +88,26 @@ class SealedStudyPlan(StudyPlan):
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """A silo."""
-        run = self.study.id
-        return SealedSiloSession(self.parameters, roster, run, place, identity, entropy, silo)
+        given, run = self._parameters, self.study.id
+        return SealedSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[SealedResult]:
         """The dealer."""
-        return SealedDealerSession(self.parameters, roster, self.study.id, identity, entropy)
+        return SealedDealer(self._parameters, roster, self.study.id, identity, entropy)
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
         """The question, asked of what was opened."""
         release = sealed_release(self.noise, result, universe, self.study.run)
-        return Outcome(with_trust_note(ask(release, self.study)))
+        found = answered(release, self.study)
+        return Outcome(release, found.answer and with_trust_note(found.answer))
 
 
 def _check(study: Study) -> None:
     if study.protocol not in ("", "sealed"):
         raise StudyError("method 'sealed' has no protocol to choose")
-    if study.query not in SEALED_QUERIES:
+    if study.query not in (*SEALED_QUERIES, RELEASE):
         raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
     if study.nodes > sealed_limit(study.query):
         raise StudyError(f"{study.nodes:,} nodes are too many to seal {study.query}")

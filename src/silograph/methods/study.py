@@ -13,7 +13,7 @@ Guarantee
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -25,14 +25,33 @@ from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelo
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
-__all__ = ["PROPOSE", "VERSION", "Option", "Study", "open_proposal", "read_proposal"]
+__all__ = [
+    "LOCAL_PROTOCOLS",
+    "PROPOSE",
+    "RELEASE",
+    "VERSION",
+    "Index",
+    "Option",
+    "Study",
+    "StudyMember",
+    "open_proposal",
+    "read_proposal",
+]
 
 #: The round in which a study is proposed.
 PROPOSE = "propose"
-VERSION = 1
+VERSION = 2
+#: The query of a study that is for a release itself.
+RELEASE = "release"
+#: Protocols of runs whose parties are one process; a proposal that asks for them is refused.
+LOCAL_PROTOCOLS = ("clear", "elgamal/printed")
+#: How the elements of unions travel.
+PACKED = "packed"
 #: The longest study, as bytes.
-_LARGEST = 1 << 15
+_LARGEST = 1 << 20
 _LONGEST_NAME = 200
+_LONGEST_TEXT = 4000
+_MOST_HUBS = 20_000
 #: The end of the year 9999, after which there are no dates.
 _LATEST = 253_402_300_799
 #: Every number of a study has a bound, so that what is computed from it has one too.
@@ -44,12 +63,58 @@ Option = str | int | float | bool
 
 
 @dataclass(frozen=True)
+class StudyMember:
+    """One of the four members of a committee: a name of the roster, and what it is there."""
+
+    name: str
+    #: ``silo``, ``helper`` or ``coordinator``.
+    kind: str
+
+    def __post_init__(self) -> None:
+        _text("a member's name", self.name)
+        if self.kind not in ("silo", "helper", "coordinator"):
+            raise StudyError(f"a member is a silo, a helper or the coordinator, not {self.kind!r}")
+
+
+@dataclass(frozen=True)
+class Index:
+    """What a union has one bit for: a pair of nodes, or a bucket of folded nodes.
+
+    ``groups``, ``hubs`` (their identifiers), ``sub`` (sub-buckets) and ``form`` (the normal form of
+    identifiers) are for ``fold`` alone.
+    """
+
+    kind: str = "pairs"
+    groups: int = 0
+    hubs: tuple[str, ...] = ()
+    sub: int = 0
+    form: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hubs", tuple(self.hubs))
+        if self.kind == "pairs":
+            if (self.groups, self.hubs, self.sub, self.form) != (0, (), 0, ""):
+                raise StudyError("an index of pairs has no groups, hubs, sub-buckets or form")
+            return
+        if self.kind != "fold":
+            raise StudyError(f"an index is of pairs or of fold, not {self.kind!r}")
+        _whole("groups", self.groups, 2, 1 << 20)
+        _whole("sub", self.sub, 1, 64)
+        _text("form", self.form)
+        if len(self.hubs) > _MOST_HUBS or len(set(self.hubs)) != len(self.hubs):
+            raise StudyError(f"hubs are at most {_MOST_HUBS:,} different identifiers")
+        for hub in self.hubs:
+            _text("a hub", hub)
+
+
+@dataclass(frozen=True)
 class Study:
     """One question to several silos; see the module.
 
     ``protocol`` is empty for methods that have only one. ``silos`` are the names of those who take
     part, in the order of the roster. ``deadline`` is in seconds since 1970, UTC: nothing of the
-    run goes on after it.
+    run goes on after it; 0 for a run whose parties are one process. ``purpose`` is for people.
+    ``members`` are the four of a committee, or none.
     """
 
     run: str
@@ -67,10 +132,15 @@ class Study:
     deadline: int
     k: int | None = None
     options: Mapping[str, Option] = field(default_factory=dict)
+    purpose: str = ""
+    members: tuple[StudyMember, ...] = ()
+    index: Index = field(default_factory=Index)
+    encoding: str = PACKED
     version: int = VERSION
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "silos", tuple(self.silos))
+        object.__setattr__(self, "members", tuple(self.members))
         object.__setattr__(self, "options", MappingProxyType(dict(sorted(self.options.items()))))
         for name in ("query", "method", "protocol", "coordinator"):
             _text(name, getattr(self, name), empty=name == "protocol")
@@ -93,8 +163,24 @@ class Study:
             raise StudyError(
                 f"study format {self.version!r}; this version of Silograph reads format {VERSION}"
             )
+        if not isinstance(self.purpose, str) or len(self.purpose) > _LONGEST_TEXT:
+            raise StudyError(f"purpose must be a text of at most {_LONGEST_TEXT} characters")
+        if not self.purpose.replace("\n", "").isprintable() and self.purpose:
+            raise StudyError("purpose must be printable")
+        if self.encoding != PACKED:
+            raise StudyError(f"encoding must be {PACKED!r}, not {self.encoding!r}")
+        if not isinstance(self.index, Index):
+            raise StudyError("index must be an index")
         self._check_silos()
+        self._check_members()
         self._check_options()
+
+    def _check_members(self) -> None:
+        if not all(isinstance(member, StudyMember) for member in self.members):
+            raise StudyError("members must be members of a committee")
+        names = {member.name for member in self.members}
+        if self.members and (len(self.members) != 4 or len(names) != 4):
+            raise StudyError("a committee has four different members")
 
     def _check_silos(self) -> None:
         for silo in self.silos:
@@ -108,7 +194,7 @@ class Study:
         for name, value in self.options.items():
             _text("an option's name", name)
             if isinstance(value, str):
-                _text(f"option {name}", value, empty=True)
+                _text(f"option {name}", value, empty=True, longest=_LONGEST_TEXT)
             elif not isinstance(value, int | float):  # a bool is an int
                 raise StudyError(f"option {name} must be a text, a number or a truth value")
             elif not abs(value) <= _LARGEST_OPTION:  # NaN is not
@@ -117,7 +203,12 @@ class Study:
     def encode(self) -> bytes:
         """The one form of this study as bytes: JSON, its keys in order, nothing left out."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        values |= {"options": dict(self.options), "silos": list(self.silos)}
+        values |= {
+            "options": dict(self.options),
+            "silos": list(self.silos),
+            "members": [asdict(member) for member in self.members],
+            "index": asdict(self.index),
+        }
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -132,20 +223,27 @@ class Study:
                     f"study format {values.get('version')!r}; this version of Silograph reads "
                     f"format {VERSION}"
                 )
-            study = cls(**values)
+            members = [StudyMember(**member) for member in values.pop("members")]
+            study = cls(**values | {"index": Index(**values["index"]), "members": members})
             whole = study.encode() == raw
         except StudyError:
             raise
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
             raise StudyError("this is not a study") from None
         if not whole:
             raise StudyError("the study is not in its one form")
         return study
 
+    def _check_proposed(self) -> None:
+        if self.protocol in LOCAL_PROTOCOLS:
+            raise StudyError(f"protocol {self.protocol!r} is for runs in one process alone")
+        if self.deadline == 0:
+            raise StudyError("a study that is proposed has a deadline")
+
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 of the study."""
-        return hashlib.sha256(pack(b"silograph/study/v1", self.encode())).digest()
+        return hashlib.sha256(pack(b"silograph/study/v2", self.encode())).digest()
 
     @property
     def id(self) -> bytes:
@@ -155,7 +253,7 @@ class Study:
     @property
     def subject(self) -> bytes:
         """What the machines' parameters are about: the node list, and this very study."""
-        parts = (b"silograph/subject/v1", bytes.fromhex(self.universe), self.digest)
+        parts = (b"silograph/subject/v2", bytes.fromhex(self.universe), self.digest)
         return hashlib.sha256(pack(*parts)).digest()
 
     @property
@@ -163,7 +261,7 @@ class Study:
         """The number of pairs of nodes."""
         return self.nodes * (self.nodes - 1) // 2
 
-    def members(self, roster: Roster) -> Roster:
+    def parties(self, roster: Roster) -> Roster:
         """The part of a roster that takes part; a study with a stranger in it is refused."""
         if roster.digest.hex() != self.roster:
             raise StudyError("the study is for another roster")
@@ -177,10 +275,11 @@ class Study:
 
     def binding(self, roster: Roster) -> Binding:
         """What messages about the study itself are bound to."""
-        return Binding(self.id, self.digest, self.members(roster))
+        return Binding(self.id, self.digest, self.parties(roster))
 
     def propose(self, roster: Roster, identity: Identity) -> bytes:
         """The study as the coordinator's signed message to everyone."""
+        self._check_proposed()
         message = Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, self.encode())
         return seal(self.binding(roster), identity, message)
 
@@ -199,6 +298,7 @@ def open_proposal(raw: bytes, roster: Roster) -> Study:
         binding = study.binding(roster)
     except ArgumentError as error:
         raise StudyError(str(error)) from None
+    study._check_proposed()
     opened = open_envelope(binding, raw, receiver=EVERYONE)
     if opened.sequence != 0:
         raise ProtocolError("a proposal has no sequence", round=PROPOSE)
@@ -217,9 +317,9 @@ def read_proposal(raw: bytes) -> Study | None:
         return None
 
 
-def _text(name: str, value: Any, *, empty: bool = False) -> None:
-    if not isinstance(value, str) or len(value) > _LONGEST_NAME or not value.isprintable():
-        raise StudyError(f"{name} must be a printable text of at most {_LONGEST_NAME} characters")
+def _text(name: str, value: Any, *, empty: bool = False, longest: int = _LONGEST_NAME) -> None:
+    if not isinstance(value, str) or len(value) > longest or not value.isprintable():
+        raise StudyError(f"{name} must be a printable text of at most {longest} characters")
     if not value and not empty:
         raise StudyError(f"{name} must not be empty")
 

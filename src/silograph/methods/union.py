@@ -1,15 +1,29 @@
-"""What a union protocol will cost and give, decided before anything is drawn or spent."""
+"""A union protocol: what it will cost and give, decided before anything is drawn or spent, and the
+machines that carry it out."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
+from silograph.crypto.identity import Identity
 from silograph.errors import ArgumentError
+from silograph.graph.pairbits import PairBits
+from silograph.graph.silo import Silo
 from silograph.privacy.channel import Channel
 from silograph.privacy.elgamal import ElgamalNoise, Variant
 from silograph.privacy.loss import shown_loss
 from silograph.privacy.masked import MaskedNoise
 from silograph.privacy.views import PUBLISHED, View
+from silograph.protocol.chunks import Bits, Chunked
+from silograph.protocol.elgamal import ElgamalParameters
+from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
+from silograph.protocol.elgamal_silo import ElgamalSilo
+from silograph.protocol.entropy import Entropy
+from silograph.protocol.machine import CoordinatorSession, SiloSession
+from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.protocol.reports import ClearCoordinator, ReportParameters, ReportSilo
+from silograph.protocol.roster import Roster
 
-__all__ = ["PROTOCOLS", "UnionPlan", "plan_union"]
+__all__ = ["PROTOCOLS", "UnionPlan", "bits_of", "plan_union"]
 
 PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
 
@@ -29,6 +43,62 @@ class UnionPlan:
     noise: MaskedNoise | ElgamalNoise | None
     #: What the caller should be told.
     advice: str = ""
+
+    def silo(
+        self,
+        pairs: int,
+        subject: bytes,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        entropy: Entropy,
+        silo: Silo,
+    ) -> SiloSession:
+        """A silo's machine; all that is done for each edge is done here, before its first word."""
+        given = self._parameters(pairs, subject)
+        party = (roster, run, place, identity, entropy, bits_of(silo, given))
+        match given:
+            case MaskedParameters():
+                return MaskedSilo(given, *party)
+            case ElgamalParameters():
+                return ElgamalSilo(given, *party)
+        return ReportSilo(given, *party)
+
+    def coordinator(
+        self,
+        pairs: int,
+        subject: bytes,
+        roster: Roster,
+        run: bytes,
+        identity: Identity,
+        entropy: Entropy,
+    ) -> CoordinatorSession[bytes]:
+        """The coordinator's machine; the result is Y, one bit a pair."""
+        match given := self._parameters(pairs, subject):
+            case MaskedParameters():
+                return MaskedCoordinator(given, roster, run, identity)
+            case ElgamalParameters():
+                return ElgamalCoordinator(given, roster, run, identity)
+        channel = (self.channel.p11, self.channel.p01)
+        return ClearCoordinator(given, roster, run, identity, entropy, channel)
+
+    def _parameters(
+        self, pairs: int, subject: bytes
+    ) -> MaskedParameters | ElgamalParameters | ReportParameters:
+        """What the machines agree on. Of ``clear``, that silos report their bare bits."""
+        match self.noise:
+            case MaskedNoise(q, b):
+                return MaskedParameters(q, b, self.silos, pairs, subject)
+            case ElgamalNoise(variant, coin):
+                return ElgamalParameters(variant, coin, self.silos, pairs, subject)
+        return ReportParameters(Fraction(1), Fraction(0), self.silos, pairs, subject)
+
+
+def bits_of(silo: Silo, parameters: Chunked) -> Bits:
+    """A silo's edges, one bit a pair, in a union's chunks."""
+    held = PairBits(silo)
+    return lambda chunk: held.chunk(chunk * parameters.chunk_pairs, parameters.chunk_size(chunk))
 
 
 def plan_union(

@@ -23,13 +23,13 @@ from enum import StrEnum
 from silograph.crypto.identity import Identity
 from silograph.errors import (
     ArgumentError,
-    BindingError,
     OrderError,
     PayloadError,
     ViewsDifferError,
 )
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, open_bundle
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, Outgoing
+from silograph.protocol.handshake import Collection, open_bundle
+from silograph.protocol.machine import Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -87,8 +87,6 @@ SILO_STEPS: dict[tuple[State, str], State] = {
     (State.SHOWN, "all shown"): State.SEENS,
     (State.SEENS, "seens"): State.AGREED,
 }
-# The steps of a silo that a message can bring about; the others it takes by itself.
-_TO_SILOS = ("shown", "seens")
 #: Every step of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "show"): State.SEENS,
@@ -97,8 +95,11 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-class BroadcastSilo:
+class BroadcastSilo(Machine):
     """A silo that is shown something."""
+
+    STEPS = SILO_STEPS
+    TAKES = ("shown", "seens")
 
     def __init__(
         self,
@@ -108,120 +109,93 @@ class BroadcastSilo:
         place: int,
         identity: Identity,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, State.SHOWN)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
         self._chunks: list[bytes] = []
         self._view = b""
-        self.state = State.SHOWN
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a chunk, or the bundle of all silos' signatures."""
-        envelope = open_envelope(self._binding, raw, receiver=self._place)
-        name = self._binding.roster.member(envelope.sender).name
-        if envelope.sender != COORDINATOR:
-            what = "silos speak through the coordinator"
-            raise OrderError(what, silo=name, round=envelope.round)
-        if envelope.round not in _TO_SILOS or (self.state, envelope.round) not in SILO_STEPS:
-            what = f"not while in state {self.state.value!r}"
-            raise OrderError(what, silo=name, round=envelope.round)
+        envelope = self._opened(raw)
         if envelope.round == "shown":
-            return self._look(envelope, name)
+            return self._look(envelope)
         seen = open_bundle(self._binding, envelope, "seen", receiver=self._place, length=32)
         for place, view in enumerate(seen):
             if view != self._view:
                 other = self._binding.roster.silos[place].name
                 raise ViewsDifferError("was shown something else", silo=other, round="seen")
-        self.state = SILO_STEPS[self.state, "seens"]
+        self.state = self._step("seens")
         return []
 
-    def _look(self, envelope: Envelope, name: str) -> list[Outgoing]:
+    def _look(self, envelope: Envelope) -> list[Outgoing]:
         number = len(self._chunks)
         if envelope.sequence != number:
             what = f"chunk {number} was due, not {envelope.sequence}"
-            raise OrderError(what, silo=name, round="shown")
+            raise self._refuse(OrderError, what, envelope)
         if len(envelope.payload) != self._parameters.chunk_size(number):
-            raise PayloadError(f"chunk {number} has a wrong length", silo=name, round="shown")
+            raise self._refuse(PayloadError, f"chunk {number} has a wrong length", envelope)
         if number + 1 < self._parameters.chunks:
             self._chunks.append(envelope.payload)
             return []
         view = _view(self._binding, [*self._chunks, envelope.payload])
-        answer = Envelope("seen", self._place, EVERYONE, 0, view)
-        sent = seal(self._binding, self._identity, answer)
+        sent = self._seal("seen", EVERYONE, view)
         self._chunks.append(envelope.payload)
-        self._view, self.state = view, SILO_STEPS[self.state, "all shown"]
+        self._view, self.state = view, self._step("all shown")
         return [Outgoing(COORDINATOR, sent)]
 
     def content(self) -> bytes:
         """What was shown; only when all silos have signed for the same."""
-        if self.state is not State.AGREED:
-            raise OrderError(f"not while in state {self.state.value!r}", round="content")
+        self._require(State.AGREED, "content")
         return b"".join(self._chunks)
 
     def view(self) -> bytes:
         """The digest that all silos signed; what follows is bound to it."""
-        if self.state is not State.AGREED:
-            raise OrderError(f"not while in state {self.state.value!r}", round="content")
+        self._require(State.AGREED, "content")
         return self._view
 
-    def __repr__(self) -> str:
-        return f"BroadcastSilo(place={self._place}, state={self.state.value!r})"
 
-
-class BroadcastCoordinator:
+class BroadcastCoordinator(Machine):
     """The coordinator: shows, and relays the signatures."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("seen",)
 
     def __init__(
         self, parameters: BroadcastParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.NEW)
         self._parameters = parameters
-        self._identity = identity
         self._collection = Collection(self._binding)
         self._view = b""
-        self.state = State.NEW
 
     def show(self, content: bytes) -> list[Outgoing]:
         """The content in chunks, for all silos."""
-        if (self.state, "show") not in COORDINATOR_STEPS:
-            raise OrderError(f"not while in state {self.state.value!r}", round="shown")
+        state = self._step("show")
         if len(content) != self._parameters.length:
             raise PayloadError(f"{self._parameters.length} bytes were due", round="shown")
         size = self._parameters.chunk_bytes
         chunks = [content[start : start + size] for start in range(0, len(content), size)]
         sent = []
         for number, chunk in enumerate(chunks):
-            envelope = Envelope("shown", COORDINATOR, EVERYONE, number, chunk)
-            sent.append(Outgoing(EVERYONE, seal(self._binding, self._identity, envelope)))
+            sent.append(Outgoing(EVERYONE, self._seal("shown", EVERYONE, chunk, number)))
         self._view = _view(self._binding, chunks)
-        self.state = COORDINATOR_STEPS[self.state, "show"]
+        self.state = state
         return sent
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's signature; when all are there, they go out."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR:
-            raise BindingError("the coordinator does not write to itself", round=envelope.round)
-        name = self._binding.roster.silos[envelope.sender].name
-        if envelope.round != "seen" or (self.state, "seen") not in COORDINATOR_STEPS:
-            what = f"not while in state {self.state.value!r}"
-            raise OrderError(what, silo=name, round=envelope.round)
+        envelope = self._opened(raw)
         if envelope.payload != self._view:
-            raise ViewsDifferError("saw something else than was shown", silo=name, round="seen")
+            raise self._refuse(ViewsDifferError, "saw something else than was shown", envelope)
         bundle = self._collection.take(envelope, raw, self._identity)
         if bundle:
-            self.state = COORDINATOR_STEPS[self.state, "all seens"]
+            self.state = self._step("all seens")
         return bundle
 
     def view(self) -> bytes:
         """The digest that all silos signed."""
-        if self.state is not State.AGREED:
-            raise OrderError(f"not while in state {self.state.value!r}", round="view")
+        self._require(State.AGREED, "view")
         return self._view
-
-    def __repr__(self) -> str:
-        return f"BroadcastCoordinator(state={self.state.value!r})"
 
 
 def _view(binding: Binding, chunks: list[bytes]) -> bytes:

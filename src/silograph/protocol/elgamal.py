@@ -25,8 +25,8 @@ from fractions import Fraction
 from silograph.crypto.elgamal import PROOF_BYTES, JointKey, Member, Run, Variant
 from silograph.errors import ArgumentError, CryptoError, PayloadError
 from silograph.protocol.chunks import Chunked
-from silograph.protocol.envelope import Binding
-from silograph.protocol.wire import pack
+from silograph.protocol.envelope import Binding, Envelope, peek
+from silograph.protocol.wire import pack, unpack
 
 __all__ = [
     "CHUNK_CELLS",
@@ -37,6 +37,7 @@ __all__ = [
     "WORK",
     "ElgamalParameters",
     "State",
+    "cell_slot",
     "joint_key",
 ]
 
@@ -112,6 +113,26 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.CELLS, "share"): State.CELLS,
     (State.CELLS, "all chunks"): State.DONE,
 }
+
+
+def cell_slot(parameters: ElgamalParameters, message: Envelope) -> int:
+    """Messages about cells carry chunk and hop within."""
+    payload = message.payload
+    if message.round in ("work", "hop"):
+        (head, _) = unpack(payload, 2)
+        if message.round == "hop":
+            head = peek(head).payload
+            if len(head) != RECEIPT.size:
+                return 0
+        elif len(head) != WORK.size:
+            return 0
+        chunk, hop = WORK.unpack(head[: WORK.size])
+        return int(chunk * parameters.hops + hop)
+    if message.round == "open":
+        return int.from_bytes(unpack(payload, 2 + parameters.hops)[0][:8], "little")
+    if message.round == "share":
+        return int.from_bytes(payload[:8], "little")
+    return message.sequence
 
 
 def joint_key(binding: Binding, keys: list[bytes]) -> JointKey:

@@ -1,11 +1,12 @@
 """The coordinator of the ElGamal union; the rounds are in :mod:`silograph.protocol.elgamal`."""
 
 import hashlib
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from silograph.crypto.elgamal import CELL_BYTES, Decoder, JointKey, share_bytes
 from silograph.crypto.identity import Identity
-from silograph.errors import BindingError, CryptoError, OrderError, PayloadError
+from silograph.errors import CryptoError, OrderError, PayloadError
 from silograph.protocol.elgamal import (
     COORDINATOR_STEPS,
     KEY_BYTES,
@@ -13,10 +14,12 @@ from silograph.protocol.elgamal import (
     WORK,
     ElgamalParameters,
     State,
+    cell_slot,
     joint_key,
 )
-from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, check_round
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing, open_envelope
+from silograph.protocol.handshake import Collection
+from silograph.protocol.machine import CoordinatorSession, Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
@@ -33,33 +36,30 @@ class _Chunk:
     shares: dict[int, bytes] = field(default_factory=dict)
 
 
-class ElgamalCoordinator:
-    """The coordinator in one run: hands chunks round, and opens what all silos agree to open."""
+class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
+    """The coordinator in one run: hands chunks round, and opens what all silos agree to open. The
+    result is Y, one bit a pair."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("key", "confirm", "hop", "share")
 
     def __init__(
         self, parameters: ElgamalParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
         self._parameters = parameters
-        self._identity = identity
         self._collection = Collection(self._binding)
         self._keys: dict[int, bytes] = {}
         self._joint: JointKey | None = None
         self._decoder = Decoder(parameters.hops)
         self._travelling: dict[int, _Chunk] = {}
-        self._opened: dict[int, bytes] = {}
-        self.state = State.KEYS
+        self._results: dict[int, bytes] = {}
+        self._begun = 0
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's message."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR:
-            raise BindingError("the coordinator does not write to itself", round=envelope.round)
-        check_round(self._binding, envelope, ("key", "confirm", "hop", "share"))
+        envelope = self._opened(raw)
         name = self._binding.roster.silos[envelope.sender].name
-        if (self.state, envelope.round) not in COORDINATOR_STEPS:
-            what = f"not while in state {self.state.value!r}"
-            raise OrderError(what, silo=name, round=envelope.round)
         if envelope.round == "hop":
             return self._hopped(envelope, name)
         if envelope.round == "share":
@@ -68,9 +68,8 @@ class ElgamalCoordinator:
 
     def begin(self, chunk: int) -> list[Outgoing]:
         """Hand a chunk to the first silo. Chunks may be under way side by side."""
-        if self.state is not State.CELLS:
-            raise OrderError(f"not while in state {self.state.value!r}", round="work")
-        known = chunk in self._travelling or chunk in self._opened
+        self._require(State.CELLS, "work")
+        known = chunk in self._travelling or chunk in self._results
         if known or not 0 <= chunk < self._parameters.chunks:
             raise OrderError(f"chunk {chunk} cannot begin", round="work")
         self._travelling[chunk] = _Chunk()
@@ -90,7 +89,7 @@ class ElgamalCoordinator:
             self._keys = keys
         if bundle:
             self._joint = joint or self._joint
-            self.state = COORDINATOR_STEPS[self.state, f"all {envelope.round}s"]
+            self.state = self._step(f"all {envelope.round}s")
         return bundle
 
     def _work(self, chunk: int) -> Outgoing:
@@ -135,10 +134,10 @@ class ElgamalCoordinator:
             raise PayloadError("there is not one share a group", silo=name, round="share")
         shares = travelling.shares | {envelope.sender: envelope.payload[8:]}
         if len(shares) == self._parameters.silos:
-            self._opened[chunk] = self._combine(chunk, travelling.cells, shares)
+            self._results[chunk] = self._combine(chunk, travelling.cells, shares)
             del self._travelling[chunk]
-            if len(self._opened) == self._parameters.chunks:
-                self.state = COORDINATOR_STEPS[self.state, "all chunks"]
+            if len(self._results) == self._parameters.chunks:
+                self.state = self._step("all chunks")
         else:
             travelling.shares = shares
         return []
@@ -155,14 +154,28 @@ class ElgamalCoordinator:
 
     def result(self) -> bytes:
         """Y, one bit a pair; only when all chunks are there."""
-        if self.state is not State.DONE:
-            raise OrderError(f"not while in state {self.state.value!r}", round="result")
-        return b"".join(self._opened[number] for number in range(self._parameters.chunks))
+        self._require(State.DONE, "result")
+        return b"".join(self._results[number] for number in range(self._parameters.chunks))
 
-    def _seal(self, name: str, receiver: int, payload: bytes) -> bytes:
-        return seal(
-            self._binding, self._identity, Envelope(name, COORDINATOR, receiver, 0, payload)
-        )
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """The next chunk, handed to the first silo."""
+        begun = self.begin(self._begun)
+        self._begun += 1
+        return begun
 
-    def __repr__(self) -> str:
-        return f"ElgamalCoordinator(state={self.state.value!r})"
+    @property
+    def room(self) -> bool:
+        """Whether another chunk may set out: as many travel as there are hops, and no more."""
+        given = self._parameters
+        more = self.state is State.CELLS and self._begun < given.chunks
+        return more and len(self._travelling) < given.hops
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs that were opened."""
+        given = self._parameters
+        return min(len(self._results) * given.chunk_pairs, given.pairs), given.pairs
+
+    def slot(self, message: Envelope) -> int:
+        """Chunk and hop."""
+        return cell_slot(self._parameters, message)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from silograph.crypto.elgamal import CELL_BYTES, JointKey, Place, Run, SecretKey
 from silograph.crypto.identity import Identity
 from silograph.errors import CryptoError, OrderError, PayloadError, ViewsDifferError
+from silograph.protocol.chunks import Bits
 from silograph.protocol.elgamal import (
     KEY_BYTES,
     RECEIPT,
@@ -15,19 +16,24 @@ from silograph.protocol.elgamal import (
     WORK,
     ElgamalParameters,
     State,
+    cell_slot,
     joint_key,
 )
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind, check_round, open_bundle
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing, open_envelope
+from silograph.protocol.handshake import open_bundle
+from silograph.protocol.machine import Machine, SiloSession
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
 __all__ = ["ElgamalSilo"]
 
 
-class ElgamalSilo:
-    """A silo in one run of the ElGamal union."""
+class ElgamalSilo(Machine, SiloSession):
+    """A silo in one run of the ElGamal union. ``bits(chunk)`` returns one bit a cell."""
+
+    STEPS = SILO_STEPS
+    TAKES = ("keys", "confirms", "work", "open")
 
     def __init__(
         self,
@@ -37,21 +43,20 @@ class ElgamalSilo:
         place: int,
         identity: Identity,
         entropy: Entropy,
+        bits: Bits,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, State.NEW)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
+        self._bits = bits
         # One secret a run: key and coins come from it, so that a hop or a share can only be made
         # again byte for byte.
         self._secret = entropy.bytes(32)
         self._key = SecretKey(self._seed("key"))
         self._joint: JointKey | None = None
         self._view = b""
-        self._bits: Callable[[int], bytes] | None = None
         #: What came in, for every hop and opening that was done.
-        self._done: dict[tuple[str, int, int], bytes] = {}
-        self.state = State.NEW
+        self._came: dict[tuple[str, int, int], bytes] = {}
+        self._shared: set[int] = set()
 
     def start(self) -> list[Outgoing]:
         """Publish the ElGamal key and the proof that it is known."""
@@ -64,12 +69,7 @@ class ElgamalSilo:
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a message of the coordinator."""
-        message = open_envelope(self._binding, raw, receiver=self._place)
-        if message.sender != COORDINATOR:
-            name = self._binding.roster.member(message.sender).name
-            what = "silos speak through the coordinator"
-            raise OrderError(what, silo=name, round=message.round)
-        check_round(self._binding, message, ("keys", "confirms", "work", "open"))
+        message = self._opened(raw)
         state = self._step(message.round)
         if message.round == "keys":
             return self._agree(message, state)
@@ -77,13 +77,16 @@ class ElgamalSilo:
             return self._confirmed(message, state)
         return [self._hop(message) if message.round == "work" else self._open(message)]
 
-    def authorise(self, bits: Callable[[int], bytes]) -> None:
-        """Say that the run's whole cost is in the ledger, and give access to the silo's bits.
+    @property
+    def ready(self) -> bool:
+        """Whether all silos confirmed the same keys."""
+        return self.state is State.AGREED
 
-        ``bits(chunk)`` returns one bit a cell. Only now does anything that depends on them leave.
-        """
+    def authorise(self) -> list[Outgoing]:
+        """Say that the run's whole cost is in the ledger: only now does anything that depends on
+        the silo's bits leave."""
         self.state = self._step("authorise")
-        self._bits = bits
+        return []
 
     def _agree(self, message: Envelope, state: State) -> list[Outgoing]:
         length = KEY_BYTES
@@ -129,7 +132,7 @@ class ElgamalSilo:
 
     def _rewrite(self, chunk: int, hop: int, cells: bytes) -> bytes:
         given, joint = self._parameters, self._joint
-        assert joint is not None and self._bits is not None  # noqa: S101, PT018 - the table says so
+        assert joint is not None  # noqa: S101 - the table says so
         seed, place = self._seed("hop", chunk, hop), Place(chunk, hop)
         if hop >= given.silos:
             return self._guard("work", lambda: joint.flip_hop(cells, given.coin, place, seed))
@@ -162,6 +165,7 @@ class ElgamalSilo:
             "open", lambda: joint.share(self._key, self._place, cells, place, seed)
         )
         payload = head + shares
+        self._shared.add(chunk)
         return Outgoing(COORDINATOR, self._seal("share", COORDINATOR, payload))
 
     def _check_receipts(self, chunk: int, final: bytes, receipts: list[bytes]) -> None:
@@ -187,7 +191,7 @@ class ElgamalSilo:
 
     def _once(self, what: str, chunk: int, hop: int, came: bytes) -> None:
         """A step done again must be the same one: its coins are."""
-        if self._done.setdefault((what, chunk, hop), came) != came:
+        if self._came.setdefault((what, chunk, hop), came) != came:
             raise OrderError(f"{what} {hop} of chunk {chunk} was done on other cells", round=what)
 
     def _guard(self, name: str, act: Callable[[], bytes]) -> bytes:
@@ -200,15 +204,16 @@ class ElgamalSilo:
         label = pack(b"silograph/elgamal/seed/v1", purpose.encode(), WORK.pack(chunk, hop))
         return hmac.digest(self._secret, label, "sha256")
 
-    def _step(self, event: str) -> State:
-        try:
-            return SILO_STEPS[self.state, event]
-        except KeyError:
-            raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
+    @property
+    def phase(self) -> str:
+        """The state; a silo is done when it has given its shares of every chunk."""
+        return State.DONE if self.done else str(self.state)
 
-    def _seal(self, name: str, receiver: int, payload: bytes, sequence: int = 0) -> bytes:
-        envelope = Envelope(name, self._place, receiver, sequence, payload)
-        return seal(self._binding, self._identity, envelope)
+    @property
+    def done(self) -> bool:
+        """Whether shares of every chunk were given."""
+        return len(self._shared) == self._parameters.chunks
 
-    def __repr__(self) -> str:
-        return f"ElgamalSilo(place={self._place}, state={self.state.value!r})"
+    def slot(self, message: Envelope) -> int:
+        """Chunk and hop."""
+        return cell_slot(self._parameters, message)

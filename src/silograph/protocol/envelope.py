@@ -10,7 +10,7 @@ from silograph.errors import BindingError, EnvelopeError, ProtocolError, Signatu
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack, unpack
 
-__all__ = ["EVERYONE", "Binding", "Envelope", "open_envelope", "peek", "seal"]
+__all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek", "seal"]
 
 #: Addressed to all parties.
 EVERYONE = 0xFFFE
@@ -42,6 +42,14 @@ class Envelope:
     receiver: int
     sequence: int
     payload: bytes
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message to send: to one party, or to all silos."""
+
+    to: int
+    raw: bytes
 
 
 def _signed(binding: Binding, envelope: Envelope, digest: bytes | None = None) -> bytes:

@@ -1,57 +1,23 @@
-"""What all union protocols share: messages to send, and bundles that the coordinator relays.
+"""Rounds in which every silo says something to all, and bundles that the coordinator relays.
 
 A round in which every silo says something to all is two messages: each silo sends its own to the
 coordinator, which relays all of them, as they were signed, in one bundle.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
-
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, OrderError, PayloadError
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, seal
-from silograph.protocol.roster import COORDINATOR, Roster
+from silograph.errors import OrderError, PayloadError
+from silograph.protocol.envelope import (
+    EVERYONE,
+    Binding,
+    Envelope,
+    Outgoing,
+    open_envelope,
+    seal,
+)
+from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.wire import pack, unpack
 
-__all__ = ["Collection", "Outgoing", "bind", "check_round", "open_bundle"]
-
-
-class _Parameters(Protocol):
-    """What every union's parameters have."""
-
-    @property
-    def silos(self) -> int: ...
-    @property
-    def digest(self) -> bytes: ...
-
-
-def bind(
-    parameters: _Parameters, roster: Roster, run: bytes, place: int, identity: Identity
-) -> Binding:
-    """What a party's messages are bound to, if the roster fits the run and the party is in it."""
-    if roster.member(place).public != identity.public:
-        raise ArgumentError(f"the identity is not that of {roster.member(place).name}")
-    if len(roster.silos) != parameters.silos:
-        raise ArgumentError(
-            f"the roster has {len(roster.silos)} silos, the parameters {parameters.silos}"
-        )
-    return Binding(run, parameters.digest, roster)
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """A message to send: to one party, or to all silos."""
-
-    to: int
-    raw: bytes
-
-
-def check_round(binding: Binding, envelope: Envelope, rounds: tuple[str, ...]) -> None:
-    """Refuse what is no message to us. Tables of steps also name what a party does by itself, such
-    as to authorise; nobody else may do that in its stead."""
-    if envelope.round not in rounds:
-        name = binding.roster.member(envelope.sender).name
-        raise OrderError("there is no such message", silo=name, round=envelope.round)
+__all__ = ["Collection", "open_bundle"]
 
 
 class Collection:

@@ -19,13 +19,7 @@ from fractions import Fraction
 from silograph import _core
 from silograph.crypto.identity import Identity
 from silograph.crypto.limbs import limbs
-from silograph.errors import (
-    ArgumentError,
-    BindingError,
-    OrderError,
-    PayloadError,
-    ProtocolError,
-)
+from silograph.errors import ArgumentError, OrderError, PayloadError
 from silograph.protocol.agreement import (
     check_own_key,
     check_views,
@@ -33,10 +27,11 @@ from silograph.protocol.agreement import (
     view_digest,
     weak_key,
 )
-from silograph.protocol.chunks import Chunked
+from silograph.protocol.chunks import Bits, Chunked, UploadingSilo, Uploads
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, check_round, open_bundle
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing
+from silograph.protocol.handshake import Collection, open_bundle
+from silograph.protocol.machine import CoordinatorSession, Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -45,7 +40,6 @@ __all__ = [
     "MaskedCoordinator",
     "MaskedParameters",
     "MaskedSilo",
-    "Outgoing",
     "State",
 ]
 
@@ -110,8 +104,12 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-class MaskedSilo:
-    """A silo in one run of the masked union."""
+class MaskedSilo(UploadingSilo):
+    """A silo in one run of the masked union. ``bits(chunk)`` returns one bit a pair."""
+
+    STEPS = SILO_STEPS
+    TAKES = ("keys", "confirms")
+    ROUND = "chunk"
 
     def __init__(
         self,
@@ -121,18 +119,16 @@ class MaskedSilo:
         place: int,
         identity: Identity,
         entropy: Entropy,
+        bits: Bits,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
         # One secret a run: the run key and every chunk come from it, so that a chunk can only be
         # made again byte for byte.
         self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
         self._masks: _core.SharedMasks | None = None
         self._view = b""
         self._sent: dict[int, bytes] = {}
-        self.state = State.NEW
 
     def start(self) -> list[Outgoing]:
         """Publish the run key."""
@@ -143,10 +139,7 @@ class MaskedSilo:
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a bundle that the coordinator relays."""
-        bundle = open_envelope(self._binding, raw, receiver=self._place)
-        if bundle.sender != COORDINATOR:
-            raise self._refuse(OrderError, "silos speak through the coordinator", bundle)
-        check_round(self._binding, bundle, ("keys", "confirms"))
+        bundle = self._opened(raw)
         state = self._step(bundle.round)
         if bundle.round == "keys":
             masks, view = self._agree(self._bundled(bundle, "key"))
@@ -157,9 +150,15 @@ class MaskedSilo:
         self.state = state
         return []
 
-    def authorise(self) -> None:
+    @property
+    def ready(self) -> bool:
+        """Whether all silos confirmed the same keys."""
+        return self.state is State.AGREED
+
+    def authorise(self) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger; only then are chunks made."""
         self.state = self._step("authorise")
+        return []
 
     def chunk(self, number: int, bits: bytes) -> Outgoing:
         """The masked contributions of one chunk, from one bit a pair.
@@ -168,18 +167,14 @@ class MaskedSilo:
         under one mask would show where they differ.
         """
         state = self._step("chunk")
-        if not 0 <= number < self._parameters.chunks:
-            raise OrderError(f"there is no chunk {number}", round="chunk")
+        self._check_chunk(number, bits)
         size = self._parameters.chunk_size(number)
-        if len(bits) != -(-size // 64) * 8:
-            raise PayloadError("there is not one bit a pair", round="chunk")
         assert self._masks is not None  # noqa: S101 - the table has no other way here
         vector = self._masker.contribute(self._masks, number, bits, size)
         seen = hashlib.sha256(vector).digest()
         if self._sent.setdefault(number, seen) != seen:
             raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
-        envelope = Envelope("chunk", self._place, COORDINATOR, number, vector)
-        raw = seal(self._binding, self._identity, envelope, digest=seen)
+        raw = self._seal("chunk", COORDINATOR, vector, number, digest=seen)
         self.state = state
         return Outgoing(COORDINATOR, raw)
 
@@ -196,80 +191,68 @@ class MaskedSilo:
     def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
         return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
 
-    def _step(self, event: str) -> State:
-        try:
-            return SILO_STEPS[self.state, event]
-        except KeyError:
-            raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
 
-    def _seal(self, name: str, receiver: int, payload: bytes) -> bytes:
-        envelope = Envelope(name, self._place, receiver, 0, payload)
-        return seal(self._binding, self._identity, envelope)
+class MaskedCoordinator(Machine, CoordinatorSession[bytes]):
+    """The coordinator in one run: relays, sums, and learns the sums alone. The result is Y, one bit
+    a pair."""
 
-    def _refuse(self, kind: type[ProtocolError], what: str, envelope: Envelope) -> ProtocolError:
-        name = self._binding.roster.member(envelope.sender).name
-        return kind(what, silo=name, round=envelope.round)
-
-    def __repr__(self) -> str:
-        return f"MaskedSilo(place={self._place}, state={self.state.value!r})"
-
-
-class MaskedCoordinator:
-    """The coordinator in one run: relays, sums, and learns the sums alone."""
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("key", "confirm", "chunk")
 
     def __init__(
         self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
         self._parameters = parameters
-        self._identity = identity
         self._collection = Collection(self._binding)
         self._sums: dict[int, tuple[_core.MaskedSum, set[int]]] = {}
-        self._opened: dict[int, bytes] = {}
-        self.state = State.KEYS
+        self._results: dict[int, bytes] = {}
+        self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's message."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR:
-            raise BindingError("the coordinator does not write to itself", round=envelope.round)
-        check_round(self._binding, envelope, ("key", "confirm", "chunk"))
-        name = self._binding.roster.silos[envelope.sender].name
-        if (self.state, envelope.round) not in COORDINATOR_STEPS:
-            raise OrderError(
-                f"not while in state {self.state.value!r}", silo=name, round=envelope.round
-            )
+        envelope = self._opened(raw)
         if envelope.round == "chunk":
-            self._add(envelope, name)
+            self._add(envelope)
             return []
         if len(envelope.payload) != 32:
-            raise PayloadError("32 bytes were due", silo=name, round=envelope.round)
+            raise self._refuse(PayloadError, "32 bytes were due", envelope)
         bundle = self._collection.take(envelope, raw, self._identity)
         if bundle:
-            self.state = COORDINATOR_STEPS[self.state, f"all {envelope.round}s"]
+            self.state = self._step(f"all {envelope.round}s")
         return bundle
 
-    def _add(self, envelope: Envelope, name: str) -> None:
+    def _add(self, envelope: Envelope) -> None:
         number = envelope.sequence
         if number >= self._parameters.chunks:
-            raise OrderError(f"there is no chunk {number}", silo=name, round="chunk")
-        if number in self._opened:
-            raise OrderError(f"chunk {number} came twice", silo=name, round="chunk")
+            raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
+        if number in self._results:
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
         size = self._parameters.chunk_size(number)
         total, seen = self._sums.get(number) or (_core.MaskedSum(self._parameters.q, size), set())
         if envelope.sender in seen:
-            raise OrderError(f"chunk {number} came twice", silo=name, round="chunk")
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
         try:
             total.add(envelope.payload)
         except ValueError as error:
-            raise PayloadError(f"chunk {number}: {error}", silo=name, round="chunk") from None
+            raise self._refuse(PayloadError, f"chunk {number}: {error}", envelope) from None
         seen.add(envelope.sender)
+        self._uploads.take(envelope.sender)
         self._sums[number] = total, seen
         if len(seen) == self._parameters.silos:
-            self._opened[number] = total.open()
+            self._results[number] = total.open()
             del self._sums[number]
-        if len(self._opened) == self._parameters.chunks:
-            self.state = COORDINATOR_STEPS[self.state, "all chunks"]
+        if len(self._results) == self._parameters.chunks:
+            self.state = self._step("all chunks")
+
+    def wants(self, place: int) -> bool:
+        """Whether this silo is not too far ahead of the slowest."""
+        return self._uploads.wants(place)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs that all silos have sent."""
+        return self._uploads.progress
 
     def missing(self) -> dict[int, list[int]]:
         """The chunks that are begun and not complete, with the silos that are still to come."""
@@ -278,9 +261,5 @@ class MaskedCoordinator:
 
     def result(self) -> bytes:
         """Y, one bit a pair; only when all chunks are there."""
-        if self.state is not State.DONE:
-            raise OrderError(f"not while in state {self.state.value!r}", round="result")
-        return b"".join(self._opened[number] for number in range(self._parameters.chunks))
-
-    def __repr__(self) -> str:
-        return f"MaskedCoordinator(state={self.state.value!r})"
+        self._require(State.DONE, "result")
+        return b"".join(self._results[number] for number in range(self._parameters.chunks))

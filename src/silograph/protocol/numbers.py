@@ -19,10 +19,10 @@ from fractions import Fraction
 
 from silograph import _core
 from silograph.crypto.identity import Identity
-from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
+from silograph.errors import ArgumentError, OrderError, PayloadError
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind
+from silograph.protocol.envelope import Outgoing
+from silograph.protocol.machine import Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
@@ -89,8 +89,11 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-class NumberSilo:
+class NumberSilo(Machine):
     """A silo that sends its numbers, noisily."""
+
+    STEPS = SILO_STEPS
+    TAKES = ()
 
     def __init__(
         self,
@@ -101,13 +104,10 @@ class NumberSilo:
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, State.NEW)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
         self._secret = entropy.bytes(32)
         self._sent = b""
-        self.state = State.NEW
 
     def authorise(self) -> None:
         """Say that the run's whole cost is in the ledger; only then is anything sent."""
@@ -130,45 +130,34 @@ class NumberSilo:
             hmac.digest(self._secret, label, "sha256"),
         )
         noisy = [int(x) + z for x, z in zip(values, noise.tolist(), strict=True)]
-        envelope = Envelope("numbers", self._place, COORDINATOR, 0, _encode(noisy))
-        raw = seal(self._binding, self._identity, envelope)
+        raw = self._seal("numbers", COORDINATOR, _encode(noisy))
         self._sent, self.state = seen, state
         return Outgoing(COORDINATOR, raw)
 
-    def _step(self, event: str) -> State:
-        try:
-            return SILO_STEPS[self.state, event]
-        except KeyError:
-            raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
 
-    def __repr__(self) -> str:
-        return f"NumberSilo(place={self._place}, state={self.state.value!r})"
-
-
-class NumberCoordinator:
+class NumberCoordinator(Machine):
     """The coordinator: keeps every silo's noisy numbers."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("numbers",)
 
     def __init__(
         self, parameters: NumberParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.WAITING)
         self._parameters = parameters
         self._vectors: dict[int, list[int]] = {}
-        self.state = State.WAITING
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's numbers."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR or envelope.round != "numbers":
-            raise BindingError("these are no silo's numbers", round=envelope.round)
-        name = self._binding.roster.silos[envelope.sender].name
+        envelope = self._opened(raw)
         if envelope.sequence != 0:
-            raise PayloadError("has a sequence of its own", silo=name, round="numbers")
+            raise self._refuse(PayloadError, "has a sequence of its own", envelope)
         if envelope.sender in self._vectors:
-            raise OrderError("came twice", silo=name, round="numbers")
+            raise self._refuse(OrderError, "came twice", envelope)
         if len(envelope.payload) != NUMBER_BYTES * self._parameters.length:
             what = f"{self._parameters.length} numbers were due"
-            raise PayloadError(what, silo=name, round="numbers")
+            raise self._refuse(PayloadError, what, envelope)
         self._vectors[envelope.sender] = _decode(envelope.payload)
         self.state = COORDINATOR_STEPS[self.state, "numbers"]
         if len(self._vectors) == self._parameters.silos:
@@ -177,12 +166,8 @@ class NumberCoordinator:
 
     def result(self) -> list[list[int]]:
         """Every silo's noisy numbers; only when all are there."""
-        if self.state is not State.DONE:
-            raise OrderError(f"not while in state {self.state.value!r}", round="result")
+        self._require(State.DONE, "result")
         return [self._vectors[place] for place in range(self._parameters.silos)]
-
-    def __repr__(self) -> str:
-        return f"NumberCoordinator(state={self.state.value!r})"
 
 
 def _encode(values: Sequence[int]) -> bytes:

@@ -8,20 +8,31 @@ and nothing to hide: the noise is all the protection, and every silo pays for it
 import hashlib
 import hmac
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
+
+import numpy as np
 
 from silograph import _core
 from silograph.crypto.identity import Identity
 from silograph.crypto.limbs import limbs
-from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
-from silograph.protocol.chunks import Chunked
+from silograph.errors import ArgumentError, OrderError, PayloadError
+from silograph.protocol.chunks import Bits, Chunked, UploadingSilo, Uploads
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind
+from silograph.protocol.envelope import Outgoing
+from silograph.protocol.machine import CoordinatorSession, Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.wire import pack
 
-__all__ = ["ReportCoordinator", "ReportParameters", "ReportSilo"]
+__all__ = [
+    "COORDINATOR_STEPS",
+    "SILO_STEPS",
+    "ClearCoordinator",
+    "ReportCoordinator",
+    "ReportParameters",
+    "ReportSilo",
+    "State",
+]
 
 #: Pairs in a chunk: 128 KiB of bits.
 CHUNK_PAIRS = 1 << 20
@@ -52,8 +63,32 @@ class ReportParameters(Chunked):
         return hashlib.sha256(pack(b"silograph/reports/v1", *fields, self.subject)).digest()
 
 
-class ReportSilo:
+class State(StrEnum):
+    """Where a machine is."""
+
+    NEW = "not yet authorised"
+    REPORTS = "reports"
+    DONE = "done"
+
+
+#: Every step that a silo can take; anything else is refused and changes nothing.
+SILO_STEPS: dict[tuple[State, str], State] = {
+    (State.NEW, "authorise"): State.REPORTS,
+    (State.REPORTS, "report"): State.REPORTS,
+}
+#: Every step of the coordinator.
+COORDINATOR_STEPS: dict[tuple[State, str], State] = {
+    (State.REPORTS, "report"): State.REPORTS,
+    (State.REPORTS, "all reports"): State.DONE,
+}
+
+
+class ReportSilo(UploadingSilo):
     """A silo that reports its own bits, noisily."""
+
+    STEPS = SILO_STEPS
+    TAKES = ()
+    ROUND = "report"
 
     def __init__(
         self,
@@ -63,25 +98,31 @@ class ReportSilo:
         place: int,
         identity: Identity,
         entropy: Entropy,
+        bits: Bits,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
         self._secret = entropy.bytes(32)
         self._sent: dict[int, bytes] = {}
-        self._authorised = False
 
-    def authorise(self) -> None:
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Refused, whatever it is: nothing is said to a silo that only reports."""
+        raise self._refuse(OrderError, "there is no such message", self._opened(raw))
+
+    @property
+    def ready(self) -> bool:
+        """From the beginning: there is nothing to agree on."""
+        return self.state is State.NEW
+
+    def authorise(self) -> list[Outgoing]:
         """Say that the run's whole cost is in the ledger; only then are reports made."""
-        self._authorised = True
+        self.state = self._step("authorise")
+        return []
 
     def chunk(self, number: int, bits: bytes) -> Outgoing:
         """The noisy bits of one chunk; made again only byte for byte."""
-        if not self._authorised:
-            raise OrderError("not yet authorised", round="report")
-        if not 0 <= number < self._parameters.chunks:
-            raise OrderError(f"there is no chunk {number}", round="report")
+        state = self._step("report")
+        self._check_chunk(number, bits)
         size = self._parameters.chunk_size(number)
         label = pack(b"silograph/report/v1", str(number).encode())
         seed = hmac.digest(self._secret, label, "sha256")
@@ -93,48 +134,84 @@ class ReportSilo:
         seen = hashlib.sha256(bits).digest()
         if self._sent.setdefault(number, seen) != seen:
             raise OrderError(f"chunk {number} was sent with other bits before", round="report")
-        envelope = Envelope("report", self._place, COORDINATOR, number, noisy)
-        return Outgoing(COORDINATOR, seal(self._binding, self._identity, envelope))
-
-    def __repr__(self) -> str:
-        return f"ReportSilo(place={self._place})"
+        self.state = state
+        return Outgoing(COORDINATOR, self._seal("report", COORDINATOR, noisy, number))
 
 
-class ReportCoordinator:
-    """The coordinator: keeps every silo's noisy bits."""
+class _Keeper(Machine):
+    """A coordinator that keeps every silo's bits, chunk by chunk."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("report",)
 
     def __init__(
         self, parameters: ReportParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.REPORTS)
         self._parameters = parameters
         self._reports: list[dict[int, bytes]] = [{} for _ in range(parameters.silos)]
+        self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's chunk."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR or envelope.round != "report":
-            raise BindingError("this is no silo's report", round=envelope.round)
-        name = self._binding.roster.silos[envelope.sender].name
+        envelope = self._opened(raw)
         number, report = envelope.sequence, self._reports[envelope.sender]
         if number >= self._parameters.chunks:
-            raise OrderError(f"there is no chunk {number}", silo=name, round="report")
+            raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
         if number in report:
-            raise OrderError(f"chunk {number} came twice", silo=name, round="report")
-        size = self._parameters.chunk_size(number)
-        spare = -size % 64
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        spare = -self._parameters.chunk_size(number) % 64
         last = int.from_bytes(envelope.payload[-8:], "little")
-        if len(envelope.payload) != -(-size // 64) * 8 or last >> (64 - spare):
-            raise PayloadError("there is not one bit a pair", silo=name, round="report")
+        if len(envelope.payload) != self._parameters.bit_bytes(number) or last >> (64 - spare):
+            raise self._refuse(PayloadError, "there is not one bit a pair", envelope)
         report[number] = envelope.payload
+        self._uploads.take(envelope.sender)
+        if self._uploads.whole:
+            self.state = self._step("all reports")
         return []
 
-    def result(self) -> list[bytes]:
-        """Every silo's report, one bit a pair; only when all are whole."""
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs that all silos have reported."""
+        return self._uploads.progress
+
+    def _kept(self) -> list[bytes]:
+        self._require(State.DONE, "result")
         chunks = range(self._parameters.chunks)
-        if any(len(report) < len(chunks) for report in self._reports):
-            raise OrderError("chunks are missing", round="result")
         return [b"".join(report[number] for number in chunks) for report in self._reports]
 
-    def __repr__(self) -> str:
-        return f"ReportCoordinator({self._parameters.silos} silos)"
+
+class ReportCoordinator(_Keeper, CoordinatorSession[list[bytes]]):
+    """The baseline's coordinator: the result is every silo's noisy bits, one bit a pair."""
+
+    def result(self) -> list[bytes]:
+        """Every silo's report; only when all are whole."""
+        return self._kept()
+
+
+class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
+    """Protocol ``clear``: silos report their bare bits, and the noise is drawn here, once a pair.
+
+    The same distribution as a private union with this channel, and no protection at all while it is
+    drawn: for runs whose parties are one process. A proposal that asks for it is refused.
+    """
+
+    def __init__(
+        self,
+        parameters: ReportParameters,
+        roster: Roster,
+        run: bytes,
+        identity: Identity,
+        entropy: Entropy,
+        channel: tuple[Fraction, Fraction],
+    ) -> None:
+        super().__init__(parameters, roster, run, identity)
+        self._channel = channel
+        self._seed = entropy.bytes(32)
+
+    def result(self) -> bytes:
+        """Y, one bit a pair."""
+        words = [np.frombuffer(report, dtype=np.uint64) for report in self._kept()]
+        union = np.bitwise_or.reduce(words).tobytes()
+        p11, p01 = map(limbs, self._channel)
+        return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)

@@ -36,6 +36,8 @@ from enum import StrEnum
 
 from silograph.errors import ArgumentError
 from silograph.protocol.chunks import Chunked
+from silograph.protocol.envelope import Envelope
+from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed_noise import BoundedNoise, Output
 from silograph.protocol.wire import pack
 
@@ -51,6 +53,7 @@ __all__ = [
     "SealedCost",
     "SealedParameters",
     "State",
+    "relayed_slot",
     "sealed_cost",
 ]
 
@@ -233,3 +236,9 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.OPENING, "output"): State.OPENING,
     (State.OPENING, "all outputs"): State.DONE,
 }
+
+
+def relayed_slot(parameters: SealedParameters, message: Envelope) -> int:
+    """Sequence and sender: the coordinator relays messages of all silos under its own name."""
+    sender = 0 if message.sender == COORDINATOR else message.sender + 1
+    return message.sequence * (parameters.silos + 1) + sender

@@ -8,11 +8,12 @@ import numpy as np
 
 from silograph import _core
 from silograph.crypto.identity import Identity
-from silograph.errors import BindingError, OrderError, PayloadError
+from silograph.errors import OrderError, PayloadError
 from silograph.protocol.agreement import pairs_of, weak_key
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Collection, Outgoing, bind, check_round
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing
+from silograph.protocol.handshake import Collection
+from silograph.protocol.machine import CoordinatorSession, Machine
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.sealed import (
     COORDINATOR_STEPS,
@@ -20,18 +21,19 @@ from silograph.protocol.sealed import (
     WINDOW,
     SealedParameters,
     State,
+    relayed_slot,
 )
 from silograph.protocol.sealed_answers import Answers, SealedResult
 from silograph.protocol.secrecy import TAG_BYTES, Lock
 
 __all__ = ["SealedDealer"]
 
-#: All that the coordinator can be sent.
-_FROM_SILOS = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")
 
+class SealedDealer(Machine, CoordinatorSession[SealedResult]):
+    """The coordinator in one run of the sealed protocol; the result is what was published."""
 
-class SealedDealer:
-    """The coordinator in one run of the sealed protocol."""
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")
 
     def __init__(
         self,
@@ -41,9 +43,8 @@ class SealedDealer:
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        self._binding = bind(parameters, roster, run, COORDINATOR, identity)
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
         self._parameters = parameters
-        self._identity = identity
         # One secret a run, as at the silos: what is dealt can only be dealt again byte for byte.
         self._secret = _core.RunSecret(entropy.bytes(32))
         self._collection = Collection(self._binding)
@@ -62,16 +63,11 @@ class SealedDealer:
         self._corrected = 0
         self._nodes: set[int] = set()
         self._answers = Answers(parameters)
-        self.state = State.KEYS
+        self._openings = 0
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's message."""
-        envelope = open_envelope(self._binding, raw, receiver=COORDINATOR)
-        if envelope.sender == COORDINATOR:
-            raise BindingError("the coordinator does not write to itself", round=envelope.round)
-        check_round(self._binding, envelope, _FROM_SILOS)
-        if (self.state, envelope.round) not in COORDINATOR_STEPS:
-            raise self._order(f"not while in state {self.state.value!r}", envelope)
+        envelope = self._opened(raw)
         handle = {
             "tell": self._tell,
             "open": self._open,
@@ -85,7 +81,7 @@ class SealedDealer:
     def _collect(self, envelope: Envelope, raw: bytes) -> list[Outgoing]:
         """A round in which every silo says 32 bytes to all."""
         if len(envelope.payload) != 32:
-            raise self._payload("32 bytes were due", envelope)
+            raise self._refuse(PayloadError, "32 bytes were due", envelope)
         if envelope.round != "key":
             bundle = self._collection.take(envelope, raw, self._identity)
             return self._collected(envelope, bundle)
@@ -94,15 +90,15 @@ class SealedDealer:
             locks = self._agree(keys)
         else:
             locks = self._locks
-        own = Envelope("key", COORDINATOR, EVERYONE, 0, self._secret.public())
-        bundle = self._collection.take(envelope, raw, self._identity, self._seal(own))
+        own = self._seal("key", EVERYONE, self._secret.public())
+        bundle = self._collection.take(envelope, raw, self._identity, own)
         self._keys, self._locks = keys, locks
         return self._collected(envelope, bundle)
 
     def _collected(self, envelope: Envelope, bundle: list[Outgoing]) -> list[Outgoing]:
         if not bundle:
             return []
-        self.state = COORDINATOR_STEPS[self.state, f"all {envelope.round}s"]
+        self.state = self._step(f"all {envelope.round}s")
         return bundle if self.state is not State.OPENING else [*bundle, *self._begin()]
 
     def _agree(self, keys: dict[int, bytes]) -> dict[int, Lock]:
@@ -121,13 +117,15 @@ class SealedDealer:
     def _tell(self, envelope: Envelope, raw: bytes) -> list[Outgoing]:
         others = self._parameters.silos - 1
         if envelope.sender in self._told or envelope.sequence:
-            raise self._order("came twice", envelope)
+            raise self._refuse(OrderError, "came twice", envelope)
         if len(envelope.payload) != others * (8 + 32 + TAG_BYTES):
-            raise self._payload("there is not one sender key for each other silo", envelope)
+            raise self._refuse(
+                PayloadError, "there is not one sender key for each other silo", envelope
+            )
         self._told.add(envelope.sender)
         sent = self._relay(envelope, raw)
         if len(self._told) == self._parameters.silos:
-            self.state = COORDINATOR_STEPS[self.state, "all tells"]
+            self.state = self._step("all tells")
             sent += [self._deal("seed", 0, seed, place) for place, seed in enumerate(self._seeds)]
         return sent
 
@@ -163,7 +161,8 @@ class SealedDealer:
         """Encrypted for one silo; corrections are for the last one."""
         to = self._parameters.silos - 1 if place is None else place
         envelope = Envelope(name, COORDINATOR, to, sequence, material)
-        return Outgoing(to, self._seal(self._locks[to].close(envelope)))
+        closed = self._locks[to].close(envelope)
+        return Outgoing(to, self._seal(name, to, closed.payload, sequence))
 
     # --- relaying -----------------------------------------------------------------------------
 
@@ -172,10 +171,11 @@ class SealedDealer:
         number, step = divmod(envelope.sequence, given.steps)
         due = self._steps.get(number)
         if due is None or due[envelope.sender] != step or min(due) < step:
-            raise self._order(f"step {step} of chunk {number} was not due", envelope)
+            raise self._refuse(OrderError, f"step {step} of chunk {number} was not due", envelope)
         if len(envelope.payload) != given.opening_bytes(number, step) + TAG_BYTES:
-            raise self._payload("there is not one share a pair", envelope)
+            raise self._refuse(PayloadError, "there is not one share a pair", envelope)
         due[envelope.sender] += 1
+        self._openings += 1
         sent = self._relay(envelope, raw)
         if min(due) == given.steps:
             del self._steps[number]
@@ -198,9 +198,9 @@ class SealedDealer:
         given = self._parameters
         due = given.has("two_stars") and len(self._finished) == given.chunks
         if not due or envelope.sender in self._nodes or envelope.sequence:
-            raise self._order("squares were not due", envelope)
+            raise self._refuse(OrderError, "squares were not due", envelope)
         if len(envelope.payload) != 8 * given.nodes + TAG_BYTES:
-            raise self._payload("there is not one word a node", envelope)
+            raise self._refuse(PayloadError, "there is not one word a node", envelope)
         self._nodes.add(envelope.sender)
         return self._relay(envelope, raw)
 
@@ -216,34 +216,28 @@ class SealedDealer:
         early = given.has("two_stars") and len(self._nodes) < given.silos
         came = envelope.sequence != answers.phase or envelope.sender in answers.came
         if not opened or early or came:
-            raise self._order(f"output {envelope.sequence} was not due", envelope)
+            raise self._refuse(OrderError, f"output {envelope.sequence} was not due", envelope)
         if len(envelope.payload) != 32 + 8 * answers.words:
-            raise self._payload("there is not one word a number", envelope)
+            raise self._refuse(PayloadError, "there is not one word a number", envelope)
         if envelope.payload[:32] != answers.digest:
-            raise self._payload("it summed other answers than we did", envelope)
+            raise self._refuse(PayloadError, "it summed other answers than we did", envelope)
         answers.add(envelope.sender, np.frombuffer(envelope.payload[32:], dtype="<u8"))
         if answers.complete:
-            self.state = COORDINATOR_STEPS[self.state, "all outputs"]
+            self.state = self._step("all outputs")
         return self._relay(envelope, raw)
 
     def result(self) -> SealedResult:
         """The answers; only when all shares are there."""
-        if self.state is not State.DONE:
-            raise OrderError(f"not while in state {self.state.value!r}", round="result")
+        self._require(State.DONE, "result")
         return self._answers.result()
 
-    # --- helpers ------------------------------------------------------------------------------
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs whose openings have come, as a share of all openings."""
+        given = self._parameters
+        openings = given.chunks * given.steps * given.silos
+        return given.pairs * self._openings // openings, given.pairs
 
-    def _order(self, what: str, envelope: Envelope) -> OrderError:
-        name = self._binding.roster.silos[envelope.sender].name
-        return OrderError(what, silo=name, round=envelope.round)
-
-    def _payload(self, what: str, envelope: Envelope) -> PayloadError:
-        name = self._binding.roster.silos[envelope.sender].name
-        return PayloadError(what, silo=name, round=envelope.round)
-
-    def _seal(self, envelope: Envelope) -> bytes:
-        return seal(self._binding, self._identity, envelope)
-
-    def __repr__(self) -> str:
-        return f"SealedDealer(state={self.state.value!r})"
+    def slot(self, message: Envelope) -> int:
+        """Sequence and sender."""
+        return relayed_slot(self._parameters, message)

@@ -1,6 +1,6 @@
 """A silo in the sealed protocol; the rounds are in :mod:`silograph.protocol.sealed`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from silograph import _core
 from silograph.crypto.identity import Identity
-from silograph.errors import OrderError, PayloadError, ProtocolError, ViewsDifferError
+from silograph.errors import OrderError, PayloadError, ViewsDifferError
 from silograph.protocol.agreement import (
     check_own_key,
     check_views,
@@ -16,9 +16,11 @@ from silograph.protocol.agreement import (
     view_digest,
     weak_key,
 )
+from silograph.protocol.chunks import Bits
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.envelope import EVERYONE, Envelope, open_envelope, seal
-from silograph.protocol.handshake import Outgoing, bind, check_round, open_bundle
+from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing
+from silograph.protocol.handshake import open_bundle
+from silograph.protocol.machine import Machine, SiloSession
 from silograph.protocol.roster import COORDINATOR, Roster
 from silograph.protocol.sealed import (
     DEALT_ROUNDS,
@@ -27,6 +29,7 @@ from silograph.protocol.sealed import (
     WINDOW,
     SealedParameters,
     State,
+    relayed_slot,
 )
 from silograph.protocol.sealed_answers import Answers, SealedResult
 from silograph.protocol.sealed_noise import FACTORS
@@ -38,8 +41,6 @@ __all__ = ["SealedSilo"]
 
 #: Which rounds come from silos, relayed as they were signed.
 _FROM_SILOS = ("tell", "open", "open-nodes", "output")
-#: All that a silo can be sent.
-_TO_SILOS = ("keys", "confirms", "readys", *DEALT_ROUNDS, *_FROM_SILOS)
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,15 @@ class _Peer:
     of: Lock
 
 
-class SealedSilo:
-    """A silo in one run of the sealed protocol."""
+class SealedSilo(Machine, SiloSession):
+    """A silo in one run of the sealed protocol. ``bits(chunk)`` returns one bit a pair.
+
+    A silo that is built again after a crash must be given the same bits: other ones under the same
+    masks would show where they differ.
+    """
+
+    STEPS = SILO_STEPS
+    TAKES = ("keys", "confirms", "readys", *DEALT_ROUNDS, *_FROM_SILOS)
 
     def __init__(
         self,
@@ -64,11 +72,11 @@ class SealedSilo:
         place: int,
         identity: Identity,
         entropy: Entropy,
+        bits: Bits,
     ) -> None:
-        self._binding = bind(parameters, roster, run, place, identity)
+        super().__init__(parameters, roster, run, place, identity, State.NEW)
         self._parameters = parameters
-        self._place = place
-        self._identity = identity
+        self._bits = bits
         # One secret a run: run key, sender key and noise come from it, so that a message can only
         # be made again byte for byte.
         self._secret = _core.RunSecret(entropy.bytes(32))
@@ -80,42 +88,42 @@ class SealedSilo:
         self._own_lock = Lock(sender, self._binding, OPENED_ROUNDS)
         self._locks: dict[int, Lock] = {}
         self._opening: Opening | None = None
-        self._bits: Callable[[int], bytes] | None = None
         self._shares: dict[str, npt.NDArray[np.uint64]] = {}
         self._answers = Answers(parameters)
-        self.state = State.NEW
 
     # --- the handshake ------------------------------------------------------------------------
 
     def start(self) -> list[Outgoing]:
         """Publish the run key."""
         state = self._step("start")
-        raw = self._seal(Envelope("key", self._place, EVERYONE, 0, self._secret.public()))
+        raw = self._seal("key", EVERYONE, self._secret.public())
         self.state = state
         return [Outgoing(COORDINATOR, raw)]
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a message that the coordinator sends or relays."""
-        message = open_envelope(self._binding, raw, receiver=self._place)
-        check_round(self._binding, message, _TO_SILOS)
+        message = self._opened(raw)
         state = self._step(message.round)
-        if message.sender == self._place:
-            raise self._refuse(OrderError, "our own message came back", message)
-        if (message.sender != COORDINATOR) != (message.round in _FROM_SILOS):
-            raise self._refuse(OrderError, "it has no such message to send", message)
         handle = {
             "keys": self._agree,
             "confirms": self._confirmed,
             "tell": self._told,
             "seed": self._seeded,
             "readys": self._begin,
-            "open": self._opened,
+            "open": self._opened_chunk,
             "open-nodes": self._opened_nodes,
             "output": self._output,
         }.get(message.round, self._corrected)
         sent = handle(message)
         self.state = self._settled(state)
         return sent
+
+    def _check_sender(self, message: Envelope) -> None:
+        """Some rounds come from silos, relayed as they were signed."""
+        if message.sender == self._place:
+            raise self._refuse(OrderError, "our own message came back", message)
+        if (message.sender != COORDINATOR) != (message.round in _FROM_SILOS):
+            raise self._refuse(OrderError, "it has no such message to send", message)
 
     def _settled(self, state: State) -> State:
         """Where a step leads: further, where it was the last of its kind."""
@@ -149,7 +157,7 @@ class SealedSilo:
             )
             peers[pair.place] = _Peer(pair.place, secret, pair.first, to, of)
         view = view_digest(b"silograph/sealed/view/v1", binding, keys)
-        sent = self._seal(Envelope("confirm", place, EVERYONE, 0, view))
+        sent = self._seal("confirm", EVERYONE, view)
         self._dealer = peers.pop(COORDINATOR).of
         self._peers, self._view = peers, view
         return [Outgoing(COORDINATOR, sent)]
@@ -159,7 +167,7 @@ class SealedSilo:
         check_views(self._binding, views, self._view)
         told = Envelope("tell", self._place, EVERYONE, 0, self._sender_key)
         closed = [self._peers[place].to.close(told).payload for place in sorted(self._peers)]
-        sent = self._seal(Envelope("tell", self._place, EVERYONE, 0, pack(*closed)))
+        sent = self._seal("tell", EVERYONE, pack(*closed))
         return [Outgoing(COORDINATOR, sent)]
 
     def _told(self, message: Envelope) -> list[Outgoing]:
@@ -184,16 +192,17 @@ class SealedSilo:
         self._opening = Opening(self._parameters, self._binding.roster, self._place, seed)
         return []
 
-    def authorise(self, bits: Callable[[int], bytes]) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger, and give access to the silo's bits.
+    @property
+    def ready(self) -> bool:
+        """Whether all keys and the seed are there."""
+        return self.state is State.AGREED
 
-        ``bits(chunk)`` returns one bit a pair. Nothing is opened before all silos have said so. A
-        silo that is built again after a crash must be given the same bits: other ones under the
-        same masks would show where they differ.
-        """
+    def authorise(self) -> list[Outgoing]:
+        """Say that the run's whole cost is in the ledger, to the other silos too: nothing is
+        opened before all have said so."""
         state = self._step("authorise")
-        sent = self._seal(Envelope("ready", self._place, EVERYONE, 0, self._view))
-        self._bits, self.state = bits, state
+        sent = self._seal("ready", EVERYONE, self._view)
+        self.state = state
         return [Outgoing(COORDINATOR, sent)]
 
     # --- openings -----------------------------------------------------------------------------
@@ -204,13 +213,10 @@ class SealedSilo:
         return [self._begin_chunk(n) for n in range(min(WINDOW, self._parameters.chunks))]
 
     def _begin_chunk(self, number: int) -> Outgoing:
-        opening, bits = self._material, self._bits
-        assert bits is not None  # noqa: S101 - the table has no other way here
-        return self._open(
-            "open", number * self._parameters.steps, opening.begin(number, bits(number))
-        )
+        begun = self._material.begin(number, self._bits(number))
+        return self._open("open", number * self._parameters.steps, begun)
 
-    def _opened(self, message: Envelope) -> list[Outgoing]:
+    def _opened_chunk(self, message: Envelope) -> list[Outgoing]:
         opening, given = self._material, self._parameters
         number, step = divmod(message.sequence, given.steps)
         share = self._locks[message.sender].open(message)
@@ -247,6 +253,15 @@ class SealedSilo:
 
     # --- answers ------------------------------------------------------------------------------
 
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """Count on the shares, and publish the first noisy ones."""
+        return self.count()
+
+    @property
+    def room(self) -> bool:
+        """Whether all is opened, and nothing counted yet."""
+        return self.state is State.COUNTING
+
     def count(self, progress: Callable[[int], None] | None = None) -> list[Outgoing]:
         """Count on the shares, and publish the first noisy ones. This is where the work is.
 
@@ -275,7 +290,7 @@ class SealedSilo:
         ]
         _core.add_zero_share(seeds, words)
         payload = answers.digest + words.astype("<u8").tobytes()
-        raw = self._seal(Envelope("output", self._place, EVERYONE, phase, payload))
+        raw = self._seal("output", EVERYONE, payload, phase)
         return [Outgoing(COORDINATOR, raw), *self._sum(self._place, words)]
 
     def _output(self, message: Envelope) -> list[Outgoing]:
@@ -296,8 +311,7 @@ class SealedSilo:
 
     def result(self) -> SealedResult:
         """The answers, as this silo summed them; only when all are there."""
-        if self.state is not State.DONE:
-            raise OrderError(f"not while in state {self.state.value!r}", round="result")
+        self._require(State.DONE, "result")
         return self._answers.result()
 
     # --- helpers ------------------------------------------------------------------------------
@@ -313,20 +327,9 @@ class SealedSilo:
 
     def _open(self, name: str, sequence: int, share: bytes) -> Outgoing:
         envelope = Envelope(name, self._place, EVERYONE, sequence, share)
-        return Outgoing(COORDINATOR, self._seal(self._own_lock.close(envelope)))
+        closed = self._own_lock.close(envelope)
+        return Outgoing(COORDINATOR, self._seal(name, EVERYONE, closed.payload, sequence))
 
-    def _step(self, event: str) -> State:
-        try:
-            return SILO_STEPS[self.state, event]
-        except KeyError:
-            raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
-
-    def _seal(self, envelope: Envelope) -> bytes:
-        return seal(self._binding, self._identity, envelope)
-
-    def _refuse(self, kind: type[ProtocolError], what: str, envelope: Envelope) -> ProtocolError:
-        name = self._binding.roster.member(envelope.sender).name
-        return kind(what, silo=name, round=envelope.round)
-
-    def __repr__(self) -> str:
-        return f"SealedSilo(place={self._place}, state={self.state.value!r})"
+    def slot(self, message: Envelope) -> int:
+        """Sequence and sender."""
+        return relayed_slot(self._parameters, message)

@@ -2,63 +2,41 @@
 
 import math
 import warnings
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
-from silograph import _core
-from silograph.crypto.limbs import limbs
-from silograph.errors import ArgumentError, PrivacyWarning, UniverseError
-from silograph.graph.bitrows import BitRows
-from silograph.graph.silo import Silo, union
-from silograph.methods.catalogue import METHODS, QUERIES
-from silograph.methods.featplus import FeatPlusPlan, combine, plan_featplus
+from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
+from silograph.graph.silo import Silo
+from silograph.methods.catalogue import METHODS, QUERIES, settle_study
 from silograph.methods.planner import PLANNED, Option, plan_options
-from silograph.methods.plans import union_parameters
+from silograph.methods.plans import Outcome
 from silograph.methods.prediction import Question
-from silograph.methods.sealed import (
-    plan_sealed,
-    sealed_parameters,
-    sealed_release,
-    with_trust_note,
-)
-from silograph.methods.union import UnionPlan, plan_union
-from silograph.privacy.baseline import BaselineNoise
+from silograph.methods.study import RELEASE, Study
+from silograph.methods.study import Option as StudyOption
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_delta, check_epsilon, shown_loss
+from silograph.privacy.loss import check_delta, check_epsilon
 from silograph.privacy.masked import check_parties
-from silograph.privacy.sealed import Answer, Kind, SealedNoise
+from silograph.privacy.sealed import Answer, Kind
 from silograph.protocol.entropy import Entropy
-from silograph.protocol.masked import MaskedParameters
-from silograph.protocol.reports import ReportParameters
 from silograph.queries.estimate import Estimate
 from silograph.queries.outline import Outline
 from silograph.queries.outline_sources import guess, outline_like
-from silograph.queries.release import Provenance, Release
-from silograph.queries.report_counts import ReportCounts
+from silograph.queries.release import Release
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
+from silograph.runtime.drive import Parties, Record, drive_study
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger, NoLedger
 from silograph.runtime.ledger_entries import check_name
-from silograph.runtime.simulation import (
-    Run,
-    run_elgamal,
-    run_masked,
-    run_reports,
-    simulated_roster,
-)
-from silograph.runtime.simulation_featplus import run_local
-from silograph.runtime.simulation_sealed import run_sealed
 
 __all__ = ["Federation"]
 
-_METHODS = (*METHODS, "auto")
+Like = Outline | Release | Silo
 
 
 class Federation:
-    """Silos over one universe, and the runs that they make together.
+    """Silos over one universe, and the studies that they take part in together.
 
     >>> import warnings, silograph
     >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
@@ -78,6 +56,9 @@ class Federation:
         entropy: Entropy,
         *,
         new_lineage: bool = False,
+        parties: Parties | None = None,
+        deadline: int = 0,
+        record: Record | None = None,
     ) -> None:
         self.silos = tuple(silos)
         self.universe = self.silos[0].universe
@@ -85,6 +66,9 @@ class Federation:
         self._new_lineage = new_lineage
         self._ledger: Ledger | NoLedger = ledger if ledger is not None else NoLedger()
         self._entropy = entropy
+        # Who takes part (new identities for each run, where nobody is given), until when, and who
+        # is shown every message: by these a run here can be compared with a deployed one.
+        self._parties, self._deadline, self._record = parties, deadline, record
 
     @classmethod
     def simulate(
@@ -137,10 +121,15 @@ class Federation:
 
         ``collusion`` is how many silos may pool what they know with the coordinator and still learn
         no more than epsilon. Protocol ``clear`` draws the release from its channel in this process:
-        the same distribution, no cryptography, for experiments.
+        the same distribution, no protection while it is drawn, for experiments; ``channel`` is for
+        it alone.
         """
-        plan = plan_union(protocol, check_epsilon(epsilon), len(self.silos), collusion, channel)
-        return self._collect(plan, "feat", progress)
+        if channel is not None and not isinstance(channel, Channel):
+            raise ArgumentError(f"channel must be a Channel, not {channel!r}")
+        options = {} if channel is None else {"channel": f"{channel.p11},{channel.p01}"}
+        study = ("feat", RELEASE, epsilon, collusion)
+        outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
+        return cast("Release", outcome.source)
 
     def reports(
         self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
@@ -150,18 +139,8 @@ class Federation:
         It needs no cryptography, shows which silos hold an edge as far as epsilon allows, and is
         far less accurate than :meth:`collect`.
         """
-        noise = BaselineNoise.choose(epsilon, len(self.silos), collusion)
-        run = self._entropy.bytes(16)
-        m, n = len(self.silos), len(self.universe)
-        losses = {t: noise.epsilon(m - t) for t in range(m)}
-        simulated = self._run(run, losses, "baseline", progress)
-        channel, subject = noise.channel, bytes.fromhex(self.universe.digest)
-        parameters = ReportParameters(channel.p11, channel.p01, m, n * (n - 1) // 2, subject)
-        rows = [BitRows.from_triangle(n, report) for report in run_reports(simulated, parameters)]
-        provenance = Provenance("baseline", "reports", m, collusion, run.hex())
-        return Reports(
-            ReportCounts.of(rows), noise, self.universe.digest, provenance, self.universe
-        )
+        outcome = self._ask("baseline", RELEASE, epsilon, collusion, progress=progress)
+        return cast("Reports", outcome.source)
 
     def seal(
         self,
@@ -180,22 +159,19 @@ class Federation:
         degrees come first, with ``degree_share`` of epsilon, and bound the noise of the others.
         It assumes that the coordinator deals honestly and colludes with no silo.
         """
-        chosen = SealedNoise.choose(
-            epsilon,
-            len(self.universe),
-            len(self.silos),
-            collusion,
-            answers,
-            delta=delta,
-            degree_share=degree_share,
-            kind=noise,
-        )
-        return self._seal(chosen, progress)
+        options: dict[str, StudyOption] = {
+            "answers": ",".join(answers),
+            "noise": noise,
+            "degree_share": float(degree_share),
+        }
+        study = ("sealed", RELEASE, epsilon, collusion)
+        outcome = self._ask(*study, delta=delta, options=options, progress=progress)
+        return cast("SealedRelease", outcome.source)
 
     def count(
         self,
         query: str,
-        method: str = "feat",
+        method: str = "auto",
         *,
         epsilon: float,
         k: int | None = None,
@@ -206,7 +182,7 @@ class Federation:
         local: str | None = None,
         split: str | tuple[float, float, float] | None = None,
         bound: float | None = None,
-        like: Outline | Release | Silo | None = None,
+        like: Like | None = None,
         owned: float | None = None,
         trust: Collection[str] | None = None,
         noise: Kind | None = None,
@@ -233,175 +209,114 @@ class Federation:
         """
         if query not in QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
-        if method not in _METHODS:
-            raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(_METHODS)}")
+        if method not in (*METHODS, "auto"):
+            known = ", ".join((*METHODS, "auto"))
+            raise ArgumentError(f"unknown method {method!r}; choose from {known}")
         Release.check_leaves(query, k, len(self.universe))
         epsilon = check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
-        _check_options(
-            method, delta=delta, protocol=protocol, raw=raw, local=local, split=split, bound=bound,
-            like=like, owned=owned, trust=trust, noise=noise,
-        )  # fmt: skip
-        delta = check_delta(0.0 if delta is None else delta)
-        asked = Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
-        if method == "auto" and query not in PLANNED:
-            method = "feat"
+        given: dict[str, Any] = {
+            "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
+            "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
+        }  # fmt: skip
+        _check_options(method, given)
         if method == "auto":
-            best = plan_options(self._outline(like, query), asked, trust or ()).best
-            return self.count(
-                query,
-                best.method,
-                epsilon=epsilon,
-                k=k,
-                collusion=collusion,
-                progress=progress,
-                **self._chosen(best, like),
-            )
-        options = {} if k is None else {"k": k}
-        protocol = "masked" if protocol is None else protocol
-        if method == "baseline":
-            if not hasattr(Reports, query):
-                raise ArgumentError(f"baseline does not answer {query}")
-            reports = self.reports(epsilon, collusion, progress=progress)
-            return _with_release(getattr(reports, query)(raw=bool(raw), **options), reports)
-        if method == "sealed":
-            sealed = plan_sealed(self._outline(like, query), asked, noise or "shared")
-            opened = self._seal(sealed.noise, progress)
-            return _with_release(with_trust_note(getattr(opened, query)(**options)), opened)
-        if method == "feat+":
-            m, n = len(self.silos), len(self.universe)
-            split, local = split or "auto", local or "gradient"
-            outline = self._outline(like, query) if split == "auto" else None
-            featplus = plan_featplus(
-                query,
-                k,
-                local,
-                split,
-                epsilon,
-                m,
-                collusion,
-                protocol,
-                n,
-                bound,
-                outline=outline,
-                owned=owned,
-            )
-            return self._featplus(featplus, progress)
-        plan = plan_union(protocol, epsilon, len(self.silos), collusion)
-        release = self._collect(plan, method, progress)
-        return _with_release(getattr(release, query)(**options), release)
+            method, chosen = self._choose(query, k, epsilon, collusion, given)
+            given = dict.fromkeys(given) | chosen
+        outcome = self._ask(
+            method,
+            query,
+            epsilon,
+            collusion,
+            k=k,
+            delta=given["delta"] or 0.0,
+            protocol=given["protocol"],
+            options=_study_options(given),
+            like=given["like"],
+            owned=given["owned"],
+            progress=progress,
+        )
+        return cast("Estimate[Any]", outcome.answer)
 
-    @staticmethod
-    def _chosen(best: Option, like: Outline | Release | Silo | None) -> dict[str, Any]:
-        """The arguments that ask for what the planner has chosen."""
+    def _choose(
+        self, query: str, k: int | None, epsilon: float, collusion: int, given: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """The planner's method, and the arguments that ask for it."""
+        if query not in PLANNED:
+            return "feat", {}
+        like, delta, silos = given["like"], given["delta"] or 0.0, len(self.silos)
+        asked = Question(query, epsilon, silos, collusion, k, delta, given["owned"])
+        plan = plan_options(self._outline(like, query), asked, given["trust"] or ())
+        best: Option = plan.best
         if best.method == "feat":
-            return {"protocol": best.protocol}
+            return "feat", {"protocol": best.protocol}
         if best.method == "sealed":
-            return {"delta": best.delta, "like": like}
-        return best.arguments
+            return "sealed", {"delta": best.delta, "like": like}
+        return best.method, best.arguments
 
-    def _outline(self, like: Outline | Release | Silo | None, query: str) -> Outline:
+    def _outline(self, like: Like | None, query: str) -> Outline:
         """What the graph may look like; never taken from the silos' edges."""
         cycles = query == "four_cycles"
         if like is None:
             return guess(len(self.universe), cycles=cycles)
         return outline_like(like, cycles=cycles)
 
-    def _collect(self, plan: UnionPlan, method: str, progress: bool | None) -> Release:
-        if plan.advice:
-            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
-        run = self._entropy.bytes(16)
-        simulated = self._run(run, plan.losses, f"{method} {plan.protocol}", progress)
-        return self._release(plan, method, simulated)
-
-    def _featplus(self, plan: FeatPlusPlan, progress: bool | None) -> Estimate[float]:
-        if plan.advice:
-            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
-        run = self._entropy.bytes(16)
-        parties = simulated_roster(self.silos, self._entropy)
-        # One spend, of all of epsilon: the union makes it, before its first byte.
-        simulated = self._run(run, plan.losses, f"feat+ {plan.union.protocol}", progress)
-        simulated = replace(simulated, parties=parties)
-        release = self._release(plan.union, "feat+", simulated)
-        if not plan.answers_locally:
-            return _with_release(combine(plan, release, None, ()), release)
-        subject = bytes.fromhex(self.universe.digest)
-        shared, reports = run_local(simulated, parties, plan, release.graph, subject)
-        return _with_release(combine(plan, release, shared, reports), release)
-
-    def _seal(self, noise: SealedNoise, progress: bool | None) -> SealedRelease:
-        parameters = sealed_parameters(noise, bytes.fromhex(self.universe.digest))
-        for view in noise.views:
-            if not view.claimed and math.isfinite(view.epsilon):
-                loss = shown_loss(view.epsilon)
-                warnings.warn(
-                    f"with collusion=0 one who holds {view.name} has a loss of {loss}",
-                    PrivacyWarning,
-                    stacklevel=3,
-                )
-        run = self._entropy.bytes(16)
-        simulated = self._run(
-            run, noise.losses, "sealed", progress, delta=noise.delta, view="t silos + answers"
-        )
-        result = run_sealed(simulated, parameters)
-        return sealed_release(noise, result, self.universe, run.hex())
-
-    def _release(self, plan: UnionPlan, method: str, simulated: Run) -> Release:
-        n = len(self.universe)
-        if plan.noise is None:
-            simulated.spend()
-            graph = self._draw(plan.channel)
-        else:
-            pairs, subject = n * (n - 1) // 2, bytes.fromhex(self.universe.digest)
-            given = union_parameters(plan, pairs, subject)
-            if isinstance(given, MaskedParameters):
-                triangle = run_masked(simulated, given)
-            else:
-                triangle = run_elgamal(simulated, given)
-            graph = BitRows.from_triangle(n, triangle)
-        run = simulated.id.hex()
-        provenance = Provenance(method, plan.protocol, plan.silos, plan.collusion, run)
-        return Release(
-            graph, plan.channel, self.universe.digest, provenance, plan.views, self.universe
-        )
-
-    def _run(
+    def _ask(
         self,
-        run: bytes,
-        losses: dict[int, float],
-        what: str,
-        progress: bool | None,
+        method: str,
+        query: str,
+        epsilon: float,
+        collusion: int,
         *,
+        k: int | None = None,
         delta: float = 0.0,
-        view: str = "coordinator + t silos",
-    ) -> Run:
-        """A run whose cost, at every level of collusion, is in the ledger before any release."""
-        unbounded = any(map(math.isinf, losses.values()))
+        protocol: str | None = None,
+        options: Mapping[str, StudyOption] | None = None,
+        like: Like | None = None,
+        owned: float | None = None,
+        progress: bool | None = None,
+    ) -> Outcome:
+        """One study from its question to its outcome: settled once, paid, driven, answered."""
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        check_parties(len(self.silos), collusion)
+        parties = self._parties or Parties.fresh(self.silos, self._entropy)
+        united = method in ("feat", "feat+")
+        study = Study(
+            run=parties.coordinator[1].bytes(16).hex(),
+            query=query,
+            method=method,
+            protocol=(protocol or "masked") if united else "",
+            epsilon=epsilon,
+            delta=delta,
+            collusion=collusion,
+            universe=self.universe.digest,
+            nodes=len(self.universe),
+            roster=parties.roster.digest.hex(),
+            coordinator=parties.roster.coordinator.name,
+            silos=tuple(member.name for member in parties.roster.silos),
+            deadline=self._deadline,
+            k=None if k is None else int(k),
+            options=options or {},
+        )
+        outline = None if like is None else self._outline(like, query)
+        try:
+            plan = settle_study(study, outline, owned)
+        except StudyError as error:
+            raise ArgumentError(str(error)) from None
+        if plan.advice:
+            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
+        losses = plan.losses
 
         def spend() -> None:
+            """All of it, at every level of collusion, before anything leaves a silo."""
             self._ledger.spend(
-                self.lineage,
-                run.hex(),
-                "release",
-                losses,
-                delta,
-                view=view,
-                method=what,
-                unbounded=unbounded,
+                self.lineage, study.run, "release", losses, plan.delta, view=plan.view,
+                method=plan.what, unbounded=any(map(math.isinf, losses.values())),
                 new_lineage=self._new_lineage,
-            )
+            )  # fmt: skip
 
-        return Run(self.silos, run, self._entropy, spend, shown=progress)
-
-    def _draw(self, channel: Channel) -> BitRows:
-        rows = _core.draw_rows(
-            len(self.universe),
-            union(self.silos).pairs,
-            limbs(channel.p11),
-            limbs(channel.p01),
-            self._entropy.bytes(32),
-        )
-        return BitRows(rows)
+        result = drive_study(plan, parties, self.silos, spend, record=self._record, shown=progress)
+        return plan.outcome(result, self.universe)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
@@ -415,25 +330,24 @@ _OPTIONS = {
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
     "sealed": {"delta", "noise", "like"},
 }
+_KINDS: dict[str, tuple[type[Any], ...]] = {
+    "raw": (bool,),
+    "local": (str,),
+    "protocol": (str,),
+    "like": (Outline, Release, Silo),
+    "noise": (str,),
+}
 
 
-def _check_options(method: str, **given: Any) -> None:
+def _check_options(method: str, given: Mapping[str, Any]) -> None:
     """Refuse what the method does not use, and what is of the wrong kind, before anything is
     spent."""
     for name, value in given.items():
-        if value is None:
-            continue
-        if name not in _OPTIONS[method] and not (name == "delta" and value == 0):
+        unused = value is not None and name not in _OPTIONS[method]
+        if unused and not (name == "delta" and value == 0):
             takes = ", ".join(sorted(_OPTIONS[method]))
             raise ArgumentError(f"{method} has no use for {name}; it takes {takes}")
-    kinds: dict[str, tuple[type[Any], ...]] = {
-        "raw": (bool,),
-        "local": (str,),
-        "protocol": (str,),
-        "like": (Outline, Release, Silo),
-        "noise": (str,),
-    }
-    for name, kind in kinds.items():
+    for name, kind in _KINDS.items():
         if given[name] is not None and not isinstance(given[name], kind):
             wanted = " or ".join(one.__name__ for one in kind)
             raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
@@ -443,11 +357,24 @@ def _check_options(method: str, **given: Any) -> None:
             raise ArgumentError(f"{name} must be a number, not {value!r}")
     if isinstance(given["trust"], str):
         raise ArgumentError(f"trust must be a list of names, not {given['trust']!r}")
+    if given["delta"] is not None:
+        check_delta(given["delta"])
 
 
-def _with_release(
-    answer: Estimate[Any], release: Release | SealedRelease | Reports
-) -> Estimate[Any]:
-    """The answer, and with it what was paid for: more questions on that are free."""
-    origin = answer.origin
-    return answer if origin is None else replace(answer, origin=replace(origin, release=release))
+def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:
+    """The options of a study, from arguments."""
+    made: dict[str, StudyOption] = {
+        name: given[name] for name in ("raw", "local", "noise") if given[name] is not None
+    }
+    if given["bound"] is not None:
+        made["bound"] = float(given["bound"])
+    split = given["split"]
+    if isinstance(split, str):
+        made["split"] = split
+    elif split is not None:
+        try:
+            made["split"] = ",".join(repr(float(share)) for share in split)
+        except (TypeError, ValueError):
+            message = f"split is {split!r}; it is 'paper', 'auto' or three numbers"
+            raise ArgumentError(message) from None
+    return made

@@ -26,6 +26,7 @@ from silograph.errors import SilographError
 from silograph.experiments.trial import HUB, Terms, Trial, free_port
 from silograph.graph.silo import union
 from silograph.methods import plans
+from silograph.methods import union as unions
 from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.masked import MaskedParameters
 from silograph.protocol.reports import ReportParameters
@@ -119,8 +120,8 @@ class _SmallReport(ReportParameters):
 
 def _small_chunks() -> None:
     """Several chunks even of a small graph, the same for all parties."""
-    plans.MaskedParameters = _SmallMasked  # type: ignore[misc]
-    plans.ElgamalParameters = _SmallElgamal  # type: ignore[misc]
+    unions.MaskedParameters = _SmallMasked  # type: ignore[misc]
+    unions.ElgamalParameters = _SmallElgamal  # type: ignore[misc]
     plans.ReportParameters = _SmallReport  # type: ignore[misc]
 
 

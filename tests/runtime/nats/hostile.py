@@ -57,7 +57,7 @@ class Attack:
         assert self.study is not None
         parameters: Any = plan_study(self.study)
         digest = parameters.parameters.digest
-        return Binding(self.study.id, digest, self.study.members(self.roster))
+        return Binding(self.study.id, digest, self.study.parties(self.roster))
 
     def sign(self, by: str, message: Envelope, binding: Binding | None = None) -> bytes:
         return seal(binding or self.binding, self.key(by), message)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from silograph.crypto.identity import Identity
 from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
-from silograph.methods.sessions import Session
 from silograph.methods.study import Study
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek
-from silograph.protocol.handshake import Outgoing
+from silograph.protocol.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, peek
+from silograph.protocol.machine import Session
 from silograph.protocol.roster import Roster
 from silograph.runtime import faultpoints, subjects
 from silograph.runtime.control import Code, Control

@@ -17,7 +17,7 @@ from typing import Any
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.plans import Outcome, StudyPlan
-from silograph.methods.study import Option, Study, read_proposal
+from silograph.methods.study import RELEASE, Option, Study, read_proposal
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, whole_files
@@ -52,6 +52,8 @@ class Question:
     #: Names of silos that take part; empty for all.
     silos: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
+    #: What it is for, for the people who decide on it.
+    purpose: str = ""
 
 
 Watch = Callable[[StudyProgress], None]
@@ -71,6 +73,8 @@ class CoordinatorService:
         self._party = Party(config, clock)
         self._entropy = entropy or OsEntropy()
         self._store = self._party.store
+        #: Plans of this process; another one that carries a study makes its own.
+        self._plans: dict[str, StudyPlan] = {}
         self._results = config.state / "results"
         self._results.mkdir(mode=0o700, exist_ok=True)
 
@@ -101,9 +105,13 @@ class CoordinatorService:
             deadline=int(party.clock() + seconds),
             k=question.k,
             options=question.options,
+            purpose=question.purpose,
         )
-        study = settle_study(study)
-        plan = plan_study(study)
+        plan = settle_study(study)
+        study = plan.study
+        if study.query == RELEASE and study.method != "feat":
+            raise StudyError(f"a study for a release is by feat, not by {study.method}")
+        self._plans[study.run] = plan
         self._store.add(study.run, study.propose(party.roster, party.identity))
         self._store.accept(study.run, party.name, self._entropy.bytes(32))
         party.trail.proposed(
@@ -194,9 +202,15 @@ class CoordinatorService:
         await last_words(voice.open(now), study.deadline - now, self._party.journal)
         voice.settle()
 
+    def plan(self, study: Study) -> StudyPlan:
+        """What follows from a study, worked out once."""
+        if study.run not in self._plans:
+            self._plans[study.run] = plan_study(study)
+        return self._plans[study.run]
+
     def seat(self, study: Study) -> Seat:
         """The coordinator's place in a run."""
-        members = study.members(self._party.roster)
+        members = study.parties(self._party.roster)
         return Seat(study, members, COORDINATOR, self._party.identity, "coordinator")
 
     @property
@@ -211,7 +225,7 @@ class CoordinatorService:
         kept = {
             "study": json.loads(study.encode()),
             "protocol": plan.protocol,
-            "answer": outcome.answer.to_dict(),
+            "answer": None if outcome.answer is None else outcome.answer.to_dict(),
             "views": [{"name": v.name, "epsilon": v.epsilon, "delta": v.delta,
                        "claimed": v.claimed} for v in plan.views],
             "release": None if release is None else str(release),
@@ -239,7 +253,7 @@ class _CoordinatorRun:
         self._watch = watch
         party = service.party
         self._store, self._clock, self._journal = party.store, party.clock, party.journal
-        self._plan = plan_study(study)
+        self._plan = service.plan(study)
         seat = service.seat(study)
         assert row.secret is not None  # noqa: S101 - it was accepted, and is open
         entropy = RunEntropy(row.secret)

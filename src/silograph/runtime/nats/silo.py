@@ -73,6 +73,8 @@ class SiloService:
         self._runs: dict[str, SiloRun] = {}
         self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
         self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
+        self._studies: dict[str, Study] = {}  # verified once
+        self._plans: dict[str, StudyPlan] = {}  # settled once
         self._failed: asyncio.Future[None] | None = None
 
     def _set_limit(self) -> None:
@@ -205,12 +207,16 @@ class SiloService:
         The roster may have changed meanwhile, or the version. Whatever the reason, a stored
         proposal is no reason for the service to stop.
         """
+        known = self._studies.get(run.run)
+        if known is not None:
+            return known
         try:
-            return open_proposal(run.proposal, self._party.roster)
+            study = open_proposal(run.proposal, self._party.roster)
         except Exception as error:
             if run.open:
                 self._give_up(run.run, error)
             return None
+        return self._studies.setdefault(run.run, study)
 
     def _give_up(self, run: str, error: Exception) -> None:
         self._journal.event("run.failed", level="error", run=run, error=error)
@@ -243,6 +249,7 @@ class SiloService:
         self._judged.add(study.run)  # here, and not by who finds it undecided in the store
         if not self._store.add(study.run, raw):
             return
+        self._studies[study.run] = study
         self._trail.proposed(
             study.id, study.coordinator, study.digest, query=study.query, method=study.method,
             protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
@@ -269,11 +276,16 @@ class SiloService:
             raise StudyError("the study is about another node list")
         policy, roster = self._config.policy, self._party.roster
         policy.check_fields(study, len(roster.silos), self._party.clock())
-        plan = plan_study(study)
+        plan = self._plan(study)
         policy.check(plan)
         if any(row.run == study.run for row in self._ledger.rows()):
             raise StoreError("the ledger has this run, and the store did not: one was put back")
         self._check_budget(plan)
+
+    def _plan(self, study: Study) -> StudyPlan:
+        if study.run not in self._plans:
+            self._plans[study.run] = plan_study(study)
+        return self._plans[study.run]
 
     def _check_budget(self, plan: StudyPlan) -> None:
         lineage = self._config.data.lineage
@@ -302,7 +314,7 @@ class SiloService:
     # -- runs --------------------------------------------------------------------------------
 
     def _seat(self, study: Study) -> Seat:
-        members = study.members(self._party.roster)
+        members = study.parties(self._party.roster)
         place = study.silos.index(self._party.name)
         return Seat(study, members, place, self._party.identity, "silo")
 
@@ -324,12 +336,15 @@ class SiloService:
     async def _take_part(self, study: Study) -> None:
         books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
         try:
-            run = SiloRun(self._seat(study), self.silo, books, self._line)
+            plan = self._plan(study)
+            run = SiloRun(self._seat(study), plan, self.silo, books, self._line)
         except Exception as error:
             self._give_up(study.run, error)
             return
         self._runs[study.run] = run
         await run.carry()
+        self._plans.pop(study.run, None)
+        self._studies.pop(study.run, None)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics up to date."""

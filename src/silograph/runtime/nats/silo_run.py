@@ -11,7 +11,7 @@ from typing import Any
 
 from silograph.errors import AbortedError, DeadlineError, TransportError
 from silograph.graph.silo import Silo
-from silograph.methods.catalogue import plan_study
+from silograph.methods.plans import StudyPlan
 from silograph.protocol.roster import COORDINATOR
 from silograph.runtime import faultpoints, subjects
 from silograph.runtime.control import ABORT, ACCEPT, END, Code, Control, code_of
@@ -43,12 +43,12 @@ class Books:
 class SiloRun:
     """One run that the silo has accepted."""
 
-    def __init__(self, seat: Seat, silo: Silo, books: Books, link: Link) -> None:
+    def __init__(self, seat: Seat, plan: StudyPlan, silo: Silo, books: Books, link: Link) -> None:
         self._study = seat.study
         self._books = books
         self._store, self._clock = books.party.store, books.party.clock
         self._link = link
-        self._plan = plan_study(seat.study)
+        self._plan = plan
         run = self._store.run(seat.study.run)
         assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
         entropy = RunEntropy(run.secret)

@@ -1,17 +1,19 @@
-"""The sealed protocol through the simulation: answers, order of events, traffic."""
+"""The sealed protocol through the driver: answers, order of events, traffic."""
 
 import numpy as np
 import pytest
 
 from silograph import NodeUniverse, Silo
 from silograph.errors import BudgetError
+from silograph.methods.union import bits_of
 from silograph.protocol.envelope import peek
 from silograph.protocol.roster import COORDINATOR
 from silograph.protocol.sealed import SealedParameters, sealed_cost
 from silograph.protocol.sealed_answers import SealedResult
+from silograph.protocol.sealed_dealer import SealedDealer
 from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
-from silograph.runtime.simulation import Run
-from silograph.runtime.simulation_sealed import Traffic, run_sealed
+from silograph.protocol.sealed_silo import SealedSilo
+from silograph.runtime.drive import Parties, Traffic, drive
 
 from ..protocol.sealed_run import EVERYTHING, RUN, SILENCE, Edges, exact
 from ..seeded import SeededEntropy
@@ -33,8 +35,16 @@ def simulate(parameters: SealedParameters, **changes: object) -> SealedResult:
     universe = NodeUniverse.range(NODES)
     held = [np.array(sorted(edges)).reshape(-1, 2) for edges in holdings(parameters.silos)]
     silos = [Silo.from_edges(universe, edges) for edges in held]
-    given = {"silos": silos, "id": RUN, "entropy": SeededEntropy(3), "spend": lambda: None}
-    return run_sealed(Run(**(given | changes)), parameters)  # type: ignore[arg-type]
+    given = {"spend": lambda: None, "what": "sealed", "shown": False} | changes
+    entropy = SeededEntropy(3)
+    parties = Parties.fresh(silos, entropy)
+    head = (parameters, parties.roster, RUN)
+    dealer = SealedDealer(*head, parties.coordinator[0], entropy)
+    machines = [
+        SealedSilo(*head, place, identity, entropy, bits_of(silo, parameters))
+        for place, ((identity, _), silo) in enumerate(zip(parties.silos, silos, strict=True))
+    ]
+    return drive(dealer, machines, **given)  # type: ignore[arg-type]
 
 
 def quiet(**changes: object) -> SealedParameters:
