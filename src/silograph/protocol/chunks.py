@@ -1,4 +1,4 @@
-"""Pairs in chunks: how every union cuts its work, so that memory does not grow with it."""
+"""Pairs in chunks: how every union cuts its work, so that messages do not grow with it."""
 
 from silograph.errors import ArgumentError
 
