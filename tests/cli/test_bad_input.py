@@ -5,6 +5,8 @@ through the same door as the installed command; those that need a signal, a full
 that is gone run as processes.
 """
 
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -13,10 +15,20 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from silograph import Channel, Ledger, Release, clustered_power_law, split
+from silograph import (
+    Channel,
+    Ledger,
+    NodeUniverse,
+    Release,
+    Silo,
+    clustered_power_law,
+    split,
+)
 from silograph.cli import main
 
 WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 2, 3, 4, 5, 70
@@ -40,6 +52,7 @@ def bad(line: str, words: str, code: int = WRONG) -> Case:
 
 GOOD = "a.csv b.csv --nodes nodes.txt"
 COUNT = f"count edges {GOOD} --epsilon"
+PLAN = "plan --query edges --epsilon 1 --silos 3"
 COLLECT = f"collect {GOOD} --epsilon 3 -o g.release"
 
 CASES = [
@@ -171,6 +184,21 @@ CASES = [
     bad("query old.release kstars --k 0", "k must be an integer of at least 1"),
     bad("query old.release kstars --k 40", "needs more than 40 nodes"),
     bad("query old.release edges --k 2", "--k is for kstars, not for edges"),
+    bad("query deep.release edges", "deep.release: the release is damaged"),
+    bad("query lie.release edges", "view 'published' says ε = 1, but whoever sees"),
+    bad("query unclaimed.release edges", "no view is claimed, so it promises nothing"),
+    bad("query near.release triangles", "nothing but noise would come through"),
+    bad("query names.release edges", "views[0].name must be a text of 1 to 200 characters, not 7"),
+    bad("query views.release edges", "views must be a list, not None"),
+    bad("query silos.release edges", "provenance.silos must be an integer from 1 to 64"),
+    bad("query nodes.release edges", "n must be an integer from 0 up, not True"),
+    bad(f"{PLAN} --like-release lie.release", "view 'published' says ε = 1"),
+    bad(f"{PLAN} --like-release unclaimed.release", "no view is claimed"),
+    bad(f"{PLAN} --like-release near.release", "nothing but noise would come through"),
+    bad(f"{PLAN} --like-release names.release", "views[0].name must be a text"),
+    bad(f"{PLAN} --like-release pair.release", "2 nodes: too few to plan by"),
+    bad(f"{COUNT} 3 --like-release lie.release", "view 'published' says ε = 1"),
+    bad(f"{COUNT} 3 --like-release views.release", "views must be a list, not None"),
     # --- ledgers and budgets
     bad(f"{COUNT} 3 --ledger a.csv", "a.csv"),
     bad(f"{COUNT} 3 --ledger folder", "folder"),
@@ -241,8 +269,33 @@ def _fill(folder: Path) -> None:
     (folder / "cut.release").write_bytes(whole[:-40])
     (folder / "flipped.release").write_bytes(whole[:-60] + b"\1" + whole[-59:])
     (folder / "later.release").write_bytes(whole[:16] + b"\x09\0\0\0" + whole[20:])
+    _lie(folder, whole)
+    tiny = Silo.from_pairs(NodeUniverse.range(2), np.array([[0, 1]]))
+    Release.draw(tiny, Channel.symmetric(3.0), seed=1).save(folder / "pair.release")
     with Ledger(folder / "own.ledger") as ledger:
         ledger.set_limit("claims", 1.0)
+
+
+def _lie(folder: Path, whole: bytes) -> None:
+    """Releases with headers that nobody meant, and checksums that fit."""
+    end = 24 + int.from_bytes(whole[20:24], "little")
+    view = {"name": "published", "epsilon": 1.0, "delta": 0.0, "claimed": True}
+    half, more = 2**7_000, 2**6_999 + 1
+    changes: dict[str, dict[str, Any]] = {
+        "lie": {"p11": "1", "p01": "0", "views": [view]},
+        "unclaimed": {"views": [view | {"epsilon": 9.0, "claimed": False}]},
+        "near": {"p11": f"{more}/{half}", "p01": "1/2"},
+        "names": {"views": [view | {"name": 7}]},
+        "views": {"views": None},
+        "silos": {"provenance": {"silos": [4]}},
+        "nodes": {"n": True},
+    }
+    raws = {"deep": b"[" * 99_999}
+    for name, change in changes.items():
+        raws[name] = json.dumps(json.loads(whole[24:end]) | change).encode()
+    for name, raw in raws.items():
+        body = whole[:20] + len(raw).to_bytes(4, "little") + raw + whole[end:-32]
+        (folder / f"{name}.release").write_bytes(body + hashlib.sha256(body).digest())
 
 
 @pytest.fixture(scope="module")
