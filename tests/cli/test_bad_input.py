@@ -229,8 +229,34 @@ CASES = [
     bad("journal show absent.log", "absent.log"),
     bad("silo check --config absent.toml", "absent.toml"),
     bad("silo status --config latin.csv", "latin.csv: not a text in UTF-8"),
+    bad("silo status --config silo.toml", "status.json: no service has written its status here"),
     bad("study list --config folder", "folder"),
+    # --- results of experiments
+    bad("report folder", "folder: no results"),
+    bad("report results", "row 1: library must be a text, not [1]"),
 ]  # fmt: skip
+
+
+_SILO = """
+version = 1
+name = "north"
+identity = "north.key"
+roster = "roster.toml"
+universe = "nodes.txt"
+state = "state"
+broker = {urls = ["tls://broker.example:4222"], ca = "ca", cert = "cert", key = "key"}
+data = {edges = "a.csv", lineage = "claims"}
+ledger = {path = "own.ledger", epsilon = 10}
+policy = {coordinators = ["hub"], epsilon = 2}
+"""
+_RESULTS = {
+    "format": "silograph-experiment 1", "experiment": "curves", "kind": "timing", "quick": True,
+    "parameters": {}, "software": {}, "machine": {}, "graphs": {}, "left_out": [],
+    "rows": [{
+        "experiment": "curves", "library": [1], "version": "1", "elements": 1, "seconds": 1.0,
+        "per_element": 1.0, "scaled": False, "operation": "union", "curve": "ristretto255",
+    }],
+}  # fmt: skip
 
 
 def _fill(folder: Path) -> None:
@@ -272,6 +298,11 @@ def _fill(folder: Path) -> None:
     _lie(folder, whole)
     tiny = Silo.from_pairs(NodeUniverse.range(2), np.array([[0, 1]]))
     Release.draw(tiny, Channel.symmetric(3.0), seed=1).save(folder / "pair.release")
+    (folder / "silo.toml").write_text(_SILO)
+    (folder / "state").mkdir()
+    (folder / "state" / "status.json").write_text('{"time": 0}')
+    (folder / "results" / "curves").mkdir(parents=True)
+    (folder / "results" / "curves" / "results.json").write_text(json.dumps(_RESULTS))
     with Ledger(folder / "own.ledger") as ledger:
         ledger.set_limit("claims", 1.0)
 

@@ -112,11 +112,11 @@ def test_a_chunk_takes_one_time_whatever_the_edges() -> None:
     """
     bits = [PairBits(silo_of(density)) for density in (0.0, 0.1, 1.0)]
     least = [float("inf")] * len(bits)
-    for turn in range(2_000):
+    for turn in range(500):
         for i, held in enumerate(bits):
             start = time.perf_counter()
             held.chunk(CHUNK, CHUNK)
             least[i] = min(least[i], time.perf_counter() - start)
-        if turn >= 50 and max(least) < 1.5 * min(least):
+        if turn >= 50 and max(least) < 3 * min(least):
             break
-    assert max(least) < 1.5 * min(least)
+    assert max(least) < 3 * min(least)

@@ -102,8 +102,10 @@ def read(path: str | os.PathLike[str]) -> ReleaseContent:
         raise ReleaseError(f"{source}: cannot read the release: {error.strerror}") from None
     try:
         return _read(content)
-    except (ReleaseError, ChannelError) as error:
+    except ReleaseError as error:
         raise ReleaseError(f"{source}: {error}") from None
+    except ChannelError as error:
+        raise ReleaseError(f"{source}: the release is refused: {error}") from None
 
 
 def _read(content: bytes) -> ReleaseContent:
