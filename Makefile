@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-sealed bench-accuracy reproduce browser
+	bench-featplus bench-sealed bench-accuracy bench-timing reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -117,6 +117,9 @@ bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors
 
 bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
 	$(BIN)/python benchmarks/sealed.py
+
+bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its edges (three minutes)
+	$(BIN)/python benchmarks/timing.py
 
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)

@@ -1,4 +1,4 @@
-"""Bugs in what is timed, and in what is said about it."""
+"""Bugs in what is timed, in what is said about it, and in what time tells of edges."""
 
 from bugs.bug import Bug
 
@@ -8,6 +8,10 @@ _CURVES = "src/silograph/experiments/curves.py"
 _TIMES = "src/silograph/experiments/times.py"
 _STUDIES = "src/silograph/experiments/whole_studies.py"
 _PEERS = "src/silograph/experiments/peer_libraries.py"
+_BITS = "src/silograph/graph/pairbits.py"
+_ROWS = "crates/core/src/graph/bitrows.rs"
+_FEATPLUS = "src/silograph/methods/featplus_sessions.py"
+_CHUNK = "pytest tests/graph/test_pairbits.py"
 _TABLE = "pytest tests/experiments/test_curves.py"
 _FIGURE = "pytest tests/experiments/test_times.py"
 
@@ -107,5 +111,40 @@ BUGS = [
         "asked.subject, _printed_answer)",
         "asked.subject)",
         _FIGURE + " -k printed_featplus",
+    ),
+    Bug(
+        "bits: a chunk edge by edge",
+        "the time between two chunks tells how many edges are in the second",
+        _BITS,
+        '        return words.astype("<u8", copy=False).tobytes()',
+        "        made = bytearray(8 * len(words))\n"
+        "        for at in np.flatnonzero(words):\n"
+        '            made[8 * at : 8 * at + 8] = int(words[at]).to_bytes(8, "little")\n'
+        "        return bytes(made)",
+        _CHUNK + " -k takes_one_time",
+    ),
+    Bug(
+        "bits: the list of edges is kept",
+        "whoever makes a chunk has a list at hand that is as long as there are edges",
+        _BITS,
+        "        self._words = _room(triangle_bytes(n))",
+        "        self._edges = silo.pairs\n        self._words = _room(triangle_bytes(n))",
+        _CHUNK + " tests/methods/test_sessions.py -k one_size or as_much",
+    ),
+    Bug(
+        "bits: memory that was only promised",
+        "pages without an edge are read in another time than those that were written",
+        _ROWS,
+        "    triangle.fill(0);\n",
+        "",
+        _CHUNK + " -k every_word",
+    ),
+    Bug(
+        "feat+: degrees counted when they are due",
+        "the time between the last chunk and the degrees tells how many edges there are",
+        _FEATPLUS,
+        "self._degrees.numbers(self._counted)",
+        "self._degrees.numbers(self._silo.degrees().tolist())",
+        "pytest tests/methods/test_sessions.py -k degrees_are_counted",
     ),
 ]

@@ -5,6 +5,8 @@ through the same door as the installed command; those that need a signal, a full
 that is gone run as processes.
 """
 
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -13,10 +15,20 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from silograph import Channel, Ledger, Release, clustered_power_law, split
+from silograph import (
+    Channel,
+    Ledger,
+    NodeUniverse,
+    Release,
+    Silo,
+    clustered_power_law,
+    split,
+)
 from silograph.cli import main
 
 WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 2, 3, 4, 5, 70
@@ -40,6 +52,7 @@ def bad(line: str, words: str, code: int = WRONG) -> Case:
 
 GOOD = "a.csv b.csv --nodes nodes.txt"
 COUNT = f"count edges {GOOD} --epsilon"
+PLAN = "plan --query edges --epsilon 1 --silos 3"
 COLLECT = f"collect {GOOD} --epsilon 3 -o g.release"
 
 CASES = [
@@ -179,6 +192,21 @@ CASES = [
     bad("query old.release kstars --k 0", "k must be an integer of at least 1"),
     bad("query old.release kstars --k 40", "needs more than 40 nodes"),
     bad("query old.release edges --k 2", "--k is for kstars, not for edges"),
+    bad("query deep.release edges", "deep.release: the release is damaged"),
+    bad("query lie.release edges", "view 'published' says ε = 1, but whoever sees"),
+    bad("query unclaimed.release edges", "no view is claimed, so it promises nothing"),
+    bad("query near.release triangles", "nothing but noise would come through"),
+    bad("query names.release edges", "views[0].name must be a text of 1 to 200 characters, not 7"),
+    bad("query views.release edges", "views must be a list, not None"),
+    bad("query silos.release edges", "provenance.silos must be an integer from 1 to 64"),
+    bad("query nodes.release edges", "n must be an integer from 0 up, not True"),
+    bad(f"{PLAN} --like-release lie.release", "view 'published' says ε = 1"),
+    bad(f"{PLAN} --like-release unclaimed.release", "no view is claimed"),
+    bad(f"{PLAN} --like-release near.release", "nothing but noise would come through"),
+    bad(f"{PLAN} --like-release names.release", "views[0].name must be a text"),
+    bad(f"{PLAN} --like-release pair.release", "2 nodes: too few to plan by"),
+    bad(f"{COUNT} 3 --like-release lie.release", "view 'published' says ε = 1"),
+    bad(f"{COUNT} 3 --like-release views.release", "views must be a list, not None"),
     # --- ledgers and budgets
     bad(f"{COUNT} 3 --ledger a.csv", "a.csv"),
     bad(f"{COUNT} 3 --ledger folder", "folder"),
@@ -209,8 +237,34 @@ CASES = [
     bad("journal show absent.log", "absent.log"),
     bad("silo check --config absent.toml", "absent.toml"),
     bad("silo status --config latin.csv", "latin.csv: not a text in UTF-8"),
+    bad("silo status --config silo.toml", "status.json: no service has written its status here"),
     bad("study list --config folder", "folder"),
+    # --- results of experiments
+    bad("report folder", "folder: no results"),
+    bad("report results", "row 1: library must be a text, not [1]"),
 ]  # fmt: skip
+
+
+_SILO = """
+version = 1
+name = "north"
+identity = "north.key"
+roster = "roster.toml"
+universe = "nodes.txt"
+state = "state"
+broker = {urls = ["tls://broker.example:4222"], ca = "ca", cert = "cert", key = "key"}
+data = {edges = "a.csv", lineage = "claims"}
+ledger = {path = "own.ledger", epsilon = 10}
+policy = {coordinators = ["hub"], epsilon = 2}
+"""
+_RESULTS = {
+    "format": "silograph-experiment 1", "experiment": "curves", "kind": "timing", "quick": True,
+    "parameters": {}, "software": {}, "machine": {}, "graphs": {}, "left_out": [],
+    "rows": [{
+        "experiment": "curves", "library": [1], "version": "1", "elements": 1, "seconds": 1.0,
+        "per_element": 1.0, "scaled": False, "operation": "union", "curve": "ristretto255",
+    }],
+}  # fmt: skip
 
 
 def _fill(folder: Path) -> None:
@@ -249,8 +303,38 @@ def _fill(folder: Path) -> None:
     (folder / "cut.release").write_bytes(whole[:-40])
     (folder / "flipped.release").write_bytes(whole[:-60] + b"\1" + whole[-59:])
     (folder / "later.release").write_bytes(whole[:16] + b"\x09\0\0\0" + whole[20:])
+    _lie(folder, whole)
+    tiny = Silo.from_pairs(NodeUniverse.range(2), np.array([[0, 1]]))
+    Release.draw(tiny, Channel.symmetric(3.0), seed=1).save(folder / "pair.release")
+    (folder / "silo.toml").write_text(_SILO)
+    (folder / "state").mkdir()
+    (folder / "state" / "status.json").write_text('{"time": 0}')
+    (folder / "results" / "curves").mkdir(parents=True)
+    (folder / "results" / "curves" / "results.json").write_text(json.dumps(_RESULTS))
     with Ledger(folder / "own.ledger") as ledger:
         ledger.set_limit("claims", 1.0)
+
+
+def _lie(folder: Path, whole: bytes) -> None:
+    """Releases with headers that nobody meant, and checksums that fit."""
+    end = 24 + int.from_bytes(whole[20:24], "little")
+    view = {"name": "published", "epsilon": 1.0, "delta": 0.0, "claimed": True}
+    half, more = 2**7_000, 2**6_999 + 1
+    changes: dict[str, dict[str, Any]] = {
+        "lie": {"p11": "1", "p01": "0", "views": [view]},
+        "unclaimed": {"views": [view | {"epsilon": 9.0, "claimed": False}]},
+        "near": {"p11": f"{more}/{half}", "p01": "1/2"},
+        "names": {"views": [view | {"name": 7}]},
+        "views": {"views": None},
+        "silos": {"provenance": {"silos": [4]}},
+        "nodes": {"n": True},
+    }
+    raws = {"deep": b"[" * 99_999}
+    for name, change in changes.items():
+        raws[name] = json.dumps(json.loads(whole[24:end]) | change).encode()
+    for name, raw in raws.items():
+        body = whole[:20] + len(raw).to_bytes(4, "little") + raw + whole[end:-32]
+        (folder / f"{name}.release").write_bytes(body + hashlib.sha256(body).digest())
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,17 @@ def test_options_are_in_order_of_their_error() -> None:
     assert all(option.relative == option.error / found.count for option in found.options)
 
 
+@pytest.mark.parametrize("collusion", [20, 63])
+def test_of_many_silos_some_methods_know_nothing(collusion: int) -> None:
+    """An error beyond a float is infinite; a union that is all noise is no option."""
+    found = plan_options(guess(300), Question("triangles", 0.1, 64, collusion))
+    errors = {(option.method, option.protocol): option.error for option in found.options}
+    assert math.isinf(errors["baseline", "reports"])
+    assert math.isfinite(errors["sealed", "sealed"])
+    assert (("feat", "masked") in errors) == (collusion == 20)
+    assert json.loads(json.dumps(found.to_dict()))
+
+
 def test_trust_opens_options_and_nothing_else_does() -> None:
     asked = Question("triangles", 1.0, 4, 0)
     nobody = plan_options(OUTLINE, asked)

@@ -5,6 +5,7 @@ from collections import deque
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +117,47 @@ class TestEveryMethod:
         assert not session.room
         with contextlib.suppress(OrderError):
             assert session.make() == []
+
+
+def sizes(thing: Any) -> Any:
+    """How large all is that an object holds, as far as its sizes can tell of a silo's edges."""
+    if isinstance(thing, Silo):
+        return len(thing)
+    if isinstance(thing, bytes | np.ndarray):
+        return len(thing)
+    if isinstance(thing, dict):
+        return {key: sizes(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple | set):
+        return [sizes(each) for each in thing]
+    if type(thing).__module__.startswith("silograph."):
+        return {name: sizes(value) for name, value in getattr(thing, "__dict__", {}).items()}
+    return type(thing).__name__
+
+
+class TestTiming:
+    """Who sees when a message leaves must not see how many edges are behind it."""
+
+    @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"feat+"}))
+    def test_a_session_holds_as_much_for_any_edges(self, method: str) -> None:
+        universe = SILOS[0].universe
+        full = np.stack(np.triu_indices(len(universe), 1), axis=1)
+        held = [Silo.from_pairs(universe, edges) for edges in (full[:0], full[::10], full)]
+        empty, some, all_ = (sizes(silo(plan(method), 0, data)) for data in held)
+        assert empty == some == all_
+        assert empty != sizes({**vars(silo(plan(method), 0)), "edges": held[0]})
+
+    def test_degrees_are_counted_before_the_first_message(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = Recorded("feat+")
+        again = silo(made.plan, 1)
+        monkeypatch.setattr(Silo, "degrees", lambda _: pytest.fail("edges were counted"))
+        said = again.start() + pay(again)
+        for raw in made.told[1]:
+            said += again.receive(raw) + pay(again)
+            while again.room and not again.done:
+                said += again.make()
+        assert again.done
 
 
 SESSIONS = [

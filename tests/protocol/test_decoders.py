@@ -318,7 +318,7 @@ HEADER: dict[str, Any] = {
     "n": 13,
     "p11": "2/3",
     "p01": "1/3",
-    "universe": "digest",
+    "universe": "ab" * 32,
     "provenance": {"method": "draw", "protocol": "clear", "silos": 2, "collusion": 0, "run": ""},
     "views": [{"name": "published", "epsilon": 1.0, "delta": 0.0, "claimed": True}],
 }

@@ -1,15 +1,40 @@
 """Releases: draws that follow the channel, files that survive or say why not, exports that warn."""
 
+import dataclasses
 import hashlib
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from silograph import Channel, NodeUniverse, Release, Silo, View, clustered_power_law
-from silograph.errors import ArgumentError, CalibrationWarning, ReleaseError, UniverseError
+from silograph import (
+    Channel,
+    Federation,
+    NodeUniverse,
+    Release,
+    Silo,
+    View,
+    clustered_power_law,
+    split,
+)
+from silograph.errors import (
+    ArgumentError,
+    CalibrationWarning,
+    ChannelError,
+    LedgerWarning,
+    ReleaseError,
+    UniverseError,
+)
+from silograph.methods.union import plan_union
+from silograph.queries.origin import Provenance
 
 from .. import limits
 
@@ -150,6 +175,253 @@ class TestFile:
         release.save(path)
         with pytest.raises(UniverseError, match="another node list"):
             Release.load(path, NodeUniverse.range(61))
+
+
+def with_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Write a release file anew with another header, and a checksum that fits."""
+    content = path.read_bytes()
+    end = 24 + int.from_bytes(content[20:24], "little")
+    header = json.loads(content[24:end])
+    changed = change(header)
+    encoded = json.dumps(header if changed is None else changed).encode()
+    body = content[:20] + len(encoded).to_bytes(4, "little") + encoded + content[end:-32]
+    path.write_bytes(body + hashlib.sha256(body).digest())
+
+
+def places(given: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in a header: each field, each view, and the whole."""
+    yield at
+    inside = dict(enumerate(given)) if isinstance(given, list) else given
+    if isinstance(inside, dict):
+        for key, value in inside.items():
+            yield from places(value, (*at, key))
+
+
+def nested(depth: int) -> list[Any]:
+    return [nested(depth - 1)] if depth else []
+
+
+WRONG: list[Any] = [
+    None, True, False, [], {}, [1], {"a": 1}, nested(90), 0, -1, 1, 65, 10**30, -(10**30), 10**400,
+    0.5, -0.5, 1e308, math.nan, math.inf, -math.inf, "", "x", "é\n", "a" * 300, "0" * 64,
+    "9" * 5000, "1/0", "-1/2", "1e9", "nan", "1/2", "1", "0",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def masked_release() -> Release:
+    silos = split(SILO, 3, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LedgerWarning)
+        return Federation.simulate(silos).collect(epsilon=3.0, collusion=1, progress=False)
+
+
+class TestHostileFile:
+    """Whoever can write a file can write its checksum: every field is looked at."""
+
+    def set(self, path: Path, at: tuple[Any, ...], value: Any) -> None:
+        def change(header: Any) -> Any:
+            if not at:
+                return value
+            for key in at[:-1]:
+                header = header[key]
+            header[at[-1]] = value
+            return None
+
+        with_header(path, change)
+
+    @pytest.mark.parametrize("kind", ["draw", "masked"])
+    def test_any_field_with_any_value(
+        self, kind: str, release: Release, masked_release: Release, tmp_path: Path
+    ) -> None:
+        """One clear line, or a release that can be shown and asked."""
+        path = tmp_path / "graph.release"
+        saved = release if kind == "draw" else masked_release
+        saved.save(path)
+        whole, lines, taken = path.read_bytes(), [], 0
+        header = json.loads(whole[24 : 24 + int.from_bytes(whole[20:24], "little")])
+        for at in places(header):
+            for value in WRONG:
+                path.write_bytes(whole)
+                self.set(path, at, value)
+                try:
+                    found = Release.load(path)
+                except ReleaseError as error:
+                    lines.append(str(error))
+                    continue
+                taken += 1
+                assert math.isfinite(found.edges().value)
+                assert found.epsilon >= found.channel.epsilon
+                assert str(found)
+                assert found._repr_html_()
+                assert found.edges().origin is not None
+        for line in lines:
+            assert line.startswith(f"{path}: ")
+            assert len(line.splitlines()) == 1
+            assert len(line) < len(str(path)) + 250
+        assert len(lines) > 3 * taken
+
+    @pytest.mark.parametrize(
+        ("at", "value", "words"),
+        [
+            ((), [], "the header must be an object, not []"),
+            (("n",), True, "n must be an integer from 0 up, not True"),
+            (("n",), 60.0, "n must be an integer from 0 up, not 60.0"),
+            (("n",), 61, "its length is wrong"),
+            (("p11",), 0.9, "p11 must be a fraction such as '20/21', not 0.9"),
+            (("p11",), "1/0", "p11 must be a fraction"),
+            (("p11",), "3/2", "p11 must be a number from 0 to 1"),
+            (("p01",), "1", "must be less than p11"),
+            (("universe",), "AB" * 32, "universe must be 64 hexadecimal digits"),
+            (("provenance",), [], "provenance must be an object, not []"),
+            (("provenance", "silos"), "4", "provenance.silos must be an integer from 1 to 64"),
+            (("provenance", "silos"), 0, "provenance.silos must be an integer from 1 to 64"),
+            (("provenance", "collusion"), 1, "provenance.collusion must be an integer from 0 to 0"),
+            (("provenance", "method"), 7, "provenance.method must be a text of 1 to 200"),
+            (("provenance", "protocol"), "a\nb", "provenance.protocol must be a text"),
+            (
+                ("provenance", "run"),
+                "xyz",
+                "provenance.run must be 32 hexadecimal digits, or empty",
+            ),
+            (("provenance", "extra"), 1, "provenance.'extra' is no field of this format"),
+            (("extra",), 1, "'extra' is no field of this format"),
+            (("views",), {}, "views must be a list, not {}"),
+            (("views",), [], "no view is claimed"),
+            (("views", 0), "published", "views[0] must be an object, not 'published'"),
+            (("views", 0), {}, "views[0].name is missing"),
+            (("views", 0, "name"), 7, "views[0].name must be a text of 1 to 200 characters, not 7"),
+            (("views", 0, "epsilon"), "3", "views[0].epsilon must be a number from 0 up, not '3'"),
+            (("views", 0, "epsilon"), math.nan, "views[0].epsilon must be a number from 0 up"),
+            (("views", 0, "epsilon"), 10**400, "views[0].epsilon must be a number from 0 up"),
+            (("views", 0, "delta"), 2, "views[0].delta must be a number from 0 to 1, not 2"),
+            (("views", 0, "claimed"), 1, "views[0].claimed must be true or false, not 1"),
+            (("views", 0, "claimed"), False, "no view is claimed"),
+        ],
+        ids=lambda part: part[:30] if isinstance(part, str) else "",
+    )
+    def test_every_field_has_its_error(
+        self, at: tuple[Any, ...], value: Any, words: str, release: Release, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "graph.release"
+        release.save(path)
+        self.set(path, at, value)
+        with pytest.raises(ReleaseError) as caught:
+            Release.load(path)
+        assert words in str(caught.value)
+
+    @pytest.mark.parametrize("name", ["n", "p11", "p01", "universe", "provenance", "views"])
+    def test_a_missing_field(self, name: str, release: Release, tmp_path: Path) -> None:
+        path = tmp_path / "graph.release"
+        release.save(path)
+        with_header(path, lambda header: header.pop(name) and None)
+        with pytest.raises(ReleaseError, match=f"{name} is missing"):
+            Release.load(path)
+
+    def test_two_views_of_one_name(self, release: Release, tmp_path: Path) -> None:
+        path = tmp_path / "graph.release"
+        release.save(path)
+        with_header(path, lambda header: header["views"].append(header["views"][0]))
+        with pytest.raises(ReleaseError, match="two views 'published'"):
+            Release.load(path)
+
+    @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"[" * 60_000, b"9" * 5_000])
+    def test_a_header_that_is_no_json(self, raw: bytes, release: Release, tmp_path: Path) -> None:
+        path = tmp_path / "graph.release"
+        release.save(path)
+        content = path.read_bytes()
+        body = content[:20] + len(raw).to_bytes(4, "little") + raw + content[24:-32]
+        path.write_bytes(body + hashlib.sha256(body).digest())
+        with pytest.raises(ReleaseError, match="the release is damaged"):
+            Release.load(path)
+
+    def test_probabilities_next_to_each_other(self, release: Release, tmp_path: Path) -> None:
+        """Weights of 10^2000 pass the range of a float in every question."""
+        path = tmp_path / "graph.release"
+        release.save(path)
+        big = 2**7_000
+        self.set(path, ("p11",), f"{big // 2 + 1}/{big}")
+        self.set(path, ("p01",), "1/2")
+        with pytest.raises(ReleaseError, match="nothing but noise would come through"):
+            Release.load(path)
+
+    def test_more_digits_than_are_written(self, tmp_path: Path) -> None:
+        least = Fraction(1, 2**15_000)
+        made = Release.draw(SILO, Channel(1 - least, least), seed=1)
+        with pytest.raises(ReleaseError, match="too long to be written"):
+            made.save(tmp_path / "graph.release")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestLies:
+    """A release may not say that it costs less than its noise does."""
+
+    @pytest.mark.parametrize(
+        ("p11", "p01"),
+        [("1", "0"), ("1", "1/20"), ("19/20", "0"), ("19/20", "1/21"), ("3/4", "1/4")],
+    )
+    @pytest.mark.parametrize("claimed", [True, False])
+    def test_a_view_below_the_channel(
+        self, p11: str, p01: str, claimed: bool, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "graph.release"
+        made = Release.draw(SILO, Channel(p11, p01), seed=1)
+        lie = View("coordinator", 1.0, claimed=claimed)
+        dataclasses.replace(made, views=(*made.views, lie)).save(path)
+        with pytest.raises(ReleaseError, match=r"view 'coordinator' says ε = 1, but whoever sees"):
+            Release.load(path)
+
+    def test_the_least_float_that_is_enough(self, tmp_path: Path) -> None:
+        path = tmp_path / "graph.release"
+        loss = CHANNEL.epsilon
+        made = Release.draw(SILO, CHANNEL, seed=1)
+        dataclasses.replace(made, views=(View("published", loss),)).save(path)
+        assert Release.load(path).epsilon == loss
+        below = View("published", math.nextafter(loss, 0))
+        dataclasses.replace(made, views=(below,)).save(path)
+        with pytest.raises(ReleaseError, match="view 'published' says"):
+            Release.load(path)
+
+    def test_colluding_silos_are_not_left_out(
+        self, masked_release: Release, tmp_path: Path
+    ) -> None:
+        """The channel's own loss is not enough, where silos that collude see more."""
+        path = tmp_path / "graph.release"
+        only = (View("coordinator", masked_release.channel.epsilon),)
+        dataclasses.replace(masked_release, views=only).save(path)
+        with pytest.raises(ReleaseError, match="with 1 silos that collude its noise costs"):
+            Release.load(path)
+
+    @pytest.mark.parametrize("channel", [Channel(1, 0), Channel(1, "1/9"), Channel("1/3", 0)])
+    def test_no_noise_is_fine_where_it_is_said(self, channel: Channel, tmp_path: Path) -> None:
+        Release.draw(SILO, channel, seed=1).save(tmp_path / "graph.release")
+        assert Release.load(tmp_path / "graph.release").epsilon == math.inf
+
+    @pytest.mark.parametrize(
+        ("protocol", "silos", "collusion"),
+        [
+            *(("masked", m, t) for m in (2, 3, 4, 64) for t in (0, 1, m - 1)),
+            *(("clear", m, t) for m in (2, 4) for t in (0, 1)),
+            *(("elgamal/blinded", m, t) for m in (2, 3, 4) for t in (0, 1)),
+            ("elgamal/replace", 3, 0),
+            ("elgamal/printed", 3, 0),
+        ],
+    )
+    @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 12.0])
+    def test_every_union_tells_the_truth(
+        self, protocol: str, silos: int, collusion: int, epsilon: float, tmp_path: Path
+    ) -> None:
+        try:
+            plan = plan_union(protocol, epsilon, silos, collusion)
+        except (ArgumentError, ChannelError):
+            pytest.skip("there is no such union")
+        drawn = Release.draw(SILO, CHANNEL, seed=1)
+        made = Provenance("feat", plan.protocol, silos, collusion, "0f" * 16)
+        changed = dataclasses.replace(
+            drawn, channel=plan.channel, provenance=made, views=plan.views
+        )
+        changed.save(tmp_path / "graph.release")
+        assert Release.load(tmp_path / "graph.release").views == plan.views
 
 
 class TestExport:

@@ -1,6 +1,8 @@
 //! Bindings of `graph::bitrows` and `graph::kernels`.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -39,17 +41,38 @@ pub fn words_of_bits(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
         .ok_or_else(|| PyValueError::new_err("there is not one bit a pair"))
 }
 
-/// A triangle of the given pairs, checked to be u < v < n.
-pub fn triangle_of_pairs(n: usize, pairs: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<u64>> {
+/// Pairs in one list, checked to be u < v < n.
+fn flat_pairs<'a>(n: usize, pairs: &'a PyReadonlyArray2<'_, u32>) -> PyResult<&'a [u32]> {
     let flat = pairs.as_slice()?;
     let valid = flat.len() % 2 == 0
         && flat
             .chunks_exact(2)
             .all(|p| p[0] < p[1] && (p[1] as usize) < n);
     match valid {
-        true => Ok(bitrows::triangle_of_pairs(n, flat)),
+        true => Ok(flat),
         false => Err(PyValueError::new_err("a pair is not u < v < n")),
     }
+}
+
+/// A triangle of the given pairs.
+pub fn triangle_of_pairs(n: usize, pairs: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<u64>> {
+    Ok(bitrows::triangle_of_pairs(n, flat_pairs(n, pairs)?))
+}
+
+/// Writes the triangle of the given pairs over all of an array.
+#[pyfunction]
+fn write_triangle(
+    py: Python<'_>,
+    n: usize,
+    pairs: PyReadonlyArray2<'_, u32>,
+    mut triangle: PyReadwriteArray1<'_, u64>,
+) -> PyResult<()> {
+    let (flat, words) = (flat_pairs(n, &pairs)?, triangle.as_slice_mut()?);
+    if words.len() != pair_count(n).div_ceil(64) {
+        return Err(PyValueError::new_err("there is not one bit a pair"));
+    }
+    py.detach(|| bitrows::write_triangle(n, flat, words));
+    Ok(())
 }
 
 /// Hands rows to numpy without a copy.
@@ -191,6 +214,7 @@ fn edge_products(
 /// Adds this file's functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simd_levels, module)?)?;
+    module.add_function(wrap_pyfunction!(write_triangle, module)?)?;
     module.add_function(wrap_pyfunction!(rows_from_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(rows_from_triangle, module)?)?;
     module.add_function(wrap_pyfunction!(triangle_of_rows, module)?)?;

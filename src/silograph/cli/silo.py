@@ -127,16 +127,18 @@ def status(config: Config, as_json: Json = False) -> None:
     try:
         found = json.loads(path.read_bytes())
         age = time.time() - found["time"]
-    except (OSError, ValueError, KeyError, TypeError):
+        line = "connected" if found["connected"] else "not connected"
+        lines = [
+            f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
+            *(f"  {run['run'][:16]}  {run['decision']}  {run['phase']}" for run in found["runs"]),
+        ]
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ConfigError(f"{path}: no service has written its status here") from None
     alive = age < 60
     if as_json:
         echo_json({"alive": alive, **found})
     else:
-        line = "connected" if found["connected"] else "not connected"
-        console.print(f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}")
-        for entry in found["runs"]:
-            console.print(f"  {entry['run'][:16]}  {entry['decision']}  {entry['phase']}")
+        console.print("\n".join(lines), markup=False)
     raise typer.Exit(FINE if alive else NO)
 
 

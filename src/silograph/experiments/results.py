@@ -7,7 +7,7 @@ of *timing* experiments were measured, and differ from run to run.
 """
 
 import json
-import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +71,20 @@ _CURVE_KEYS: tuple[str, ...] = (
     "curve",
 )  # fmt: skip
 _MOST_BYTES = 64 << 20
+#: The largest number: figures take some multiples of it, which must be floats too.
+_LARGEST = 1e300
+#: What can be named: pages have an order, a colour and a line for each.
+_NAMED = {
+    "method": ("baseline", "feat", "feat+", "sealed", "curator"),
+    "form": ("printed", "mended", "limit"),
+}
+_TEXTS = frozenset(
+    ("experiment", "graph", "query", "variant", "union", "library", "version",
+     "operation", "curve", "reason", "note")
+)  # fmt: skip
+_WHOLE = frozenset(
+    ("silos", "collusion", "elements", "pairs", "measured_pairs", "measured", "repetitions")
+)
 
 Row = Mapping[str, Any]
 
@@ -191,6 +205,13 @@ def _check(path: Path, found: object) -> None:
         raise ExperimentError(
             f"{path}: these are results of {found['experiment']!r}, in a folder of another name"
         )
+    for name, graph in found["graphs"].items():
+        if not isinstance(graph, dict) or not _natural(graph.get("nodes", 0)):
+            raise ExperimentError(f"{path}: graph {name!r} is not an object with its nodes")
+    _check_rows(path, found)
+
+
+def _check_rows(path: Path, found: Mapping[str, Any]) -> None:
     utility = found["kind"] == "utility"
     timed = _CURVE_KEYS if found["experiment"] == "curves" else _TIME_KEYS
     for number, row in enumerate(found["rows"], 1):
@@ -215,9 +236,21 @@ def _check_keys(where: str, row: object, keys: Sequence[str], experiment: str) -
         raise ExperimentError(f"{where} lacks {', '.join(missing)}")
     if row["experiment"] != experiment:
         raise ExperimentError(f"{where} is of experiment {row['experiment']!r}")
-    # A list in a key could not be compared; no other value of JSON is that.
-    if any(isinstance(value, dict) for value in row.values()):
-        raise ExperimentError(f"{where} is not flat")
+    for key, value in row.items():
+        if key in _NAMED:
+            right, due = value in _NAMED[key], f"one of {', '.join(_NAMED[key])}"
+        elif key in _TEXTS:
+            right, due = isinstance(value, str), "a text"
+        elif key in _WHOLE:
+            right, due = _natural(value), "an integer from 0 up"
+        elif key == "scaled":
+            right, due = isinstance(value, bool), "true or false"
+        elif key in ("seeds", "values"):
+            right, due = isinstance(value, list), "a list"
+        else:
+            right, due = _finite(value), "a finite number"
+        if not right:
+            raise ExperimentError(f"{where}: {key} must be {due}, not {reprlib.repr(value)}")
 
 
 def _check_measured(where: str, row: Mapping[str, Any]) -> None:
@@ -230,6 +263,10 @@ def _check_measured(where: str, row: Mapping[str, Any]) -> None:
 
 
 def _finite(number: object) -> bool:
-    return (
-        isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
-    )
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    return -_LARGEST <= number <= _LARGEST
+
+
+def _natural(number: object) -> bool:
+    return type(number) is int and 0 <= number <= _LARGEST

@@ -1,10 +1,25 @@
-"""A silo's edges as one bit a pair, chunk by chunk, so that memory does not grow with n²."""
+"""A silo's edges as one bit a pair, all of them laid out before the first is asked for.
+
+Who watches the network sees when a silo sends a chunk, so the time to make one must not depend on
+how many edges fall into it. All that is done for each edge is therefore done once, before a run's
+first message; a chunk is then a copy of as many bytes as it has, whatever they are.
+"""
+
+import os
+import tempfile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from silograph import _core
+from silograph.errors import ArgumentError, GraphError
+from silograph.graph.bitrows import triangle_bytes
 from silograph.graph.silo import Silo
 
 __all__ = ["PairBits"]
+
+#: The most bytes that are held in memory (of 92,682 nodes); more go to a file without a name.
+_IN_MEMORY = 1 << 29
 
 
 class PairBits:
@@ -18,13 +33,33 @@ class PairBits:
 
     def __init__(self, silo: Silo) -> None:
         n = len(silo.universe)
-        u, v = silo.pairs.T.astype(np.int64)
-        #: Ascending, since the pairs are.
-        self._indices = u * n - u * (u + 1) // 2 + (v - u - 1)
+        self._pairs = n * (n - 1) // 2
+        self._words = _room(triangle_bytes(n))
+        _core.write_triangle(n, silo.pairs, self._words)
 
     def chunk(self, start: int, count: int) -> bytes:
-        """The bits of ``count`` pairs from ``start`` on, padded with zeros to 64-bit words."""
-        first, last = np.searchsorted(self._indices, (start, start + count))
-        bits = np.zeros(-(-count // 64) * 64, dtype=np.uint8)
-        bits[self._indices[first:last] - start] = 1
-        return np.packbits(bits, bitorder="little").tobytes()
+        """The bits of ``count`` pairs from ``start`` on, padded with zeros to 64-bit words.
+
+        A chunk is of whole words, but for the last one, which may end with the last pair.
+        """
+        end = start + count
+        whole = start % 64 == 0 and (end % 64 == 0 or end == self._pairs)
+        if not (whole and 0 <= start <= end <= self._pairs):
+            raise ArgumentError(f"{start}, {count}: a chunk is of whole 64-bit words of pairs")
+        words = self._words[start // 64 : -(-end // 64)]
+        return words.astype("<u8", copy=False).tobytes()
+
+
+def _room(size: int) -> NDArray[np.uint64]:
+    """So many bytes, with no pages that are only promised yet."""
+    try:
+        if size <= _IN_MEMORY:
+            return np.empty(size // 8, dtype=np.uint64)
+        with tempfile.TemporaryFile() as file:
+            # Also that a full disk is an error here, and does not end the process later.
+            os.posix_fallocate(file.fileno(), 0, size)
+            return np.memmap(file, dtype=np.uint64, mode="r+", shape=(size // 8,))
+    except (OSError, MemoryError) as error:
+        place = "memory" if size <= _IN_MEMORY else tempfile.gettempdir()
+        what = f"one bit a pair needs {size:,} bytes in {place}"
+        raise GraphError(f"{what}: {getattr(error, 'strerror', None) or 'it is full'}") from None

@@ -57,6 +57,8 @@ class FeatPlusSiloSession(SiloSession):
         self._degrees = NumberSilo(degrees, *self._party, entropy)
         self._shown = BroadcastSilo(shown, *self._party)
         self._entropy = entropy
+        # Counted now: between the last chunk and its degrees the time would show a silo's edges.
+        self._counted: list[int] = silo.degrees().tolist()
         self._report: NumberSilo | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
         self.bindings = (*union.bindings, *own)
@@ -88,7 +90,7 @@ class FeatPlusSiloSession(SiloSession):
         if self._union.room:
             return self._union.make(sent)
         if self._degrees.state is not numbers.State.SENT:
-            return [self._degrees.numbers(self._silo.degrees().tolist())]
+            return [self._degrees.numbers(self._counted)]
         view, digest = Shared.read(self._plan, self._shown.content()), self._shown.view()
         given = self._plan.reports(digest, view.bound)
         report = NumberSilo(given, *self._party, self._entropy)

@@ -4,12 +4,13 @@ It predicts the error of each method and protocol on a graph like the outline, s
 them assumes of whom, and ranks those that the caller's trust allows.
 """
 
+import contextlib
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from silograph.errors import ArgumentError
+from silograph.errors import ArgumentError, ChannelError
 from silograph.graph.silo import Silo
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
@@ -242,12 +243,20 @@ def plan_options(outline: Outline, question: Question, trust: Collection[str] = 
     found = [
         option
         for options in (_baseline, _feat, _featplus, _sealed)
-        for option in options(outline, question)
+        for option in _possible(options, outline, question)
     ]
     found.sort(key=lambda option: option.error)
     # Who trusts the coordinator to deal also trusts it to follow the protocol.
     trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
     return Plan(question, count, outline.source, tuple(found), trusted)
+
+
+def _possible(
+    options: Callable[[Outline, Question], Iterator[Option]], outline: Outline, question: Question
+) -> Iterator[Option]:
+    """Those of one method; none where so many colluders leave nothing but noise."""
+    with contextlib.suppress(ChannelError):
+        yield from options(outline, question)
 
 
 _FOLLOW = "silos follow the protocol"

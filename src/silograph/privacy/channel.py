@@ -24,6 +24,9 @@ __all__ = ["Channel", "Weights"]
 
 # What the samplers take (crates/core/src/dp/bernoulli.rs).
 _LARGEST_DENOMINATOR = 2**16000
+# The least p11 − p01. Below it a pair's weight is more than 10^30, and a product of eight of them,
+# as the error of 4-cycles has, nears the end of a float's range.
+_LEAST_G = Fraction(1, 2**100)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,10 @@ class Channel:
             raise ChannelError(
                 f"p01 = {float(self.p01):.6g} must be less than p11 = {float(self.p11):.6g}: "
                 "otherwise a noisy one says nothing of a true one"
+            )
+        if self.g < _LEAST_G:
+            raise ChannelError(
+                "p11 − p01 is less than 2^-100: nothing but noise would come through"
             )
 
     @classmethod

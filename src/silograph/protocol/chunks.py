@@ -1,4 +1,4 @@
-"""Pairs in chunks: how every union cuts its work, so that memory does not grow with it."""
+"""Pairs in chunks: how every union cuts its work, so that messages do not grow with it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container

@@ -99,7 +99,10 @@ class Outline:
     def noise(self, query: str, w: Weights, k: int | None = None) -> float:
         """The standard deviation of the unbiased answer on a release whose pairs have variance
         v1 on edges and v0 elsewhere. Of degrees it is that of a typical node."""
-        return square_root(self._variance(query, w, k))
+        try:
+            return square_root(self._variance(query, w, k))
+        except OverflowError:  # of many silos at a small epsilon: nothing would be known
+            return math.inf
 
     def _variance(self, query: str, w: Weights, k: int | None) -> Fraction:
         sums = self.pairs, self.joined, self.edges, self.wedges

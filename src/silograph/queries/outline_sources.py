@@ -54,6 +54,8 @@ def outline_of(graph: Silo | BitRows, *, cycles: bool = True) -> Outline:
 def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
     """The outline that a past release suggests. It costs no privacy: the release was paid for."""
     n = release.n
+    if n < 3:
+        raise ArgumentError(f"a release of {n} nodes: too few to plan by; there must be 3")
     edges, wedges = max(release.edges().value, 1.0), max(release.kstars(2).value, 1.0)
     degrees = np.clip(degree_values(release.graph, release.channel), 0, n - 1)
     found = _stand_in(

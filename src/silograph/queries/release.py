@@ -13,7 +13,7 @@ import numpy as np
 
 from silograph import _core
 from silograph.crypto.limbs import limbs
-from silograph.errors import ArgumentError, ReleaseError, UniverseError
+from silograph.errors import ArgumentError, UniverseError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.seeds import seed_bytes
 from silograph.graph.silo import Silo
@@ -178,12 +178,9 @@ class Release:
     def load(cls, path: str | os.PathLike[str], universe: NodeUniverse | None = None) -> "Release":
         """Read a release. With a universe, check that it is the one the release is about."""
         found = release_file.read(path)
-        try:
-            provenance = Provenance(**found.provenance)
-        except TypeError:
-            what = "the release is damaged: its provenance makes no sense"
-            raise ReleaseError(f"{os.fspath(path)}: {what}") from None
-        release = cls(found.graph, found.channel, found.universe_digest, provenance, found.views)
+        release = cls(
+            found.graph, found.channel, found.universe_digest, found.provenance, found.views
+        )
         return release if universe is None else release.with_universe(universe)
 
     def with_universe(self, universe: NodeUniverse) -> "Release":

@@ -9,13 +9,17 @@ Layout, all integers little-endian::
                payload: one bit a pair in pair order, padded to 64-bit words
     32 bytes   SHA-256 of everything before it
 
-The checksum finds damage, not malice: who can write the file can write the checksum.
+The checksum finds damage, not malice: who can write the file can write the checksum. So every field
+is looked at before it is believed, and the views are compared with the noise: a release that says
+that it costs less than its own channel does is refused.
 """
 
 import hashlib
 import json
+import math
 import os
 import re
+import reprlib
 import struct
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -23,11 +27,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from silograph.errors import ChannelError, ReleaseError, SilographError
+from silograph.errors import ChannelError, ReleaseError
 from silograph.graph.bitrows import BitRows, triangle_bytes
 from silograph.graph.whole_file import written_whole
 from silograph.privacy.channel import Channel
+from silograph.privacy.recovered import union_losses
 from silograph.privacy.views import View
+from silograph.queries.origin import Provenance
 
 __all__ = ["ReleaseContent", "read", "write"]
 
@@ -36,8 +42,12 @@ _VERSION = 1
 _PREFIX = struct.Struct("<16sII")
 _CHECKSUM_BYTES = 32
 _LARGEST_HEADER = 1 << 20
+_LONGEST_TEXT = 200
+_MOST_SILOS = 64
 # No exponent: a few characters of it would ask for a number of any size.
 _FRACTION = re.compile(r"[0-9]+(/[0-9]+)?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_RUN = re.compile(r"([0-9a-f]{32})?")
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class ReleaseContent:
     graph: BitRows
     channel: Channel
     universe_digest: str
-    provenance: dict[str, Any]
+    provenance: Provenance
     views: tuple[View, ...]
 
 
@@ -56,21 +66,25 @@ def write(
     graph: BitRows,
     channel: Channel,
     universe_digest: str,
-    provenance: Any,
+    provenance: Provenance,
     views: Iterable[View],
 ) -> None:
     """Write a release file, whole or not at all."""
+    target = Path(path)
+    try:
+        p11, p01 = str(channel.p11), str(channel.p01)
+    except ValueError:  # more digits than Python writes
+        raise ReleaseError(f"{target}: p11 or p01 is too long to be written") from None
     header = {
         "n": graph.n,
-        "p11": str(channel.p11),
-        "p01": str(channel.p01),
+        "p11": p11,
+        "p01": p01,
         "universe": universe_digest,
         "provenance": asdict(provenance),
         "views": [asdict(view) for view in views],
     }
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
     content = _PREFIX.pack(_MAGIC, _VERSION, len(encoded)) + encoded + graph.to_triangle()
-    target = Path(path)
     try:
         with written_whole(target) as partial, partial.open("wb") as file:
             file.write(content)
@@ -86,44 +100,184 @@ def read(path: str | os.PathLike[str]) -> ReleaseContent:
         content = source.read_bytes()
     except OSError as error:
         raise ReleaseError(f"{source}: cannot read the release: {error.strerror}") from None
+    try:
+        return _read(content)
+    except ReleaseError as error:
+        raise ReleaseError(f"{source}: {error}") from None
+    except ChannelError as error:
+        raise ReleaseError(f"{source}: the release is refused: {error}") from None
+
+
+def _read(content: bytes) -> ReleaseContent:
     if len(content) < _PREFIX.size or not content.startswith(_MAGIC):
-        raise ReleaseError(f"{source}: not a Silograph release")
+        raise ReleaseError("not a Silograph release")
     _, version, header_bytes = _PREFIX.unpack_from(content)
     if version != _VERSION:
         raise ReleaseError(
-            f"{source}: release format {version}; this version of Silograph reads format {_VERSION}"
+            f"release format {version}; this version of Silograph reads format {_VERSION}"
         )
-    if header_bytes > _LARGEST_HEADER or len(content) < _PREFIX.size + header_bytes:
-        raise ReleaseError(f"{source}: the release is truncated")
-    body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
-    intact = hashlib.sha256(body).digest() == checksum
+    start = _PREFIX.size + header_bytes
+    if header_bytes > _LARGEST_HEADER or len(content) < start:
+        raise ReleaseError("the release is truncated")
+    intact = hashlib.sha256(content[:-_CHECKSUM_BYTES]).digest() == content[-_CHECKSUM_BYTES:]
     try:
-        header = json.loads(content[_PREFIX.size : _PREFIX.size + header_bytes])
-        expected = _PREFIX.size + header_bytes + triangle_bytes(header["n"]) + _CHECKSUM_BYTES
-        if not intact:
-            shorter = len(content) < expected
-            raise ReleaseError(f"{source}: the release is {'truncated' if shorter else 'damaged'}")
-        if len(content) != expected:
-            raise ReleaseError(f"{source}: the release is damaged: its length is wrong")
-        triangle = content[_PREFIX.size + header_bytes : -_CHECKSUM_BYTES]
-        return ReleaseContent(
-            BitRows.from_triangle(header["n"], triangle),
-            Channel(_fraction(header["p11"]), _fraction(header["p01"])),
-            str(header["universe"]),
-            dict(header["provenance"]),
-            tuple(View(**view) for view in header["views"]),
+        header = _Fields("", json.loads(content[_PREFIX.size : start]))
+        n = header.whole("n", 0)
+    except (ReleaseError, ValueError, RecursionError) as error:
+        known = intact and isinstance(error, ReleaseError)
+        raise ReleaseError(str(error) if known else "the release is damaged") from None
+    expected = start + triangle_bytes(n) + _CHECKSUM_BYTES
+    if not intact:
+        cut = len(content) < expected
+        raise ReleaseError(f"the release is {'truncated' if cut else 'damaged'}")
+    if len(content) != expected:
+        raise ReleaseError("the release is damaged: its length is wrong")
+    channel = Channel(header.fraction("p11"), header.fraction("p01"))
+    universe = header.text("universe", _DIGEST, "64 hexadecimal digits")
+    provenance = _provenance(header.inner("provenance"))
+    views = _views(header)
+    header.check_all_read()
+    _check_cost(channel, provenance, views)
+    graph = BitRows.from_triangle(n, content[start:-_CHECKSUM_BYTES])
+    return ReleaseContent(graph, channel, universe, provenance, views)
+
+
+def _provenance(given: "_Fields") -> Provenance:
+    silos = given.whole("silos", 1, _MOST_SILOS)
+    found = Provenance(
+        method=given.text("method"),
+        protocol=given.text("protocol"),
+        silos=silos,
+        collusion=given.whole("collusion", 0, silos - 1),
+        run=given.text("run", _RUN, "32 hexadecimal digits, or empty"),
+    )
+    given.check_all_read()
+    return found
+
+
+def _views(header: "_Fields") -> tuple[View, ...]:
+    views: dict[str, View] = {}
+    for given in header.listed("views"):
+        name, epsilon, delta = given.text("name"), given.number("epsilon"), given.number("delta", 1)
+        if name in views:
+            raise ReleaseError(f"the release is refused: there are two views {name!r}")
+        views[name] = View(name, epsilon, delta, given.truth("claimed"))
+        given.check_all_read()
+    if not any(view.claimed for view in views.values()):
+        raise ReleaseError("the release is refused: no view is claimed, so it promises nothing")
+    return tuple(views.values())
+
+
+def _check_cost(channel: Channel, made: Provenance, views: tuple[View, ...]) -> None:
+    """Refuse views that say less than the noise costs.
+
+    Everybody in a view sees the release, so the channel's own loss is the least that any of them
+    has, claimed or not. Both sides are rounded up to a float: an honest claim is never below the
+    least float that is enough, whichever version of Silograph computed it.
+    """
+    for view in views:
+        if view.epsilon < channel.epsilon:
+            raise ReleaseError(
+                f"the release is refused: view {view.name!r} says ε = {view.epsilon:.12g}, but "
+                f"whoever sees its noise has a loss of {channel.epsilon:.12g}"
+            )
+    worst = max(view.epsilon for view in views if view.claimed)
+    loss = union_losses(made.protocol, channel, made.silos).get(made.collusion, 0.0)
+    if worst < loss:
+        raise ReleaseError(
+            f"the release is refused: its views say at most ε = {worst:.12g}, but with "
+            f"{made.collusion} silos that collude its noise costs {loss:.12g}"
         )
-    except ReleaseError:
-        raise
-    except (
-        SilographError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError,
-        RecursionError,
-    ):  # fmt: skip
-        raise ReleaseError(f"{source}: the release is damaged: its header makes no sense") from None
 
 
-def _fraction(text: str) -> Fraction:
-    """A fraction as :func:`write` writes it."""
-    if not _FRACTION.fullmatch(text):
-        raise ChannelError("a probability is written as a fraction")
-    return Fraction(text)
+class _Fields:
+    """One object of the header: each field is looked at, and none is left over."""
+
+    def __init__(self, where: str, given: object) -> None:
+        self._where = where
+        if not isinstance(given, dict):
+            what = where.rstrip(".") or "the header"
+            raise ReleaseError(
+                f"the release is refused: {what} must be an object, not {_shown(given)}"
+            )
+        self._left = dict(given)
+
+    def _take(self, name: str) -> Any:
+        try:
+            return self._left.pop(name)
+        except KeyError:
+            raise ReleaseError(f"the release is refused: {self._where}{name} is missing") from None
+
+    def _refuse(self, name: str, due: str, value: object) -> ReleaseError:
+        what = f"{self._where}{name} must be {due}, not {_shown(value)}"
+        return ReleaseError(f"the release is refused: {what}")
+
+    def whole(self, name: str, least: int, most: int | None = None) -> int:
+        """An integer."""
+        value = self._take(name)
+        fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        if not fits or (most is not None and value > most):
+            end = "up" if most is None else f"to {most}"
+            raise self._refuse(name, f"an integer from {least} {end}", value)
+        return int(value)
+
+    def number(self, name: str, most: float = math.inf) -> float:
+        """A number from 0 on; infinity is one."""
+        value = self._take(name)
+        try:
+            number = float(value) if type(value) in (int, float) else math.nan
+        except OverflowError:
+            number = math.nan
+        if not 0 <= number <= most:
+            end = "up" if most == math.inf else f"to {most:g}"
+            raise self._refuse(name, f"a number from 0 {end}", value)
+        return number
+
+    def fraction(self, name: str) -> Fraction:
+        """A fraction as :func:`write` writes it."""
+        value = self._take(name)
+        try:
+            if isinstance(value, str) and _FRACTION.fullmatch(value):
+                return Fraction(value)
+        except (ValueError, ZeroDivisionError):  # more digits than Python reads
+            pass
+        raise self._refuse(name, "a fraction such as '20/21'", value)
+
+    def text(self, name: str, form: re.Pattern[str] | None = None, due: str = "") -> str:
+        """A text of a given form, or any short one that can be shown."""
+        value = self._take(name)
+        if isinstance(value, str):
+            if form is not None and form.fullmatch(value):
+                return value
+            if form is None and 0 < len(value) <= _LONGEST_TEXT and value.isprintable():
+                return value
+        due = due or f"a text of 1 to {_LONGEST_TEXT} characters"
+        raise self._refuse(name, due, value)
+
+    def truth(self, name: str) -> bool:
+        """True or false."""
+        value = self._take(name)
+        if not isinstance(value, bool):
+            raise self._refuse(name, "true or false", value)
+        return value
+
+    def inner(self, name: str) -> "_Fields":
+        """An object inside."""
+        return _Fields(f"{self._where}{name}.", self._take(name))
+
+    def listed(self, name: str) -> list["_Fields"]:
+        """Objects in a list."""
+        value = self._take(name)
+        if not isinstance(value, list):
+            raise self._refuse(name, "a list", value)
+        return [_Fields(f"{self._where}{name}[{i}].", each) for i, each in enumerate(value)]
+
+    def check_all_read(self) -> None:
+        """Refuse what nobody asked for: it may have been meant to change what the rest says."""
+        for name in self._left:
+            known = f"{self._where}{_shown(name)} is no field of this format"
+            raise ReleaseError(f"the release is refused: {known}")
+
+
+def _shown(value: object) -> str:
+    return reprlib.repr(value)

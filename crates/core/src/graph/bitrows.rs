@@ -93,11 +93,24 @@ pub fn ones(row: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
 /// The triangle of a list of pairs (u < v < n); repeats are harmless.
 pub fn triangle_of_pairs(n: usize, pairs: &[u32]) -> Vec<u64> {
     let mut triangle = vec![0u64; pair_count(n).div_ceil(64)];
+    set_pairs(n, pairs, &mut triangle);
+    triangle
+}
+
+/// Writes the triangle of a list of pairs (u < v < n) over all of `triangle`.
+///
+/// Every word is written, also those without a pair: memory that was never written is slower to
+/// read, or quicker, and the time of a later read would show where pairs are.
+pub fn write_triangle(n: usize, pairs: &[u32], triangle: &mut [u64]) {
+    triangle.fill(0);
+    set_pairs(n, pairs, triangle);
+}
+
+fn set_pairs(n: usize, pairs: &[u32], triangle: &mut [u64]) {
     for pair in pairs.chunks_exact(2) {
         let k = pair_index(n, pair[0] as usize, pair[1] as usize);
         triangle[k / 64] |= 1 << (k % 64);
     }
-    triangle
 }
 
 /// Rows from a triangle (bits past the last pair are ignored).

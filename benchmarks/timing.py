@@ -1,0 +1,230 @@
+"""Whether the time in which a silo makes a message depends on its edges.
+
+Three silos that hold 0, 10 and 100 % of all pairs make the same messages, by turns in an order that
+is drawn anew every time, through the sessions that a deployment drives. Who watches the network
+sees when a message leaves: a difference in time would show where a silo's edges are.
+
+Each two silos are compared by Welch's t-test. |t| above 4.5 counts as a difference, as is usual in
+tests for side channels; with equal times that happens once in 150,000 comparisons. Messages slower
+than nine tenths of all, during which the machine did something else, are left out by one limit for
+the three silos.
+
+Exits with an error where a difference is found.
+"""
+
+import os
+
+# Before any library starts its threads: two cores, wherever this runs.
+CORES = sorted(os.sched_getaffinity(0))[:2]
+os.sched_setaffinity(0, CORES)
+os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
+
+import argparse
+import random
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+
+from silograph import NodeUniverse, Silo
+from silograph.crypto.identity import Identity
+from silograph.graph.pairbits import PairBits
+from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
+from silograph.methods.sessions import CoordinatorSession, SiloSession
+from silograph.methods.unions import (
+    ElgamalCoordinatorSession,
+    ElgamalSiloSession,
+    MaskedCoordinatorSession,
+    MaskedSiloSession,
+    ReportCoordinatorSession,
+    ReportSiloSession,
+)
+from silograph.protocol.elgamal import ElgamalParameters
+from silograph.protocol.envelope import EVERYONE, peek
+from silograph.protocol.masked import MaskedParameters
+from silograph.protocol.reports import ReportParameters
+from silograph.protocol.roster import COORDINATOR, Member, Roster
+from silograph.protocol.sealed import SealedParameters
+from silograph.protocol.sealed_noise import Noise, Output
+from silograph.runtime.entropy import OsEntropy
+
+DENSITIES = (0.0, 0.1, 1.0)
+SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9
+#: Eight whole chunks of pairs, four chunks of the sealed protocol, and few cells: those are slow.
+NODES, SEALED_NODES, ELGAMAL_NODES, CELLS = 4_097, 1_450, 33, 64
+#: The place of the silo whose time is taken: its cells are rewritten, not made.
+PLACE = 1
+KEYS = [Identity(os.urandom(32)) for _ in range(SILOS + 1)]
+ROSTER = Roster(
+    Member("coordinator", KEYS[SILOS].public),
+    tuple(Member(f"silo {i + 1}", key.public) for i, key in enumerate(KEYS[:SILOS])),
+)
+Act = Callable[[], object]
+console = Console(width=80)
+
+
+def silo_of(n: int, density: float) -> Silo:
+    """A silo that holds this share of all pairs, by chance."""
+    pairs = np.stack(np.triu_indices(n, 1), axis=1).astype(np.uint32)
+    held = np.random.default_rng(1).random(len(pairs)) < density
+    return Silo.from_pairs(NodeUniverse.range(n), pairs[held])
+
+
+class Parties:
+    """The sessions of one run, and the messages between them."""
+
+    def __init__(self, coordinator: CoordinatorSession, silos: Sequence[SiloSession]) -> None:
+        self.coordinator, self.silos = coordinator, silos
+        #: What is held back from the silo whose time is taken.
+        self.held: list[bytes] = []
+        self._stopped = ""
+        for place, silo in enumerate(silos):
+            self.carry(place, silo.start())
+
+    def pay(self, stopped: str) -> None:
+        """Authorise all silos; hold back this round from the one, and whatever follows it."""
+        self._stopped = stopped
+        for place, silo in enumerate(self.silos):
+            self.carry(place, silo.authorise())
+
+    def carry(self, sender: int, outgoing: Sequence) -> None:
+        """Deliver these, and all that they give rise to."""
+        waiting = deque((sender, message) for message in outgoing)
+        while waiting:
+            sender, message = waiting.popleft()
+            to = range(SILOS) if message.to == EVERYONE else (message.to,)
+            for place in to:
+                stopped = self.held or peek(message.raw).round == self._stopped
+                if place == PLACE and stopped:
+                    self.held.append(message.raw)
+                    continue
+                party = self.coordinator if place == COORDINATOR else self.silos[place]
+                waiting += [(place, answer) for answer in party.receive(message.raw)]
+
+
+def sessions(silo: Silo, parameters: object, silo_kind: type, others: type) -> Parties:
+    """A run in which the one silo is as given, and the others hold nothing."""
+    empty = Silo.from_pairs(silo.universe, np.empty((0, 2), dtype=np.uint32))
+    run, entropy = os.urandom(16), OsEntropy()
+    dealt = (entropy,) if others is SealedDealerSession else ()
+    coordinator = others(parameters, ROSTER, run, KEYS[SILOS], *dealt)
+    silos = [
+        silo_kind(parameters, ROSTER, run, i, KEYS[i], entropy, silo if i == PLACE else empty)
+        for i in range(SILOS)
+    ]
+    return Parties(coordinator, silos)
+
+
+def pairs_of(n: int) -> int:
+    return n * (n - 1) // 2
+
+
+def masked(silo: Silo) -> Iterator[Act]:
+    """Every whole chunk that a silo uploads."""
+    given = MaskedParameters(21, Fraction(1, 50), SILOS, pairs_of(NODES), b"nodes")
+    parties = sessions(silo, given, MaskedSiloSession, MaskedCoordinatorSession)
+    parties.silos[PLACE].authorise()
+    for _ in range(given.pairs // given.chunk_pairs):
+        yield parties.silos[PLACE].make
+
+
+def reports(silo: Silo) -> Iterator[Act]:
+    """Every whole chunk of a silo's own noisy bits."""
+    p = Fraction(1, 5)
+    given = ReportParameters(1 - p, p, SILOS, pairs_of(NODES), b"nodes")
+    parties = sessions(silo, given, ReportSiloSession, ReportCoordinatorSession)
+    parties.silos[PLACE].authorise()
+    for _ in range(given.pairs // given.chunk_pairs):
+        yield parties.silos[PLACE].make
+
+
+def elgamal(silo: Silo) -> Iterator[Act]:
+    """Every chunk of cells that a silo rewrites with its bits."""
+    chance, pairs = Fraction(1, 5), pairs_of(ELGAMAL_NODES)
+    given = ElgamalParameters("blinded", chance, SILOS, pairs, b"nodes", chunk_pairs=CELLS)
+    parties = sessions(silo, given, ElgamalSiloSession, ElgamalCoordinatorSession)
+    parties.pay("work")
+    for _ in range(given.pairs // given.chunk_pairs):
+        parties.carry(COORDINATOR, parties.coordinator.make())
+    for raw in parties.held:
+        yield lambda raw=raw: parties.silos[PLACE].receive(raw)
+
+
+def sealed(silo: Silo) -> Iterator[Act]:
+    """The first openings of four chunks, which leave together."""
+    given = SealedParameters(SILOS, SEALED_NODES, b"nodes", (Output("edges", Noise("each", 1, 1)),))
+    parties = sessions(silo, given, SealedSiloSession, SealedDealerSession)
+    parties.pay("readys")
+    yield lambda: parties.silos[PLACE].receive(parties.held[0])
+
+
+CASES = {
+    "masked": (masked, NODES, 1),
+    "baseline": (reports, NODES, 1),
+    "elgamal": (elgamal, ELGAMAL_NODES, 1),
+    "sealed": (sealed, SEALED_NODES, 4),
+}
+
+
+def times(case: Callable[[Silo], Iterator[Act]], silos: Sequence[Silo], messages: int) -> list:
+    """Seconds of every message, for each silo, in turns."""
+    taken: list[list[float]] = [[] for _ in silos]
+    order = list(range(len(silos)))
+    while len(taken[0]) < messages:
+        for acts in zip(*(list(case(silo)) for silo in silos), strict=True):
+            random.shuffle(order)
+            for i in order:
+                start = time.perf_counter()
+                acts[i]()
+                taken[i].append(time.perf_counter() - start)
+    return [np.array(each[:messages]) for each in taken]
+
+
+def compare(name: str, chunks: int) -> bool:
+    case, nodes, together = CASES[name]
+    silos = [silo_of(nodes, density) for density in DENSITIES]
+    times(case, silos, 16)  # caches, and pages of memory that are used again
+    taken = times(case, silos, -(-chunks // together))
+    limit = np.quantile(np.concatenate(taken), KEPT)
+    kept = [each[each <= limit] for each in taken]
+    table = Table(title=f"{name}: {chunks:,} chunks a silo, {together} a message", min_width=70)
+    for column in ("pairs held", "mean ms", "median ms", "prepared in ms"):
+        table.add_column(column, justify="right")
+    for density, silo, each in zip(DENSITIES, silos, kept, strict=True):
+        start = time.perf_counter()
+        PairBits(silo)
+        before = time.perf_counter() - start
+        row = [f"{1e3 * x:.4f}" for x in (each.mean(), np.median(each))]
+        table.add_row(f"{density:.0%}", *row, f"{1e3 * before:.2f}")
+    console.print(table)
+    passed = True
+    for (a, first), (b, second) in combinations(zip(DENSITIES, kept, strict=True), 2):
+        found = stats.ttest_ind(first, second, equal_var=False)
+        apart = abs(found.statistic) > LIMIT
+        passed &= not apart
+        says = "[red]a difference[/]" if apart else "no difference"
+        console.print(f"{a:.0%} and {b:.0%}: t = {found.statistic:.2f}, {says}")
+    return passed
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; all by default")
+    asked.add_argument("--chunks", type=int, default=MESSAGES, help="how many of each silo")
+    given = asked.parse_args()
+    if unknown := set(given.cases) - set(CASES):
+        asked.error(f"there is no case {', '.join(sorted(unknown))}")
+    console.print(f"{len(CORES)} cores, load {os.getloadavg()[0]:.1f}")
+    passed = [compare(name, given.chunks) for name in given.cases or CASES]
+    return int(not all(passed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
