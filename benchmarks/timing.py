@@ -36,23 +36,19 @@ from scipy import stats
 from silograph import NodeUniverse, Silo
 from silograph.crypto.identity import Identity
 from silograph.graph.pairbits import PairBits
-from silograph.methods.sealed_sessions import SealedDealerSession, SealedSiloSession
-from silograph.methods.sessions import CoordinatorSession, SiloSession
-from silograph.methods.unions import (
-    ElgamalCoordinatorSession,
-    ElgamalSiloSession,
-    MaskedCoordinatorSession,
-    MaskedSiloSession,
-    ReportCoordinatorSession,
-    ReportSiloSession,
-)
+from silograph.methods.union import bits_of
 from silograph.protocol.elgamal import ElgamalParameters
+from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
+from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.envelope import EVERYONE, peek
-from silograph.protocol.masked import MaskedParameters
-from silograph.protocol.reports import ReportParameters
+from silograph.protocol.machine import CoordinatorSession, SiloSession
+from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.sealed import SealedParameters
+from silograph.protocol.sealed_dealer import SealedDealer
 from silograph.protocol.sealed_noise import Noise, Output
+from silograph.protocol.sealed_silo import SealedSilo
 from silograph.runtime.entropy import OsEntropy
 
 DENSITIES = (0.0, 0.1, 1.0)
@@ -113,11 +109,11 @@ def sessions(silo: Silo, parameters: object, silo_kind: type, others: type) -> P
     """A run in which the one silo is as given, and the others hold nothing."""
     empty = Silo.from_pairs(silo.universe, np.empty((0, 2), dtype=np.uint32))
     run, entropy = os.urandom(16), OsEntropy()
-    dealt = (entropy,) if others is SealedDealerSession else ()
+    dealt = (entropy,) if others is SealedDealer else ()
     coordinator = others(parameters, ROSTER, run, KEYS[SILOS], *dealt)
     silos = [
-        silo_kind(parameters, ROSTER, run, i, KEYS[i], entropy, silo if i == PLACE else empty)
-        for i in range(SILOS)
+        silo_kind(parameters, ROSTER, run, i, KEYS[i], entropy, bits_of(held, parameters))
+        for i, held in enumerate(silo if i == PLACE else empty for i in range(SILOS))
     ]
     return Parties(coordinator, silos)
 
@@ -129,7 +125,7 @@ def pairs_of(n: int) -> int:
 def masked(silo: Silo) -> Iterator[Act]:
     """Every whole chunk that a silo uploads."""
     given = MaskedParameters(21, Fraction(1, 50), SILOS, pairs_of(NODES), b"nodes")
-    parties = sessions(silo, given, MaskedSiloSession, MaskedCoordinatorSession)
+    parties = sessions(silo, given, MaskedSilo, MaskedCoordinator)
     parties.silos[PLACE].authorise()
     for _ in range(given.pairs // given.chunk_pairs):
         yield parties.silos[PLACE].make
@@ -139,7 +135,7 @@ def reports(silo: Silo) -> Iterator[Act]:
     """Every whole chunk of a silo's own noisy bits."""
     p = Fraction(1, 5)
     given = ReportParameters(1 - p, p, SILOS, pairs_of(NODES), b"nodes")
-    parties = sessions(silo, given, ReportSiloSession, ReportCoordinatorSession)
+    parties = sessions(silo, given, ReportSilo, ReportCoordinator)
     parties.silos[PLACE].authorise()
     for _ in range(given.pairs // given.chunk_pairs):
         yield parties.silos[PLACE].make
@@ -149,7 +145,7 @@ def elgamal(silo: Silo) -> Iterator[Act]:
     """Every chunk of cells that a silo rewrites with its bits."""
     chance, pairs = Fraction(1, 5), pairs_of(ELGAMAL_NODES)
     given = ElgamalParameters("blinded", chance, SILOS, pairs, b"nodes", chunk_pairs=CELLS)
-    parties = sessions(silo, given, ElgamalSiloSession, ElgamalCoordinatorSession)
+    parties = sessions(silo, given, ElgamalSilo, ElgamalCoordinator)
     parties.pay("work")
     for _ in range(given.pairs // given.chunk_pairs):
         parties.carry(COORDINATOR, parties.coordinator.make())
@@ -160,7 +156,7 @@ def elgamal(silo: Silo) -> Iterator[Act]:
 def sealed(silo: Silo) -> Iterator[Act]:
     """The first openings of four chunks, which leave together."""
     given = SealedParameters(SILOS, SEALED_NODES, b"nodes", (Output("edges", Noise("each", 1, 1)),))
-    parties = sessions(silo, given, SealedSiloSession, SealedDealerSession)
+    parties = sessions(silo, given, SealedSilo, SealedDealer)
     parties.pay("readys")
     yield lambda: parties.silos[PLACE].receive(parties.held[0])
 

@@ -101,9 +101,9 @@ BUGS = [
     Bug(
         "commands: an epsilon that protects nobody",
         "a slip of the pen publishes the bare truth",
-        _CLI + "options.py",
-        "if check_epsilon(epsilon) > LARGEST_EPSILON:",
-        "if check_epsilon(epsilon) == LARGEST_EPSILON:",
+        "src/silograph/privacy/loss.py",
+        "if value > LARGEST_EPSILON:",
+        "if value == LARGEST_EPSILON:",
         _BAD + " -k epsilon",
     ),
     Bug(

@@ -106,9 +106,9 @@ _CERTIFICATES = [
     Bug(
         "feat+: the ledger gets ε1",
         "only the release is spent",
-        _FEDERATION,
-        'self._run(run, plan.losses, f"feat+',
-        'self._run(run, plan.union.losses, f"feat+',
+        "src/silograph/methods/featplus_plan.py",
+        "self.losses, self.views, self.advice = self.plan.losses,",
+        "self.losses, self.views, self.advice = self.plan.union.losses,",
         _RUN,
     ),
 ]
@@ -298,10 +298,10 @@ _MESSAGES = [
         "a silo answers to what it alone was shown",
         _BROADCAST,
         '''when all silos have signed for the same."""
-        if self.state is not State.AGREED:
+        self._require(State.AGREED, "content")
 ''',
         '''when all silos have signed for the same."""
-        if self.state is State.SHOWN:
+        self._step("seens") if self.state is State.SHOWN else None
 ''',
         _SHOWN,
     ),

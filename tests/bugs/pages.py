@@ -14,7 +14,7 @@ BUGS = [
     Bug(
         "pages: a loss looks smaller than it is",
         "what is printed is below what is certified",
-        _SRC + "queries/display.py",
+        _SRC + "privacy/loss.py",
         "ROUND_FLOOR if left else ROUND_CEILING",
         "ROUND_FLOOR",
         _DISPLAY,

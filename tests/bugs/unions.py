@@ -571,12 +571,9 @@ _MESSAGES = [
 ]
 
 _DRIVEN = """\
-    run.spend()
+    spend()
     before, total = coordinator.progress
-    with (
-        progress(what, total, shown=run.shown) as advance,
-        ThreadPoolExecutor(_AHEAD) as pool,
-    ):
+    with progress(what, total, shown=shown) as advance, ThreadPoolExecutor(_AHEAD) as pool:
 
         def moved() -> None:
             nonlocal before
@@ -610,18 +607,50 @@ _STEPS = [
     Bug(
         "spent after the first chunk",
         "a crash leaves chunks and cells that nobody paid for",
-        _RUNTIME + "simulation.py",
+        _RUNTIME + "drive.py",
         _DRIVEN,
-        _DRIVEN.removeprefix("    run.spend()\n") + "    run.spend()\n",
+        _DRIVEN.removeprefix("    spend()\n") + "    spend()\n",
         _LEDGER,
     ),
     Bug(
-        "spent after a clear release",
-        "a crash leaves a release that nobody paid for",
-        _RUNTIME + "federation.py",
-        "            simulated.spend()\n            graph = self._draw(plan.channel)\n",
-        "            graph = self._draw(plan.channel)\n            simulated.spend()\n",
-        _LEDGER,
+        "parties that share a secret",
+        "every silo's noise and masks follow from the coordinator's secret",
+        _RUNTIME + "drive.py",
+        "plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)",
+        "plan.silo(parties.roster, place, identity, RunEntropy(bytes(32)), silo)",
+        "pytest tests/runtime/nats/test_transcripts.py -k masked",
+    ),
+    Bug(
+        "clear: noise that is not drawn",
+        "a release in the clear is the bare union",
+        _PROTOCOL + "reports.py",
+        "return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
+        "return union",
+        "pytest tests/runtime/test_federation.py",
+    ),
+    Bug(
+        "a machine that takes any message",
+        "what a party does by itself can be sent to it",
+        _PROTOCOL + "machine.py",
+        "if message.round not in self.TAKES:",
+        "if message.round in ():",
+        "pytest tests/protocol/test_decoders.py -k by_itself",
+    ),
+    Bug(
+        "a machine that hears anyone",
+        "a silo takes another silo's word for the coordinator's",
+        _PROTOCOL + "machine.py",
+        "if not ours and message.sender != COORDINATOR:",
+        "if ours and message.sender != message.sender:",
+        "pytest tests/protocol/test_masked.py tests/protocol/test_broadcast.py",
+    ),
+    Bug(
+        "a machine without its table",
+        "messages are taken in any state",
+        _PROTOCOL + "machine.py",
+        "if (self.state, message.round) not in self.STEPS:",
+        "if (self.state, message.round) in ():",
+        "pytest tests/protocol/test_masked.py tests/protocol/test_numbers.py",
     ),
     Bug(
         "one loss for all levels in the ledger",

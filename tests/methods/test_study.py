@@ -15,7 +15,7 @@ from silograph.crypto.identity import Identity
 from silograph.errors import ProtocolError, StudyError
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.plans import BaselinePlan, FeatPlan
-from silograph.methods.study import Study, open_proposal
+from silograph.methods.study import Index, Study, StudyMember, open_proposal
 from silograph.protocol.envelope import EVERYONE, Envelope, seal
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 
@@ -30,6 +30,10 @@ GIVEN: dict[str, Any] = {
     "roster": ROSTER.digest.hex(), "coordinator": "hub",
     "silos": ("silo-1", "silo-2", "silo-3"), "deadline": 1_900_000_000,
 }  # fmt: skip
+FOUR = (
+    *(StudyMember(f"silo-{i}", "silo") for i in (1, 2, 3)),
+    StudyMember("notary", "helper"),
+)
 TEXTS = st.text("ab\n é", max_size=5)
 
 
@@ -38,19 +42,67 @@ def study(**changes: Any) -> Study:
 
 
 def test_there_and_back() -> None:
-    made = study(query="kstars", k=3, options={"b": 1, "a": "x", "c": 0.5, "d": True})
-    assert Study.decode(made.encode()) == made
-    assert Study.decode(made.encode()).digest == made.digest
+    folded = Index("fold", 100, ("a", "b"), 2, "digits")
+    for made in (
+        study(query="kstars", k=3, options={"b": 1, "a": "x", "c": 0.5, "d": True}),
+        study(purpose="How fast does it spread?\nFor the yearly report.", members=FOUR),
+        study(index=folded),
+    ):
+        assert Study.decode(made.encode()) == made
+        assert Study.decode(made.encode()).digest == made.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"index": {"kind": "pairs"}}, {"members": FOUR[:3]}, {"members": (*FOUR[:3], FOUR[0])},
+        {"members": ("a", "b", "c", "d")}, {"purpose": 3}, {"purpose": "x" * 4001},
+        {"purpose": "\x07"}, {"encoding": ""},
+    ],
+)  # fmt: skip
+def test_new_fields_of_wrong_kinds(change: dict[str, Any]) -> None:
+    with pytest.raises(StudyError):
+        study(**change)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("pairs", 3, (), 0, ""), ("fold", 1, (), 1, "digits"), ("fold", 100, (), 0, "digits"),
+        ("fold", 100, (), 1, ""), ("fold", 100, ("a", "a"), 1, "digits"), ("rows", 0, (), 0, ""),
+    ],
+)  # fmt: skip
+def test_no_index(given: tuple[Any, ...]) -> None:
+    with pytest.raises(StudyError):
+        Index(*given)
+
+
+def test_a_member_of_no_kind() -> None:
+    with pytest.raises(StudyError):
+        StudyMember("x", "dealer")
+
+
+@pytest.mark.parametrize(
+    "change", [{"protocol": "clear"}, {"protocol": "elgamal/printed"}, {"deadline": 0}]
+)
+def test_what_is_for_one_process_is_never_proposed(change: dict[str, Any]) -> None:
+    made = study(**change)
+    with pytest.raises(StudyError, match=r"one process|deadline"):
+        made.propose(ROSTER, KEYS[3])
+    message = Envelope("propose", COORDINATOR, EVERYONE, 0, made.encode())
+    with pytest.raises(StudyError, match=r"one process|deadline"):
+        open_proposal(seal(made.binding(ROSTER), KEYS[3], message), ROSTER)
 
 
 def test_golden_bytes() -> None:
     """The format is frozen here: a changed one is another version."""
     assert study().encode() == (
-        b'{"collusion":1,"coordinator":"hub","deadline":1900000000,"delta":0.0,"epsilon":3.0,'
-        b'"k":null,"method":"feat","nodes":100,"options":{},"protocol":"masked",'
-        b'"query":"triangles","roster":"' + ROSTER.digest.hex().encode() + b'",'
+        b'{"collusion":1,"coordinator":"hub","deadline":1900000000,"delta":0.0,"encoding":"packed",'
+        b'"epsilon":3.0,"index":{"form":"","groups":0,"hubs":[],"kind":"pairs","sub":0},'
+        b'"k":null,"members":[],"method":"feat","nodes":100,"options":{},"protocol":"masked",'
+        b'"purpose":"","query":"triangles","roster":"' + ROSTER.digest.hex().encode() + b'",'
         b'"run":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","silos":["silo-1","silo-2","silo-3"],'
-        b'"universe":"' + b"ab" * 32 + b'","version":1}'
+        b'"universe":"' + b"ab" * 32 + b'","version":2}'
     )
 
 
@@ -60,11 +112,16 @@ def test_every_field_is_in_the_digest_and_in_the_parameters(part: dataclasses.Fi
         "run": "0e" * 16, "query": "edges", "method": "baseline", "protocol": "elgamal/blinded",
         "epsilon": 2.0, "delta": 0.1, "collusion": 2, "universe": "cd" * 32, "nodes": 101,
         "roster": "cd" * 32, "coordinator": "other", "silos": ("silo-1", "silo-2"),
-        "deadline": 1_900_000_001, "k": 2, "options": {"x": 1},
+        "deadline": 1_900_000_001, "k": 2, "options": {"x": 1}, "purpose": "flu", "members": FOUR,
+        "index": Index("fold", 100, ("a",), 2, "digits"),
     }  # fmt: skip
     if part.name == "version":
-        with pytest.raises(StudyError, match="format 2"):
-            study(version=2)
+        with pytest.raises(StudyError, match="format 1"):
+            study(version=1)
+        return
+    if part.name == "encoding":
+        with pytest.raises(StudyError, match="encoding"):
+            study(encoding="bare")
         return
     other = study(**{part.name: changes[part.name]})
     assert other.digest != study().digest
@@ -206,8 +263,8 @@ class TestPlans:
         plan = plan_study(study())
         assert isinstance(plan, FeatPlan)
         assert plan.what == "feat masked"
-        assert plan.parameters.subject == study().subject
-        assert plan.parameters.silos == 3
+        assert plan.study.subject == study().subject
+        assert plan.silos == 3
         assert set(plan.losses) == {0, 1, 2}
         assert plan.losses[1] <= 3.0
         assert plan_study(study(protocol="elgamal")).what == "feat elgamal/blinded"
@@ -227,10 +284,11 @@ class TestPlans:
     def test_what_a_planner_chooses_is_written_down(self, change: dict[str, Any]) -> None:
         """Every party then computes from what is written, and the proposer's choice is final."""
         drafted = study(**change)
-        settled = settle_study(drafted)
+        plan = settle_study(drafted)
+        settled = plan.study
         assert settled.options.keys() > drafted.options.keys()
-        assert settle_study(settled) == settled
-        plan = plan_study(settled)
+        assert settle_study(settled).study == settled
+        assert plan_study(settled).losses == plan.losses
         assert plan.losses[1] <= settled.epsilon
         assert plan.delta <= settled.delta
         assert plan_study(Study.decode(settled.encode())).losses == plan.losses
@@ -246,8 +304,10 @@ class TestPlans:
             ({"method": "sealed", "protocol": "", "options": {"noise": "no"}}, "shared or each"),
             ({"method": "sealed", "protocol": "", "options": {"answers": "x"}}, "what is opened"),
             ({"delta": 0.1}, "no use for delta"),
-            ({"protocol": "elgamal/printed", "collusion": 0}, "for experiments"),
-            ({"protocol": "clear"}, "for experiments"),
+            ({"options": {"channel": "1/2,1/4"}}, "for protocol 'clear' only"),
+            ({"protocol": "clear", "options": {"channel": "1/0,x"}}, "two fractions"),
+            ({"index": Index("fold", 100, (), 2, "digits")}, "counts on pairs"),
+            ({"members": FOUR}, "no committee"),
             ({"protocol": "pigeon"}, "unknown protocol"),
             ({"method": "magic"}, "unknown method"),
             ({"query": "squares"}, "unknown query"),
@@ -256,7 +316,7 @@ class TestPlans:
             ({"query": "kstars", "k": 100}, "more than 100 nodes"),
             ({"collusion": 3}, "from 0 to 2"),
             ({"epsilon": 0.0}, "positive, finite"),
-            ({"options": {"x": 1}}, "no option 'x'"),
+            ({"options": {"x": 1}}, "no use for option 'x'"),
             ({"method": "baseline"}, "no protocol to choose"),
             ({"method": "baseline", "protocol": "", "query": "degree_histogram"}, "not answer"),
             ({"method": "baseline", "protocol": "", "options": {"raw": 1}}, "true or false"),

@@ -180,8 +180,9 @@ class TestCount:
     def test_wrong_arguments_cost_nothing(
         self, fed: sg.Federation, ledger: sg.Ledger, arguments: dict[str, object], message: str
     ) -> None:
+        given = {"query": "triangles", "method": "feat", "epsilon": 1.0} | arguments
         with pytest.raises(ArgumentError, match=message):
-            fed.count(**({"query": "triangles", "epsilon": 1.0} | arguments))  # type: ignore[arg-type]
+            fed.count(**given)  # type: ignore[arg-type]
         assert ledger.rows() == []
 
 

@@ -14,7 +14,6 @@ from silograph.methods.sealed import (
     SEALED_QUERIES,
     TRUST_NOTE,
     plan_sealed,
-    sealed_limit,
     sealed_parameters,
     sealed_release,
     with_trust_note,
@@ -26,6 +25,7 @@ from silograph.privacy.sealed import Answer, Kind, SealedNoise
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.roster import Roster
+from silograph.protocol.sealed import MOST_NODES, check_matrix
 from silograph.protocol.sealed_answers import SealedResult
 from silograph.protocol.sealed_dealer import SealedDealer
 from silograph.protocol.sealed_silo import SealedSilo
@@ -82,7 +82,7 @@ class SealedStudyPlan(StudyPlan):
         if len(noise.answers) > 1:
             given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
                 noise.budgets.values()))  # fmt: skip
-        return replace(study, options=given)
+        return replace(study, options=given, delta=noise.delta)
 
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
@@ -109,8 +109,11 @@ def _check(study: Study) -> None:
         raise StudyError("method 'sealed' has no protocol to choose")
     if study.query not in (*SEALED_QUERIES, RELEASE):
         raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
-    if study.nodes > sealed_limit(study.query):
-        raise StudyError(f"{study.nodes:,} nodes are too many to seal {study.query}")
+    # Before anything is planned for a graph of so many nodes.
+    if study.query in ("triangles", "clustering"):
+        check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
+    if study.nodes > MOST_NODES:
+        raise StudyError(f"{study.nodes:,} nodes are too many to seal; {MOST_NODES:,} at most")
 
 
 def _kind(study: Study) -> Kind:

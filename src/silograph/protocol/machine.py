@@ -160,9 +160,9 @@ class Machine:
     def _opened(self, raw: bytes) -> Envelope:
         """A message to us, checked, that the table has a step for now."""
         message = open_envelope(self._binding, raw, receiver=self._place)
+        self._check_sender(message)
         if message.round not in self.TAKES:
             raise self._refuse(OrderError, "there is no such message", message)
-        self._check_sender(message)
         if (self.state, message.round) not in self.STEPS:
             what = f"not while in state {self.state.value!r}"
             raise self._refuse(OrderError, what, message)

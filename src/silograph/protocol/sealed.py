@@ -53,6 +53,7 @@ __all__ = [
     "SealedCost",
     "SealedParameters",
     "State",
+    "check_matrix",
     "relayed_slot",
     "sealed_cost",
 ]
@@ -90,13 +91,7 @@ class SealedParameters(Chunked):
                 f"there may be 64 silos, {MOST_NODES:,} nodes and {CHUNK_PAIRS:,} pairs in a chunk"
             )
         names = [output.name for output in self.outputs]
-        if "triangles" in names and self.nodes > MOST_MATRIX_NODES:
-            cost = sealed_cost(self.nodes, self.silos, names)
-            raise ArgumentError(
-                f"triangles are for at most {MOST_MATRIX_NODES:,} nodes; {self.nodes:,} would take"
-                f" {cost.memory / 1e9:,.1f} GB of memory at every party, and each silo would send"
-                f" {cost.up / 1e9:,.1f} GB and receive {cost.down / 1e9:,.1f} GB"
-            )
+        check_matrix(self.nodes, self.silos, names)
         if not names or len(set(names)) != len(names):
             raise ArgumentError("there must be an output, and none twice")
         if self.phases[1:] and not any(output.name == "degrees" for output in self.phases[0]):
@@ -236,6 +231,17 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.OPENING, "output"): State.OPENING,
     (State.OPENING, "all outputs"): State.DONE,
 }
+
+
+def check_matrix(nodes: int, silos: int, names: Collection[str]) -> None:
+    """Refuse triangles of more nodes than a matrix of shares can have, with what it would take."""
+    if "triangles" in names and nodes > MOST_MATRIX_NODES:
+        cost = sealed_cost(nodes, silos, names)
+        raise ArgumentError(
+            f"triangles are for at most {MOST_MATRIX_NODES:,} nodes; {nodes:,} would take"
+            f" {cost.memory / 1e9:,.1f} GB of memory at every party, and each silo would send"
+            f" {cost.up / 1e9:,.1f} GB and receive {cost.down / 1e9:,.1f} GB"
+        )
 
 
 def relayed_slot(parameters: SealedParameters, message: Envelope) -> int:

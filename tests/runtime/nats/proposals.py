@@ -81,7 +81,7 @@ def signed(values: dict[str, Any], roster: Roster, key: Identity) -> bytes:
     payload = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
     run = values.get("run")
     id_ = bytes.fromhex(run) if isinstance(run, str) and len(run) == 32 else bytes(16)
-    digest = hashlib.sha256(pack(b"silograph/study/v1", payload)).digest()
+    digest = hashlib.sha256(pack(b"silograph/study/v2", payload)).digest()
     binding = Binding(id_, digest, roster)
     return seal(binding, key, Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, payload))
 
