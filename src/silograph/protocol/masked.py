@@ -51,7 +51,9 @@ __all__ = [
 
 #: Pairs in a chunk.
 CHUNK_PAIRS = 1 << 20
-_CIPHER = b"chacha20, rejection-sampled, blocks of 65536"
+#: How masks are drawn and how elements travel.
+_STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
+_PACKING = b"base-q digits in 32-bit words, lowest first"
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class MaskedParameters(Chunked):
         """SHA-256 of every parameter."""
         numbers = (self.q, self.silos, self.pairs, self.chunk_pairs)
         fields = [str(number).encode() for number in numbers]
-        fields += [str(self.b).encode(), self.subject, _CIPHER]
-        return hashlib.sha256(pack(b"silograph/masked/v1", *fields)).digest()
+        fields += [str(self.b).encode(), self.subject, _STREAM, _PACKING]
+        return hashlib.sha256(pack(b"silograph/masked/v2", *fields)).digest()
 
 
 class State(StrEnum):
@@ -191,7 +193,7 @@ class MaskedSilo:
             masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
         except ValueError as error:
             raise weak_key(self._binding, pairs[error.args[0]].place) from None
-        return masks, view_digest(b"silograph/masked/view/v1", self._binding, keys)
+        return masks, view_digest(b"silograph/masked/view/v2", self._binding, keys)
 
     def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
         return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
