@@ -164,8 +164,16 @@ _SAMPLER = [
         "coins of 8 digits",
         "probabilities are cut to multiples of 1/256",
         _BERNOULLI,
-        "while open != 0 {",
-        "while open != 0 && i < 8 {",
+        "let mut i = 0;\n    while open != 0 {",
+        "let mut i = 0;\n    while open != 0 && i < 8 {",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "coins of 8 digits in the masked union",
+        "the same where the first digits of many coins are compared together",
+        _BERNOULLI,
+        "let mut i = TOGETHER;\n            while open != 0 {",
+        "let mut i = TOGETHER;\n            while open != 0 && i < TOGETHER {",
         "cargo bernoulli",
     ),
     Bug(

@@ -126,7 +126,7 @@ impl Desk {
     }
 
     /// Sets to zero what is neither held nor chosen by a coin.
-    fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream<'_>) {
+    fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream) {
         let (digits, mut coins) = (self.ring.digits(), coins.words());
         self.chosen.resize(held.len(), 0);
         bernoulli::fill(self.uniform.level, b, &mut self.chosen, |words| {
@@ -158,7 +158,7 @@ impl Desk {
     }
 
     /// Adds or subtracts the masks of one stream.
-    fn mask(&mut self, stream: Keystream<'_>, plus: bool) {
+    fn mask(&mut self, stream: Keystream, plus: bool) {
         let q = self.ring.q() as u16;
         match plus {
             true => self.uniform.each(
@@ -231,7 +231,7 @@ impl Uniform {
     /// Hands a uniform element to each place.
     fn each(
         &mut self,
-        mut stream: Keystream<'_>,
+        mut stream: Keystream,
         places: &mut [u16],
         take: impl Fn(&mut u16, u16),
     ) {
