@@ -34,6 +34,7 @@ from silograph.protocol.masked import (
     MaskedParameters,
     MaskedSilo,
     State,
+    packed_bytes,
 )
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.wire import pack, unpack
@@ -251,6 +252,8 @@ class TestWhatLeaks:
         for held in (set(), {1}, set(range(PAIRS))):
             run = MaskedRun().agree()
             sizes.add(tuple(len(run.chunk(0, n, held)) for n in range(2)))
+            for n, pairs in enumerate((128, 72)):
+                assert len(peek(run.chunk(0, n, held)).payload) == packed_bytes(21, pairs)
         assert len(sizes) == 1
 
     def test_secrets_are_not_shown(self) -> None:

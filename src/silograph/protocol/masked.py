@@ -47,6 +47,7 @@ __all__ = [
     "MaskedSilo",
     "Outgoing",
     "State",
+    "packed_bytes",
 ]
 
 #: Pairs in a chunk.
@@ -54,6 +55,16 @@ CHUNK_PAIRS = 1 << 20
 #: How masks are drawn and how elements travel.
 _STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
 _PACKING = b"base-q digits in 32-bit words, lowest first"
+
+
+def packed_bytes(q: int, pairs: int) -> int:
+    """Bytes of one element of Z_q a pair, as many base-q digits in a 32-bit word as fit.
+
+    >>> packed_bytes(21, 7_000_000)
+    4000000
+    """
+    digits = max(count for count in range(1, 33) if q**count <= 1 << 32)
+    return -(-pairs // digits) * 4
 
 
 @dataclass(frozen=True)

@@ -80,25 +80,28 @@ fn wires() {
     show(
         1e9 / PAIRS as f64,
         &mut [
-            ("contributions, former", &mut || {
+            ("ns a pair, contributions, former", &mut || {
                 former::contribute(Q as u8, &b, &bits, &mut bytes, [9; 32], &shared);
             }),
-            ("contributions, packed", &mut || {
+            ("ns a pair, contributions, packed", &mut || {
                 masked::contribute(ring, &b, (&bits, PAIRS), &mut words, [9; 32], &shared);
             }),
-            ("contributions, packed, nothing held", &mut || {
-                masked::contribute(ring, &b, (&nothing, PAIRS), &mut other, [9; 32], &shared);
-            }),
-            ("adding, former", &mut || {
+            (
+                "ns a pair, contributions, packed, nothing held",
+                &mut || {
+                    masked::contribute(ring, &b, (&nothing, PAIRS), &mut other, [9; 32], &shared);
+                },
+            ),
+            ("ns a pair, adding, former", &mut || {
                 former::accumulate(Q as u8, &mut byte_sum, &sent_bytes);
             }),
-            ("adding, packed", &mut || {
+            ("ns a pair, adding, packed", &mut || {
                 masked::accumulate(ring, PAIRS, &mut word_sum, &sent_words).expect("a vector");
             }),
-            ("opening, former", &mut || {
+            ("ns a pair, opening, former", &mut || {
                 black_box(former::open(&total_bytes));
             }),
-            ("opening, packed", &mut || {
+            ("ns a pair, opening, packed", &mut || {
                 black_box(masked::open(ring, PAIRS, &total_words).expect("a vector"));
             }),
         ],

@@ -1,23 +1,24 @@
 //! The keystream of the masked union: AES-256 in counter mode (NIST SP 800-38A).
 //!
-//! A run draws about four bytes of keystream for a pair and silo, so the cipher decides much of its
-//! time. ChaCha20 and AES-256 were measured as RustCrypto implements them (`examples/keystream.rs`,
-//! one core, large buffers):
+//! A silo draws about four bytes of keystream for a pair, so the cipher decides much of its time.
+//! ChaCha20 and AES-256 were measured as RustCrypto implements them, on one core with AVX2 and AES-NI
+//! (`examples/wire`; the last row with the crate's software alone):
 //!
-//! | cipher | AVX2 and VAES | software alone |
-//! |---|---|---|
-//! | ChaCha20, as a generator of random numbers | 1.9 GB/s | |
-//! | ChaCha20, as a cipher | 2.1 GB/s | |
-//! | AES-256-CTR | 5.5 GB/s | 0.15 GB/s |
+//! | cipher | GB/s |
+//! |---|---|
+//! | ChaCha20, as a generator of random numbers | 1.9 |
+//! | ChaCha20, as a cipher | 2.1 |
+//! | AES-256-CTR | 5.6 |
+//! | AES-256-CTR without AES instructions | 0.15 |
 //!
 //! The crate chooses between VAES, AES-NI, ARM's instructions and software when it runs; the bytes
 //! are the same. All of them are constant time: the software is bitsliced and has no tables. It is
-//! slow, and only processors without AES instructions need it. AWS-LC is faster still, but would
-//! bring C and assembler into a build that is Rust alone.
+//! slow, and only needed by processors without AES instructions, which servers have had since 2010.
+//! AWS-LC may be faster still, but would bring C and assembler into a build that is Rust alone.
 //!
-//! Sixteen-byte blocks of one key never repeat, where random ones might: n blocks are told from
-//! random ones with an advantage of n²/2^129 at most. A key serves one chunk of one pair of silos:
-//! 2^16 blocks or so, which makes that 2^-97.
+//! Sixteen-byte blocks under one key never repeat, where random ones might: n blocks are told from
+//! random ones with an advantage of n²/2^129 at most. A key serves one chunk: some 2^16 blocks,
+//! which makes that 2^-97.
 
 use aes::Aes256;
 use aes::cipher::{InnerIvInit, KeyInit, StreamCipher};

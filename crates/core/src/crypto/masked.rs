@@ -229,12 +229,7 @@ impl Uniform {
     }
 
     /// Hands a uniform element to each place.
-    fn each(
-        &mut self,
-        mut stream: Keystream,
-        places: &mut [u16],
-        take: impl Fn(&mut u16, u16),
-    ) {
+    fn each(&mut self, mut stream: Keystream, places: &mut [u16], take: impl Fn(&mut u16, u16)) {
         let count = places.len().div_ceil(self.digits);
         self.keep(count, |bytes| stream.fill(bytes));
         self.spread(places, take);
