@@ -34,29 +34,29 @@ impl StreamKey {
     }
 
     /// Stream `number`: the number is the upper half of the counter block, big-endian.
-    pub fn stream(&self, number: u64) -> Keystream {
+    pub fn stream(&self, number: u64) -> Keystream<'_> {
         let mut first = [0u8; 16];
         first[..8].copy_from_slice(&number.to_be_bytes());
         self.starting_at(first)
     }
 
-    fn starting_at(&self, first: [u8; 16]) -> Keystream {
-        let core = CtrCore::inner_iv_init(self.0.clone(), &first.into());
+    fn starting_at(&self, first: [u8; 16]) -> Keystream<'_> {
+        let core = CtrCore::inner_iv_init(&self.0, &first.into());
         Keystream(Ctr64BE::from_core(core))
     }
 }
 
 /// One stream of bytes.
-pub struct Keystream(Ctr64BE<Aes256>);
+pub struct Keystream<'a>(Ctr64BE<&'a Aes256>);
 
-impl Keystream {
+impl<'a> Keystream<'a> {
     /// The next bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.write_keystream(bytes);
     }
 
     /// The stream as 64-bit words.
-    pub fn words(self) -> Words {
+    pub fn words(self) -> Words<'a> {
         Words {
             stream: self,
             drawn: [0; BUFFER],
@@ -69,13 +69,13 @@ impl Keystream {
 const BUFFER: usize = 1024;
 
 /// One stream of 64-bit words, little-endian.
-pub struct Words {
-    stream: Keystream,
+pub struct Words<'a> {
+    stream: Keystream<'a>,
     drawn: [u8; BUFFER],
     used: usize,
 }
 
-impl Words {
+impl Words<'_> {
     /// The next words.
     pub fn fill(&mut self, words: &mut [u64]) {
         let mut left = words;

@@ -126,7 +126,7 @@ impl Desk {
     }
 
     /// Sets to zero what is neither held nor chosen by a coin.
-    fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream) {
+    fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream<'_>) {
         let (digits, mut coins) = (self.ring.digits(), coins.words());
         self.chosen.resize(held.len(), 0);
         bernoulli::fill(self.uniform.level, b, &mut self.chosen, |words| {
@@ -158,7 +158,7 @@ impl Desk {
     }
 
     /// Adds or subtracts the masks of one stream.
-    fn mask(&mut self, stream: Keystream, plus: bool) {
+    fn mask(&mut self, stream: Keystream<'_>, plus: bool) {
         let q = self.ring.q() as u16;
         match plus {
             true => self.uniform.each(
@@ -197,7 +197,8 @@ fn less(q: u16, a: u16, b: u16) -> u16 {
 /// Uniform elements of Z_q from 16-bit words of a stream.
 struct Uniform {
     level: Level,
-    q: u32,
+    /// q, or 0 for 2^16.
+    q: u16,
     /// Elements of a word.
     digits: usize,
     /// q^digits, modulo 2^16.
@@ -218,7 +219,7 @@ impl Uniform {
             .unwrap_or(1);
         Self {
             level: Level::best(),
-            q,
+            q: q as u16,
             digits: digits as usize,
             power: q.pow(digits) as u16,
             refused: refused(digits) as u16,
@@ -229,7 +230,12 @@ impl Uniform {
     }
 
     /// Hands a uniform element to each place.
-    fn each(&mut self, mut stream: Keystream, places: &mut [u16], take: impl Fn(&mut u16, u16)) {
+    fn each(
+        &mut self,
+        mut stream: Keystream<'_>,
+        places: &mut [u16],
+        take: impl Fn(&mut u16, u16),
+    ) {
         let count = places.len().div_ceil(self.digits);
         self.keep(count, |bytes| stream.fill(bytes));
         self.spread(places, take);
@@ -244,21 +250,18 @@ impl Uniform {
             #[inline(always)]
             || {
                 for places in places.chunks_mut(count.max(1)) {
-                    match u16::try_from(q) {
-                        Ok(q) => {
-                            // The halves of the products apart: vectors have them so.
-                            for (place, &fraction) in places.iter_mut().zip(&*kept) {
-                                take(place, ((u32::from(fraction) * u32::from(q)) >> 16) as u16);
-                            }
-                            for fraction in &mut *kept {
-                                *fraction = fraction.wrapping_mul(q);
-                            }
+                    if q == 0 {
+                        // The word is the element.
+                        for (place, &word) in places.iter_mut().zip(&*kept) {
+                            take(place, word);
                         }
-                        // q = 2^16: the word is the element.
-                        Err(_) => {
-                            for (place, word) in places.iter_mut().zip(&*kept) {
-                                take(place, *word);
-                            }
+                    } else {
+                        // The halves of the products apart: vectors have them so.
+                        for (place, &fraction) in places.iter_mut().zip(&*kept) {
+                            take(place, ((u32::from(fraction) * u32::from(q)) >> 16) as u16);
+                        }
+                        for fraction in &mut *kept {
+                            *fraction = fraction.wrapping_mul(q);
                         }
                     }
                 }
