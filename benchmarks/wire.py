@@ -31,7 +31,8 @@ from rich.table import Table
 
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph.experiments.trial import HUB, Terms, Trial
-from silograph.protocol.masked import CHUNK_PAIRS
+from silograph.privacy.masked import MaskedNoise
+from silograph.protocol.masked import CHUNK_PAIRS, packed_bytes
 from silograph.runtime.config import CoordinatorConfig, SiloConfig
 from silograph.runtime.nats.coordinator import CoordinatorService, Question
 
@@ -197,7 +198,8 @@ def main() -> int:
         return 0
     silos = parts(given.nodes)
     pairs = given.nodes * (given.nodes - 1) // 2
-    chunks, size = -(-pairs // CHUNK_PAIRS), min(pairs, CHUNK_PAIRS)
+    q = MaskedNoise.choose(EPSILON, SILOS, 1).q
+    chunks, size = -(-pairs // CHUNK_PAIRS), packed_bytes(q, min(pairs, CHUNK_PAIRS))
     found, raw = on_a_broker(silos, study), on_a_broker(silos, lambda t: bare(t, chunks, size))
     machines = alone(silos)
     megabytes, wire = found["bytes"] / 1e6, max(found["upload"] - machines, 0.0)

@@ -151,7 +151,7 @@ BUGS = [
         "edges are paid for by nobody",
         _NATS + "silo_run.py",
         "        spend = books.ledger.spend(\n",
-        "        spend = __import__(\"silograph\").runtime.ledger.NoLedger().spend(\n",
+        '        spend = __import__("silograph").runtime.ledger.NoLedger().spend(\n',
         _SERVICE + " -k stopped_in_the_middle",
     ),
     Bug(

@@ -7,6 +7,7 @@ __all__ = ["BUGS"]
 _CORE = "crates/core/src/"
 _BERNOULLI = _CORE + "dp/bernoulli.rs"
 _MASKED = _CORE + "crypto/masked.rs"
+_PACKED = _CORE + "crypto/packed.rs"
 _AGREEMENT = _CORE + "crypto/agreement.rs"
 _IDENTITY = _CORE + "crypto/identity.rs"
 _ELGAMAL = _CORE + "crypto/elgamal/"
@@ -20,6 +21,7 @@ _SILENT = "pytest tests/protocol/test_masked.py -k follows_the_channel and holde
 _HELD = "pytest tests/protocol/test_masked.py -k follows_the_channel and holders1"
 _RESULT = "pytest tests/protocol/test_masked.py -k only_held_pairs"
 _LEAKS = "pytest tests/protocol/test_masked.py -k TestWhatLeaks"
+_DECODERS = "pytest tests/protocol/test_decoders.py -k packed_vector"
 _ORDER = "pytest tests/protocol/test_masked.py -k TestOrder"
 _HOSTILE = (
     "pytest tests/protocol/test_envelope.py tests/protocol/test_masked.py"
@@ -162,8 +164,16 @@ _SAMPLER = [
         "coins of 8 digits",
         "probabilities are cut to multiples of 1/256",
         _BERNOULLI,
-        "while open != 0 {",
-        "while open != 0 && i < 8 {",
+        "let mut i = 0;\n    while open != 0 {",
+        "let mut i = 0;\n    while open != 0 && i < 8 {",
+        "cargo bernoulli",
+    ),
+    Bug(
+        "coins of 8 digits in the masked union",
+        "the same where the first digits of many coins are compared together",
+        _BERNOULLI,
+        "let mut i = TOGETHER;\n            while open != 0 {",
+        "let mut i = TOGETHER;\n            while open != 0 && i < TOGETHER {",
         "cargo bernoulli",
     ),
     Bug(
@@ -193,10 +203,23 @@ _SAMPLER = [
     ),
 ]
 
-_CHOSEN = "let chosen = held | lanes(&mut coins, b);"
-_LOOP = "for (elements, held) in elements.chunks_mut(64).zip(bits) {\n        " + _CHOSEN
-_DRAWN = "uniform(ring, &own, ELEMENTS + block, &mut sums);"
-_MASK = "uniform(ring, &peer.seed, block, &mut masks);"
+_CHOSEN = "*eight = (chosen | held).to_le_bytes();"
+_CHOOSE = "desk.choose(bits, b, own.stream(COINS + block as u64));"
+_START = "let stream = own.stream(ELEMENTS + block);"
+_SET = "|sum, drawn| *sum = drawn,"
+_MASK = "desk.mask(key.stream(block as u64), *plus);"
+#: Bytes modulo q instead of elements, from the stream of a key.
+_MODULO = (
+    "let mut bytes = vec![0u8; desk.sums.len()];"
+    " {key}.stream(block as u64).fill(&mut bytes);"
+    " for (sum, &byte) in desk.sums.iter_mut().zip(&bytes) {{"
+    " *sum = (({kept} + u32::from(byte)) % ring.q()) as u16; }}"
+)
+#: Goes over the pairs that are held, with the place of each.
+_EACH_HELD = (
+    "for k in (0..pairs).filter(|k| bits[k / 64] >> (k % 64) & 1 == 1) {"
+    " let place = k % ring.digits() * desk.words + k / ring.digits();"
+)
 
 _CONTRIBUTIONS = [
     Bug(
@@ -212,63 +235,65 @@ _CONTRIBUTIONS = [
         "coins are all zeros",
         _MASKED,
         _CHOSEN,
-        "let chosen = held | (lanes(&mut coins, b) & 0);",
+        "*eight = (chosen & 0 | held).to_le_bytes();",
         _SILENT,
     ),
     Bug(
         "coins of a known seed",
         "every silo tosses the same coins, which anyone can toss again",
         _MASKED,
-        "stream(own, COINS + block)",
-        "stream(&[0; 32], COINS + block)",
+        _CHOOSE,
+        "desk.choose(bits, b, StreamKey::new(&[0; 32]).stream(COINS + block as u64));",
         _SILENT,
     ),
     Bug(
         "last pair of a chunk without noise",
         "off by one at the end",
         _MASKED,
-        "    for peer in shared {\n        let mut position = 0;",
-        "    let end = sums.len() - 1;\n    if bits[end / 64] >> (end % 64) & 1 == 0 {\n        sums[end] = E::default();\n    }\n    for peer in shared {\n        let mut position = 0;",
+        _CHOOSE,
+        _CHOOSE
+        + " let end = pairs - 1; if bits[end / 64] >> (end % 64) & 1 == 0 {"
+        + " desk.sums[end % ring.digits() * desk.words + end / ring.digits()] = 0; }",
         _SILENT,
     ),
     Bug(
-        "last partial word without noise",
-        "coins are tossed for whole words of 64 pairs only",
-        _MASKED,
-        "choose(&mut padded, held | lanes(&mut coins, b));",
-        "choose(&mut padded, *held);",
+        "last partial group without noise",
+        "coins are tossed for whole groups of 1,024 pairs only",
+        _BERNOULLI,
+        "for bits in bits.chunks_mut(GROUP) {",
+        "for bits in bits.chunks_exact_mut(GROUP) {",
         _SILENT,
     ),
     Bug(
         "coins reused for every word",
         "64 coins for a whole block of pairs",
         _MASKED,
-        "    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | lanes(&mut coins, b);",
-        "    let word = lanes(&mut coins, b);\n    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | word;",
+        _CHOSEN,
+        "*eight = ((chosen & 0) | self.chosen[0] | held).to_le_bytes();",
         _LEAKS,
     ),
     Bug(
         "coins reused for every block",
         "the coins of 65,536 pairs come again in the next ones",
         _MASKED,
-        "stream(own, COINS + block)",
-        "stream(own, COINS + block * 0)",
+        "own.stream(COINS + block as u64)",
+        "own.stream(COINS + block as u64 * 0)",
         _LEAKS,
     ),
     Bug(
         "coins reused for every chunk",
         "a silo's own seed does not depend on the chunk",
         _BINDING,
-        '.derive(b"silograph/contribution/v1", &chunk.to_le_bytes());',
-        '.derive(b"silograph/contribution/v1", &[]);',
+        '.derive(b"silograph/contribution/v2", &chunk.to_le_bytes());',
+        '.derive(b"silograph/contribution/v2", &[]);',
         _LEAKS,
     ),
     Bug(
         "elements reused for every block",
         "the uniform elements of 65,536 pairs come again in the next ones",
         _MASKED,
-        "        ELEMENTS + block,",
-        "        ELEMENTS + block * 0,",
+        _START,
+        "let stream = own.stream(ELEMENTS + block * 0);",
         _LEAKS,
     ),
     Bug(
@@ -283,40 +308,40 @@ _CONTRIBUTIONS = [
         "modulo bias in contributions",
         "a byte modulo q, with nothing refused",
         _MASKED,
-        "    uniform(\n        level,\n        ring,\n        own,\n        ELEMENTS + block,\n        sums.len(),\n        |drawn: &[E]| {\n            sums[position..position + drawn.len()].copy_from_slice(drawn);\n            position += drawn.len();\n        },\n    );\n",
-        "    let _ = &mut position;\n    let mut rng = stream(own, ELEMENTS + block);\n    for x in &mut sums {\n        *x = E::low((rng.next_u32() & ((1u32 << (8 * E::BYTES)) - 1)) % ring.q);\n    }\n",
+        _CHOOSE,
+        _MODULO.format(key="own", kept="0") + _CHOOSE,
         _LEAKS,
     ),
     Bug(
         "element 0 never drawn",
         "a pair that someone holds always shows",
         _MASKED,
-        "            position += drawn.len();\n        },\n    );\n",
-        "            position += drawn.len();\n        },\n    );\n    for x in &mut sums {\n        *x = E::low(x.wide().max(1));\n    }\n",
+        _SET,
+        "|sum, drawn| *sum = drawn.max(1),",
         _HELD,
     ),
     Bug(
         "last element never drawn",
         "contributions are uniform on one element too few",
         _MASKED,
-        "            position += drawn.len();\n        },\n    );\n",
-        "            position += drawn.len();\n        },\n    );\n    for x in &mut sums {\n        *x = E::low(x.wide() % (ring.q - 1).max(2));\n    }\n",
+        _SET,
+        "|sum, drawn| *sum = (u32::from(drawn) % (self.ring.q() - 1).max(2)) as u16,",
         _LEAKS,
     ),
     Bug(
         "held pairs contribute 1",
         "the sum counts holders instead of hiding them",
         _MASKED,
-        "            || choose(elements, chosen),\n        );\n    }\n",
-        "            || choose(elements, chosen),\n        );\n        for (lane, element) in elements.iter_mut().enumerate() {\n            if held >> lane & 1 == 1 {\n                *element = E::low(1);\n            }\n        }\n    }\n",
+        _CHOOSE,
+        _CHOOSE + _EACH_HELD + " desk.sums[place] = 1; }",
         _HELD,
     ),
     Bug(
         "held pairs contribute one element in all",
         "a uniform element, but the same for every pair that is held",
         _MASKED,
-        "    for (elements, held) in words.iter_mut().zip(bits) {\n        let chosen = held | lanes(&mut coins, b);",
-        "    let first = words.first().map_or(E::default(), |w| w[0]);\n    for (elements, held) in words.iter_mut().zip(bits) {\n        for (lane, element) in elements.iter_mut().enumerate() {\n            if held >> lane & 1 == 1 {\n                *element = first;\n            }\n        }\n        let chosen = held | lanes(&mut coins, b);",
+        _CHOOSE,
+        "let first = desk.sums[0]; " + _EACH_HELD + " desk.sums[place] = first; }" + _CHOOSE,
         _LEAKS,
     ),
     Bug(
@@ -324,8 +349,59 @@ _CONTRIBUTIONS = [
         "the coin decides where the pair is held, not where it is not",
         _MASKED,
         _CHOSEN,
-        "let chosen = held & !lanes(&mut coins, b);",
+        "*eight = (!chosen & held).to_le_bytes();",
         _HELD,
+    ),
+]
+
+_PACKING = [
+    Bug(
+        "a word of q^d accepted",
+        "more digits than a word has wrap around, so that a vector has two encodings",
+        _PACKED,
+        "if largest > most {",
+        "if largest > most + 1 {",
+        "cargo packed",
+    ),
+    Bug(
+        "any word accepted",
+        "a silo's word may be anything",
+        _PACKED,
+        "if largest > most {",
+        "if largest > most && most > largest {",
+        _DECODERS,
+    ),
+    Bug(
+        "digits past the end accepted",
+        "the last word carries what nobody asked for",
+        _PACKED,
+        "> Some(self.largest(digits)) {",
+        "> Some(self.largest(digits.max(self.digits))) {",
+        _DECODERS,
+    ),
+    Bug(
+        "places past the end masked",
+        "a silo fills the last word with masks",
+        _MASKED,
+        "for place in pairs..self.words * self.ring.digits() {",
+        "for place in pairs + 1..self.words * self.ring.digits() {",
+        _RESULT,
+    ),
+    Bug(
+        "one digit fewer in a word",
+        "a word holds fewer elements than fit",
+        _PACKED,
+        "while top * u64::from(q) * u64::from(q) <= 1 << 32 {",
+        "while top * u64::from(q) * u64::from(q) <= 1 << 31 {",
+        "cargo packed",
+    ),
+    Bug(
+        "a sum of q is not zero",
+        "two elements that cancel show as an edge",
+        _PACKED,
+        "mask(a + b, ring.q.into()) & above;",
+        "mask(a + b, u64::from(ring.q) + 1) & above;",
+        _RESULT,
     ),
 ]
 
@@ -336,8 +412,8 @@ _MASKS = [
         "mask reused between chunks",
         "the chunk's number is not in the seed",
         _AGREEMENT,
-        'b"silograph/mask/v1", &chunk.to_le_bytes())',
-        'b"silograph/mask/v1", &(chunk & 0).to_le_bytes())',
+        'b"silograph/mask/v2", &chunk.to_le_bytes())',
+        'b"silograph/mask/v2", &(chunk & 0).to_le_bytes())',
         "cargo agreement",
     ),
     Bug(
@@ -352,8 +428,8 @@ _MASKS = [
         "mask reused between blocks",
         "the masks of 65,536 pairs come again in the next ones",
         _MASKED,
-        "uniform(level, ring, &peer.seed, block, sums.len(), |masks| {",
-        "uniform(level, ring, &peer.seed, block * 0, sums.len(), |masks| {",
+        _MASK,
+        "desk.mask(key.stream(block as u64 * 0), *plus);",
         _LEAKS,
     ),
     Bug(
@@ -392,16 +468,16 @@ _MASKS = [
         "no masks",
         "every silo uploads its bare contributions",
         _MASKED,
-        "for peer in shared {",
-        "for peer in shared.iter().take(0) {",
+        "for (key, plus) in &keys {",
+        "for (key, plus) in keys.iter().take(0) {",
         _LEAKS,
     ),
     Bug(
         "masks not added by one party",
         "the later silo of each pair does not subtract",
         _MASKED,
-        "                || add(ring, sums, masks, peer.add),",
-        "                || {\n                    if peer.add {\n                        add(ring, sums, masks, true)\n                    }\n                },",
+        "move |sum, mask| *sum = less(q, *sum, mask),",
+        "move |sum, mask| *sum = less(q, *sum, mask & 0),",
         _RESULT,
     ),
     Bug(
@@ -424,16 +500,16 @@ _MASKS = [
         "modulo bias in all elements",
         "no word is refused",
         _MASKED,
-        "*refused = u8::from(word > last);",
-        "*refused = u8::from(word > last && word <= last);",
+        ".wrapping_mul(power) < refused);",
+        ".wrapping_mul(power) < refused & 0);",
         "cargo masked",
     ),
     Bug(
         "modulo bias in the masks",
         "a byte modulo q, with nothing refused",
         _MASKED,
-        "        uniform(level, ring, &peer.seed, block, sums.len(), |masks| {\n            let sums = &mut sums[position..position + masks.len()];\n            level.run(\n                #[inline(always)]\n                || add(ring, sums, masks, peer.add),\n            );\n            position += masks.len();\n        });\n",
-        "        let _ = &mut position;\n        let mut rng = stream(&peer.seed, block);\n        let masks: Vec<E> = (0..sums.len())\n            .map(|_| E::low((rng.next_u32() & ((1u32 << (8 * E::BYTES)) - 1)) % ring.q))\n            .collect();\n        add(ring, &mut sums, &masks, peer.add);\n",
+        _MASK,
+        _MODULO.format(key="key", kept="u32::from(*sum)") + " let _ = plus;",
         _LEAKS,
     ),
     Bug(
@@ -508,8 +584,8 @@ _MESSAGES = [
         "parameters digest without b",
         "silos may add different noise and not notice",
         _PROTOCOL + "masked.py",
-        "fields += [str(self.b).encode(), self.subject, _CIPHER]",
-        "fields += [self.subject, _CIPHER]",
+        "fields += [str(self.b).encode(), self.subject, _STREAM, _PACKING]",
+        "fields += [self.subject, _STREAM, _PACKING]",
         _HOSTILE,
     ),
     Bug(
@@ -888,6 +964,7 @@ BUGS = [
     *_AUDIT,
     *_SAMPLER,
     *_CONTRIBUTIONS,
+    *_PACKING,
     *_MASKS,
     *_MESSAGES,
     *_STEPS,

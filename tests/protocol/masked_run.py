@@ -2,6 +2,9 @@
 
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from silograph.crypto.identity import Identity
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.protocol.roster import Member, Roster
@@ -22,6 +25,23 @@ def parameters(**changes: object) -> MaskedParameters:
         "chunk_pairs": 128,
     }
     return MaskedParameters(**(given | changes))  # type: ignore[arg-type]
+
+
+def digits_of_a_word(q: int) -> int:
+    """As many base-q digits as fit 32 bits."""
+    return max(digits for digits in range(1, 33) if q**digits <= 1 << 32)
+
+
+def elements(packed: bytes, q: int, pairs: int) -> NDArray[np.int64]:
+    """The elements of a packed vector, by division."""
+    digits = digits_of_a_word(q)
+    words = np.frombuffer(packed, dtype="<u4").astype(np.int64)
+    assert len(words) == -(-pairs // digits)
+    powers = q ** np.arange(digits, dtype=np.int64)
+    found = words[:, None] // powers % q
+    assert (found @ powers == words).all()
+    assert not found.ravel()[pairs:].any()
+    return found.ravel()[:pairs]
 
 
 class MaskedRun:

@@ -48,6 +48,7 @@ from silograph.protocol.sealed_silo import SealedSilo
 from silograph.protocol.wire import pack, unpack
 from silograph.queries.release import Release
 
+from .masked_run import digits_of_a_word, elements
 from .sealed_run import RUN, SealedRun, parameters
 from .test_broadcast import CONTENT, Showing
 from .test_envelope import BINDING, sealed
@@ -451,7 +452,6 @@ class TestBindings:
             (lambda: chunk.take(raw), len(opened)),
             (lambda: chunk.close(dealt, raw), 8 * (words + pairs)),
             (lambda: dealt.cube(0, 0, raw), 8),
-            (lambda: _core.MaskedSum(256, pairs).add(raw), pairs),
             (lambda: dealt.squares(np.zeros(pairs, dtype=np.uint64), raw), 8 * pairs),
         ):
             if len(raw) == due:
@@ -459,3 +459,27 @@ class TestBindings:
             else:
                 with pytest.raises(ValueError, match="expected"):
                     call()
+
+    @many
+    @given(st.data(), st.integers(2, 65_536) | st.integers(2, 40), st.integers(1, 130))
+    def test_any_packed_vector(self, data: st.DataObject, q: int, pairs: int) -> None:
+        """One encoding of every vector: all other bytes are refused and change nothing."""
+        digits = digits_of_a_word(q)
+        words, rest = -(-pairs // digits), (pairs - 1) % digits + 1
+        most = [q**digits - 1] * (words - 1) + [q**rest - 1]
+        edges = [st.sampled_from([0, 1, m - 1, m, m + 1, 2**32 - 1]) for m in most]
+        vector = data.draw(st.tuples(*edges))
+        raw = b"".join(min(word, 2**32 - 1).to_bytes(4, "little") for word in vector)
+        raw = data.draw(st.sampled_from([raw, raw, raw[:-1], raw[:-4], raw + bytes(4)]))
+        total = _core.MaskedSum(q, pairs)
+        sent = np.frombuffer(raw, dtype="<u4") if len(raw) == 4 * words else None
+        if sent is not None and (sent <= most).all():
+            total.add(raw)
+            assert total.sums() == raw
+            bits = np.unpackbits(np.frombuffer(total.open(), dtype=np.uint8), bitorder="little")
+            assert (bits[:pairs] == (elements(raw, q, pairs) != 0)).all()
+            assert not bits[pairs:].any()
+        else:
+            with pytest.raises(ValueError, match=r"expected|digits below the modulus"):
+                total.add(raw)
+            assert total.sums() == bytes(4 * words)

@@ -6,6 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -30,13 +34,32 @@ from silograph.protocol.masked import (
     MaskedParameters,
     MaskedSilo,
     State,
+    packed_bytes,
 )
 from silograph.protocol.roster import COORDINATOR, Member, Roster
 from silograph.protocol.wire import pack, unpack
 
 from .. import limits
 from ..seeded import SeededEntropy, no_bits
-from .masked_run import PAIRS, RUN, MaskedRun, parameters
+from .masked_run import PAIRS, RUN, MaskedRun, digits_of_a_word, elements, parameters
+
+
+def expand(secret: bytes, label: bytes, context: bytes) -> bytes:
+    """HKDF-SHA256 for the use that a label and a context name."""
+    label = b"silograph/" + label
+    info = len(label).to_bytes(8, "little") + label + context
+    return HKDF(hashes.SHA256(), 32, salt=None, info=info).derive(secret)
+
+
+def uniform(seed: bytes, number: int, q: int, digits: int, count: int) -> np.ndarray:
+    """Elements of a stream: digits of 16-bit fractions, unless their low half is too small."""
+    cipher = Cipher(algorithms.AES256(seed), modes.CTR(number.to_bytes(8, "big") + bytes(8)))
+    words = np.frombuffer(cipher.encryptor().update(bytes(8 * count + 1024)), dtype="<u2")
+    product = words.astype(np.int64) * q**digits
+    product = product[product % 65536 >= 65536 % q**digits] // 65536
+    needed = -(-count // digits)
+    powers = q ** np.arange(digits - 1, -1, -1)
+    return (product[:needed] // powers[:, None] % q).ravel()[:count]
 
 
 def bit(result: bytes, k: int) -> int:
@@ -61,7 +84,7 @@ class TestResult:
         raw = run.chunk(0, 0, {1, 2, 3})
         assert (
             hashlib.sha256(raw).hexdigest()
-            == "82beb40e0de741e2efcd189ca0047b3dd86a1f85510c5be5fa42b040bcd9176f"
+            == "0eb11c89f8bd754773c9f394f7b7f51975385382f313d4537b35b50abc125a9c"
         )
         assert raw == run.chunk(0, 0, {1, 2, 3})
 
@@ -96,8 +119,8 @@ class TestWhatLeaks:
         """What one silo uploads looks the same whatever it holds: chi-square on every element."""
         run = MaskedRun(parameters(pairs=1 << 18, chunk_pairs=1 << 18, silos=2)).agree()
         every = set(range(1 << 18)) if held else set()
-        vector = np.frombuffer(peek(run.chunk(0, 0, every)).payload, dtype=np.uint8)
-        counts = np.bincount(vector, minlength=21)
+        vector = peek(run.chunk(0, 0, every)).payload
+        counts = np.bincount(elements(vector, 21, 1 << 18), minlength=21)
         assert len(counts) == 21
         statistic = stats.chisquare(counts).statistic
         low, high = limits.chi_square(20)
@@ -109,7 +132,7 @@ class TestWhatLeaks:
         total = _core.MaskedSum(21, 128)
         for place in range(3):
             total.add(peek(run.chunk(place, 0)).payload)
-        assert total.sums() == bytes(128)
+        assert total.sums() == bytes(4 * 19)
 
     def test_masks_differ_between_chunks_runs_and_pairs_of_silos(self) -> None:
         vectors = []
@@ -119,8 +142,8 @@ class TestWhatLeaks:
         assert len(set(vectors)) == 12
         for i, a in enumerate(vectors):
             for b in vectors[:i]:
-                same = sum(x == y for x, y in zip(a, b, strict=True))
-                assert same <= limits.binomial(128, 1 / 21)[1]
+                same = elements(a, 21, 128) == elements(b, 21, 128)
+                assert same.sum() <= limits.binomial(128, 1 / 21)[1]
 
     @pytest.mark.parametrize("q", [2, 21, 171, 40_000])
     @pytest.mark.parametrize("holders", [(), (0,), (1, 2)])
@@ -132,7 +155,7 @@ class TestWhatLeaks:
         for place, silo in enumerate(run.silos):
             bits = (b"\xff" if place in holders else b"\0") * (pairs // 8)
             total.add(peek(silo.chunk(0, bits).raw).payload)
-        sums = np.frombuffer(total.sums(), dtype=np.uint8 if q <= 256 else "<u2")
+        sums = elements(total.sums(), q, pairs)
         # Zero by itself, the others in groups that are large enough for chi-square.
         group = 1 + np.arange(q) * min(q, 200) // q
         group[0] = 0
@@ -148,18 +171,18 @@ class TestWhatLeaks:
         pairs = (1 << 16) + 6400
         half, never = limbs(Fraction(1, 2)), limbs(Fraction(0))
         nothing, everything = bytes(pairs // 8), b"\xff" * (pairs // 8)
-        coins, elements, masks = [], [], []
+        coins, drawn, masks = [], [], []
         for secret in (bytes([1] * 32), bytes([2] * 32)):
             other = _core.Masker(bytes([3] * 32), 65_536, never)
             noisy, quiet = (_core.Masker(secret, 65_536, b) for b in (half, never))
             alone, shared = noisy.agree([]), quiet.agree([(other.public(), b"pair", True)])
             for chunk in (0, 1, 2**40):
-                drawn = np.frombuffer(noisy.contribute(alone, chunk, nothing, pairs), "<u2")
-                coins.append(np.packbits(drawn != 0).view("V8"))
-                elements.append(noisy.contribute(alone, chunk, everything, pairs))
+                chosen = elements(noisy.contribute(alone, chunk, nothing, pairs), 65_536, pairs)
+                coins.append(np.packbits(chosen != 0).view("V8"))
+                drawn.append(noisy.contribute(alone, chunk, everything, pairs))
                 masks.append(quiet.contribute(shared, chunk, nothing, pairs))
         assert len(np.unique(np.concatenate(coins))) == 6 * pairs // 64
-        windows = np.frombuffer(b"".join(elements + masks), dtype="V16")
+        windows = np.frombuffer(b"".join(drawn + masks), dtype="V16")
         assert len(np.unique(windows)) == 12 * pairs // 8
 
     def test_coins_say_nothing_of_elements(self) -> None:
@@ -168,13 +191,36 @@ class TestWhatLeaks:
         masker = _core.Masker(bytes([1] * 32), 256, limbs(Fraction(1, 2)))
         alone = masker.agree([])
         wire = [masker.contribute(alone, n, bytes(8), pairs) for n in range(chunks)]
-        drawn = np.frombuffer(b"".join(wire), dtype=np.uint8).reshape(chunks, pairs)
+        drawn = np.stack([elements(vector, 256, pairs) for vector in wire]).astype(np.uint8)
         ones = np.unpackbits(drawn[..., None], axis=2).sum(axis=0, dtype=np.int64)
         assert ones.shape == (pairs, 8)
         # A bit is one where the element is chosen and the bit of 256 equal elements is.
         low, high = limits.binomial(chunks, 1 / 4, variables=ones.size)
         assert low <= ones.min()
         assert ones.max() <= high
+
+    @pytest.mark.parametrize(
+        ("q", "digits", "block"), [(21, 3, 7168), (3, 7, 20480), (300, 1, 3072)]
+    )
+    def test_masks_are_what_is_written_down(self, q: int, digits: int, block: int) -> None:
+        """The whole way from two secrets to a vector, again with another library."""
+        pairs, chunk = block + 100, 5
+        secrets, context = (bytes([1] * 32), bytes([2] * 32)), b"both ends"
+        first, second = (_core.Masker(secret, q, limbs(Fraction(0))) for secret in secrets)
+        shared = first.agree([(second.public(), context, True)])
+        wire = first.contribute(shared, chunk, bytes(-(-pairs // 64) * 8), pairs)
+
+        keys = [X25519PrivateKey.from_private_bytes(expand(s, b"run-key/v1", b"")) for s in secrets]
+        secret = expand(keys[0].exchange(keys[1].public_key()), b"pair/v1", context)
+        seed = expand(secret, b"mask/v2", chunk.to_bytes(8, "little"))
+        found = elements(wire, q, pairs)
+        in_word = digits_of_a_word(q)
+        for number, start in enumerate(range(0, pairs, block)):
+            # Whole words of the block, digit by digit; places past the last pair are dropped.
+            count = -(-min(block, pairs - start) // in_word)
+            places = uniform(seed, number, q, digits, count * in_word)
+            expected = places.reshape(in_word, count).T.ravel()[: pairs - start]
+            assert (found[start : start + block] == expected).all()
 
     @pytest.mark.parametrize("silos", [2, 3, 4])
     def test_every_two_silos_share_a_mask_of_their_own(self, silos: int) -> None:
@@ -193,10 +239,10 @@ class TestWhatLeaks:
             context = pack(*bound, *ends[first], *ends[second])
             shared = maskers[i].agree([(maskers[j].public(), context, i < j)])
             wire = maskers[i].contribute(shared, 0, bytes(16), 128)
-            masks[i, j] = np.frombuffer(wire, dtype=np.uint8).astype(int)
+            masks[i, j] = elements(wire, 21, 128)
         assert len({m.tobytes() for m in masks.values()}) == silos * (silos - 1)
         for i in range(silos):
-            vector = np.frombuffer(peek(run.chunk(i, 0)).payload, dtype=np.uint8)
+            vector = elements(peek(run.chunk(i, 0)).payload, 21, 128)
             assert (vector == sum(masks[i, j] for j in range(silos) if j != i) % 21).all()
             for j in range(i):
                 assert not ((masks[i, j] + masks[j, i]) % 21).any()
@@ -206,6 +252,8 @@ class TestWhatLeaks:
         for held in (set(), {1}, set(range(PAIRS))):
             run = MaskedRun().agree()
             sizes.add(tuple(len(run.chunk(0, n, held)) for n in range(2)))
+            for n, pairs in enumerate((128, 72)):
+                assert len(peek(run.chunk(0, n, held)).payload) == packed_bytes(21, pairs)
         assert len(sizes) == 1
 
     def test_secrets_are_not_shown(self) -> None:
@@ -410,11 +458,22 @@ class TestHostile:
             run.silos[0].receive(second)
         assert run.silos[0].state is State.KEYS
 
-    @pytest.mark.parametrize("damage", ["cut", "longer", "too large"])
+    @pytest.mark.parametrize(
+        "damage", ["cut", "a word less", "longer", "a word more", "too large", "past the end"]
+    )
     def test_a_chunk_that_cannot_be_right(self, damage: str) -> None:
+        """128 pairs are 18 words of seven digits, and one of two."""
         run = MaskedRun().agree()
         vector = peek(run.chunk(1, 0)).payload
-        changed = {"cut": vector[:-1], "longer": vector + b"\0", "too large": vector[:-1] + b"\x15"}
+        assert len(vector) == 4 * 19
+        changed = {
+            "cut": vector[:-1],
+            "a word less": vector[:-4],
+            "longer": vector + b"\0",
+            "a word more": vector + bytes(4),
+            "too large": (21**7).to_bytes(4, "little") + vector[4:],
+            "past the end": vector[:-4] + (21**2).to_bytes(4, "little"),
+        }
         binding = Binding(RUN, run.parameters.digest, run.roster)
         raw = seal(binding, run.keys[1], Envelope("chunk", 1, COORDINATOR, 0, changed[damage]))
         with pytest.raises(PayloadError, match=r"round 'chunk' of silo 2: chunk 0"):

@@ -4,13 +4,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::crypto::agreement::{RunSecret, SharedSecret};
-use silograph_core::crypto::masked::{self, MaskedError, Ring, SharedSeed};
+use silograph_core::crypto::masked::{self, SharedSeed};
+use silograph_core::crypto::packed::{PackedError, Ring};
 use silograph_core::dp::bernoulli::Probability;
 
 use crate::bitrows::words_of_bits;
 use crate::channel::probability;
 
-fn refuse(error: MaskedError) -> PyErr {
+fn refuse(error: PackedError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -67,14 +68,16 @@ impl Masker {
         let bits = words_of_bits(bits, pairs)?;
         let own = self
             .secret
-            .derive(b"silograph/contribution/v1", &chunk.to_le_bytes());
+            .derive(b"silograph/contribution/v2", &chunk.to_le_bytes());
         let seeds = |(s, add): &(SharedSecret, bool)| SharedSeed {
             seed: s.chunk_seed(chunk),
             add: *add,
         };
         let shared: Vec<SharedSeed> = shared.0.iter().map(seeds).collect();
-        PyBytes::new_with(py, pairs * self.ring.width(), |wire| {
-            py.detach(|| masked::contribute(self.ring, &self.coin, &bits, wire, own, &shared));
+        PyBytes::new_with(py, self.ring.bytes(pairs), |wire| {
+            py.detach(|| {
+                masked::contribute(self.ring, &self.coin, (&bits, pairs), wire, own, &shared)
+            });
             Ok(())
         })
     }
@@ -107,7 +110,7 @@ impl MaskedSum {
         Ok(Self {
             ring,
             pairs,
-            total: vec![0; pairs * ring.width()],
+            total: vec![0; ring.bytes(pairs)],
         })
     }
 
@@ -131,7 +134,7 @@ impl MaskedSum {
         })
     }
 
-    /// The sums themselves, which the coordinator learns.
+    /// The sums themselves, which the coordinator learns, packed.
     fn sums<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.total)
     }

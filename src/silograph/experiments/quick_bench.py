@@ -22,6 +22,7 @@ from silograph.graph.generate import clustered_power_law
 from silograph.graph.split import split
 from silograph.privacy.channel import Channel
 from silograph.privacy.masked import MaskedNoise, check_parties
+from silograph.protocol.masked import packed_bytes
 from silograph.queries.release import Release
 from silograph.runtime.federation import Federation
 
@@ -117,7 +118,7 @@ def bench(nodes: int, silos: int) -> Bench:
     if not _LEAST_NODES <= nodes <= _MOST_NODES:
         raise ArgumentError(f"nodes must be from {_LEAST_NODES} to {_MOST_NODES:,}, not {nodes}")
     check_parties(silos, 1)
-    element = 1 if MaskedNoise.choose(_EPSILON, silos, 1).q <= 256 else 2
+    q = MaskedNoise.choose(_EPSILON, silos, 1).q
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LedgerWarning)  # made-up graphs cost nobody anything
@@ -128,9 +129,9 @@ def bench(nodes: int, silos: int) -> Bench:
             cores,
             load,
             _triangles(min(nodes, _TRIANGLE_NODES)),
-            _union(nodes, silos, element),
+            _union(nodes, silos, q),
             _elgamal(silos),
-            element * _pairs(nodes),
+            packed_bytes(q, _pairs(nodes)),
             triangle_bytes(nodes),
         )
 
@@ -163,19 +164,19 @@ def _numpy(graph: BitRows) -> tuple[str, Callable[[], int]]:
     return "NumPy's product", count
 
 
-def _union(nodes: int, silos: int, element: int) -> Measured:
+def _union(nodes: int, silos: int, q: int) -> Measured:
     n = min(nodes, int((2 * _UNION_WORK / silos) ** 0.5))
     federation, pieces = _federation(n, silos), _pairs(n) * silos
-    step = 1 << 20
+    size, step = packed_bytes(q, pieces * silos), 1 << 20
 
     def ours() -> object:
         return federation.collect(_EPSILON, progress=False)
 
     def drawn() -> None:
         # A silo draws an element for itself and one that it shares with each other silo.
-        for _ in range(pieces * silos * element // step):
+        for _ in range(size // step):
             os.urandom(step)
-        os.urandom(pieces * silos * element % step)
+        os.urandom(size % step)
 
     mine, other = _in_turns(ours, drawn)
     return Measured("masked", n, mine, pieces, "os.urandom", other)

@@ -41,11 +41,24 @@ __all__ = [
     "MaskedParameters",
     "MaskedSilo",
     "State",
+    "packed_bytes",
 ]
 
 #: Pairs in a chunk.
 CHUNK_PAIRS = 1 << 20
-_CIPHER = b"chacha20, rejection-sampled, blocks of 65536"
+#: How masks are drawn and how elements travel.
+_STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
+_PACKING = b"base-q digits in 32-bit words, lowest first"
+
+
+def packed_bytes(q: int, pairs: int) -> int:
+    """Bytes of one element of Z_q a pair, as many base-q digits in a 32-bit word as fit.
+
+    >>> packed_bytes(21, 7_000_000)
+    4000000
+    """
+    digits = max(count for count in range(1, 33) if q**count <= 1 << 32)
+    return -(-pairs // digits) * 4
 
 
 @dataclass(frozen=True)
@@ -70,8 +83,8 @@ class MaskedParameters(Chunked):
         """SHA-256 of every parameter."""
         numbers = (self.q, self.silos, self.pairs, self.chunk_pairs)
         fields = [str(number).encode() for number in numbers]
-        fields += [str(self.b).encode(), self.subject, _CIPHER]
-        return hashlib.sha256(pack(b"silograph/masked/v1", *fields)).digest()
+        fields += [str(self.b).encode(), self.subject, _STREAM, _PACKING]
+        return hashlib.sha256(pack(b"silograph/masked/v2", *fields)).digest()
 
 
 class State(StrEnum):
@@ -186,7 +199,7 @@ class MaskedSilo(UploadingSilo):
             masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
         except ValueError as error:
             raise weak_key(self._binding, pairs[error.args[0]].place) from None
-        return masks, view_digest(b"silograph/masked/view/v1", self._binding, keys)
+        return masks, view_digest(b"silograph/masked/view/v2", self._binding, keys)
 
     def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
         return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)

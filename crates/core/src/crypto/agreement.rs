@@ -50,7 +50,7 @@ pub struct SharedSecret([u8; 32]);
 impl SharedSecret {
     /// The seed of one chunk's masks.
     pub fn chunk_seed(&self, chunk: u64) -> [u8; 32] {
-        expand(&self.0, b"silograph/mask/v1", &chunk.to_le_bytes())
+        expand(&self.0, b"silograph/mask/v2", &chunk.to_le_bytes())
     }
 
     /// 32 bytes for another use, named by a label and a context.

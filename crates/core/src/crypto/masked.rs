@@ -6,148 +6,29 @@
 //! absorbs whatever is added to it, so the sum over all silos is uniform wherever anyone
 //! contributed one, and 0 elsewhere.
 //!
-//! Work is cut into blocks with a stream of their own, so that blocks run in parallel. What is drawn
-//! and when depends on the streams alone: bits of a silo only ever select between drawn values.
+//! Work is cut into blocks with streams of their own, so that blocks run in parallel. Inside a block
+//! elements stand in the order in which they are packed: the lowest digits of all words, then the
+//! next ones. Uniform elements come from 16-bit words of the stream, c of them from a word: w/2^16
+//! as a fraction in base q, to c places. Digit i of the n-th word that is kept goes to place
+//! n + i·k, where k words fill the block.
+//!
+//! What is drawn and when depends on the streams alone: bits of a silo only ever select between
+//! drawn values.
 
-use chacha20::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
-use thiserror::Error;
 
-use crate::dp::bernoulli::{Probability, lanes};
+use super::keystream::{Keystream, StreamKey};
+use super::packed::{self, PackedError, Ring, WORD};
+use crate::dp::bernoulli::{self, Probability};
 use crate::graph::simd::Level;
 
-/// Pairs in a block, a multiple of 64.
-const BLOCK: usize = 1 << 16;
-/// Stream elements drawn at once.
-const DRAWN: usize = 1024;
+/// Packed words in a block, a multiple of 64: what a block works on stays in the nearest cache.
+const BLOCK: usize = 1 << 10;
 /// The streams of contributions: elements, and coins.
 const ELEMENTS: u64 = 0;
 const COINS: u64 = 1 << 63;
-/// Eight bytes of a word: the lowest bit of each, and all but the highest.
-const ONES: u64 = u64::MAX / 255;
-const LOW: u64 = ONES * 127;
-
-/// What a vector of elements can be refused for.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum MaskedError {
-    /// The modulus is outside 2 … 65536.
-    #[error("the modulus must be from 2 to 65536")]
-    Modulus,
-    /// A vector is not one element a pair.
-    #[error("expected {expected} bytes, got {found}")]
-    Length {
-        /// Bytes of one element a pair.
-        expected: usize,
-        /// Bytes that came.
-        found: usize,
-    },
-    /// An element is not below the modulus.
-    #[error("element {index} is not below the modulus")]
-    Element {
-        /// Its position in the chunk.
-        index: usize,
-    },
-}
-
-/// The ring Z_q, 2 ≤ q ≤ 65536.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ring {
-    q: u32,
-}
-
-impl Ring {
-    /// Z_q.
-    pub fn new(q: u32) -> Result<Self, MaskedError> {
-        match (2..=1 << 16).contains(&q) {
-            true => Ok(Self { q }),
-            false => Err(MaskedError::Modulus),
-        }
-    }
-
-    /// Bytes of an element on the wire: one, or two above q = 256.
-    pub fn width(self) -> usize {
-        if self.q <= 256 { 1 } else { 2 }
-    }
-
-    /// Refuses bytes that are not one element a pair, however many pairs are named.
-    fn check_length(self, pairs: usize, bytes: &[u8]) -> Result<(), MaskedError> {
-        let (expected, found) = (pairs.saturating_mul(self.width()), bytes.len());
-        match expected == found {
-            true => Ok(()),
-            false => Err(MaskedError::Length { expected, found }),
-        }
-    }
-
-    fn check(self, pairs: usize, bytes: &[u8]) -> Result<(), MaskedError> {
-        self.check_length(pairs, bytes)?;
-        match self.width() {
-            1 => self.below::<u8>(bytes),
-            _ => self.below::<u16>(bytes),
-        }
-    }
-
-    fn below<E: Element>(self, bytes: &[u8]) -> Result<(), MaskedError> {
-        let last = E::low(self.q - 1);
-        let elements = || bytes.chunks_exact(E::BYTES).map(E::read);
-        // The largest first, which is one pass in vectors; then, if need be, where it is.
-        let largest = elements().fold(E::default(), |most, x| if x > most { x } else { most });
-        if largest <= last {
-            return Ok(());
-        }
-        let index = elements().position(|x| x > last).unwrap_or_default();
-        Err(MaskedError::Element { index })
-    }
-}
-
-/// An element as it travels: one byte, or two. q itself wraps to 0 where it is 2^8 or 2^16, and
-/// every operation here is right for that too.
-trait Element: Copy + Default + PartialOrd + Send + Sync {
-    /// Bytes of an element.
-    const BYTES: usize;
-    /// The low bits.
-    fn low(wide: u32) -> Self;
-    fn wide(self) -> u32;
-    fn minus(self, other: Self) -> Self;
-    fn plus(self, other: Self) -> Self;
-    fn read(bytes: &[u8]) -> Self;
-    fn write(self, bytes: &mut [u8]);
-}
-
-macro_rules! element {
-    ($type:ty) => {
-        impl Element for $type {
-            const BYTES: usize = size_of::<$type>();
-            #[inline(always)]
-            fn low(wide: u32) -> Self {
-                wide as $type
-            }
-            #[inline(always)]
-            fn wide(self) -> u32 {
-                u32::from(self)
-            }
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            #[inline(always)]
-            fn read(bytes: &[u8]) -> Self {
-                let (own, _) = bytes.as_chunks();
-                <$type>::from_le_bytes(own[0])
-            }
-            #[inline(always)]
-            fn write(self, bytes: &mut [u8]) {
-                bytes.copy_from_slice(&self.to_le_bytes());
-            }
-        }
-    };
-}
-element!(u8);
-element!(u16);
+/// Stream words of 2^16 that may be refused, where fewer digits a word avoid it.
+const MOST_REFUSED: u64 = 1 << 12;
 
 /// A seed that this silo shares with another, and whether its masks are added or subtracted.
 pub struct SharedSeed {
@@ -157,389 +38,366 @@ pub struct SharedSeed {
     pub add: bool,
 }
 
-/// The masked contributions of one silo for one chunk, as they travel, written to `wire`.
+/// The masked contributions of one silo for one chunk, as they travel, written to `wire`, which has
+/// `ring.bytes(pairs)` bytes.
 ///
 /// `bits` has a bit a pair; `own` is the silo's secret seed for this chunk.
 pub fn contribute(
     ring: Ring,
     b: &Probability,
-    bits: &[u64],
+    (bits, pairs): (&[u64], usize),
     wire: &mut [u8],
     own: [u8; 32],
     shared: &[SharedSeed],
 ) {
-    wire.par_chunks_mut(BLOCK * ring.width())
-        .zip(bits.par_chunks(BLOCK / 64))
+    let own = StreamKey::new(&own);
+    let keys: Vec<(StreamKey, bool)> = shared
+        .iter()
+        .map(|peer| (StreamKey::new(&peer.seed), peer.add))
+        .collect();
+    let size = BLOCK * ring.digits();
+    wire.par_chunks_mut(BLOCK * WORD)
+        .zip(bits.par_chunks(size / 64))
         .enumerate()
-        .for_each(|(block, (wire, bits))| match ring.width() {
-            1 => contribute_block::<u8>(ring, b, bits, wire, (&own, block as u64), shared),
-            _ => contribute_block::<u16>(ring, b, bits, wire, (&own, block as u64), shared),
-        });
+        .for_each_init(
+            || Desk::new(ring),
+            |desk, (block, (wire, bits))| {
+                let pairs = size.min(pairs - block * size);
+                desk.start(wire.len() / WORD, &own, block as u64);
+                desk.choose(bits, b, own.stream(COINS + block as u64));
+                for (key, plus) in &keys {
+                    desk.mask(key.stream(block as u64), *plus);
+                }
+                desk.finish(pairs, wire);
+            },
+        );
 }
 
-fn contribute_block<E: Element>(
-    ring: Ring,
-    b: &Probability,
-    bits: &[u64],
-    wire: &mut [u8],
-    (own, block): (&[u8; 32], u64),
-    shared: &[SharedSeed],
-) {
-    let level = Level::best();
-    let mut sums = Vec::with_capacity(wire.len() / E::BYTES);
-    sums.resize(wire.len() / E::BYTES, E::default());
-    let mut position = 0;
-    uniform(
-        level,
-        ring,
-        own,
-        ELEMENTS + block,
-        sums.len(),
-        |drawn: &[E]| {
-            sums[position..position + drawn.len()].copy_from_slice(drawn);
-            position += drawn.len();
-        },
-    );
-    keep_where_chosen(level, &mut sums, bits, b, stream(own, COINS + block));
-    for peer in shared {
-        let mut position = 0;
-        uniform(level, ring, &peer.seed, block, sums.len(), |masks| {
-            let sums = &mut sums[position..position + masks.len()];
-            level.run(
-                #[inline(always)]
-                || add(ring, sums, masks, peer.add),
-            );
-            position += masks.len();
-        });
-    }
-    for (bytes, sum) in wire.chunks_exact_mut(E::BYTES).zip(&sums) {
-        sum.write(bytes);
-    }
-}
-
-/// Adds a silo's vector to the running sum of a chunk, which is one of elements.
+/// Adds a silo's vector to the running sum of a chunk, which is packed too.
 pub fn accumulate(
     ring: Ring,
     pairs: usize,
     total: &mut [u8],
     vector: &[u8],
-) -> Result<(), MaskedError> {
-    let level = Level::best();
-    level.run(
-        #[inline(always)]
-        || ring.check(pairs, vector),
-    )?;
-    ring.check_length(pairs, total)?;
-    match ring.width() {
-        1 => level.run(
-            #[inline(always)]
-            || accumulate_by::<u8>(ring, total, vector),
-        ),
-        _ => level.run(
-            #[inline(always)]
-            || accumulate_by::<u16>(ring, total, vector),
-        ),
-    }
-    Ok(())
-}
-
-#[inline(always)]
-fn accumulate_by<E: Element>(ring: Ring, total: &mut [u8], vector: &[u8]) {
-    let q = E::low(ring.q);
-    let vectors = vector.chunks_exact(E::BYTES);
-    for (t, v) in total.chunks_exact_mut(E::BYTES).zip(vectors) {
-        less(q, E::read(t), q.minus(E::read(v))).write(t);
-    }
+) -> Result<(), PackedError> {
+    packed::add(ring, pairs, total, vector)
 }
 
 /// y = 1 where the sum over all silos is not zero, a bit a pair.
-pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, MaskedError> {
-    ring.check_length(pairs, total)?;
-    let mut bits = vec![0u64; pairs.div_ceil(64)];
-    match ring.width() {
-        1 => open_by::<u8>(&mut bits, total),
-        _ => open_by::<u16>(&mut bits, total),
-    }
-    Ok(bits)
+pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, PackedError> {
+    packed::nonzero(ring, pairs, total)
 }
 
-fn open_by<E: Element>(bits: &mut [u64], total: &[u8]) {
-    for (word, elements) in bits.iter_mut().zip(total.chunks(64 * E::BYTES)) {
-        let mut bytes = [0u8; 64];
-        if E::BYTES == 1 {
-            bytes[..elements.len()].copy_from_slice(elements);
-        } else {
-            for (byte, element) in bytes.iter_mut().zip(elements.chunks_exact(E::BYTES)) {
-                *byte = u8::from(E::read(element).wide() != 0);
-            }
-        }
-        *word = nonzero(&bytes);
-    }
-}
-
-/// Bit i says whether byte i is not zero.
-fn nonzero(bytes: &[u8; 64]) -> u64 {
-    let (eights, _) = bytes.as_chunks::<8>();
-    let gathered = eights.iter().map(|&eight| {
-        let x = u64::from_le_bytes(eight);
-        let ones = ((((x & LOW) + LOW) | x) >> 7) & ONES;
-        // Each product puts one byte's bit at its place in the top byte; no two of them meet.
-        (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-    });
-    let mut word = [0u8; 8];
-    for (byte, found) in word.iter_mut().zip(gathered) {
-        *byte = found;
-    }
-    u64::from_le_bytes(word)
-}
-
-fn stream(seed: &[u8; 32], number: u64) -> ChaCha20Rng {
-    let mut rng = ChaCha20Rng::from_seed(*seed);
-    rng.set_stream(number);
-    rng
-}
-
-/// Hands out `count` uniform elements, some at a time.
-fn uniform<E: Element>(
-    level: Level,
+/// Where the blocks of one thread are made, one after the other.
+struct Desk {
     ring: Ring,
-    seed: &[u8; 32],
-    number: u64,
-    count: usize,
-    take: impl FnMut(&[E]),
-) {
-    let mut rng = stream(seed, number);
-    uniform_by(level, ring.q, count, |bytes| rng.fill_bytes(bytes), take);
+    uniform: Uniform,
+    words: usize,
+    sums: Vec<u16>,
+    chosen: Vec<u64>,
+    bytes: Vec<u8>,
+    groups: Vec<u32>,
 }
 
-/// A stream word is refused where it would make the remainder uneven. What is refused decides what
-/// is read next, and says nothing about the words that are kept: those are uniform whatever it is.
-fn uniform_by<E: Element>(
-    level: Level,
-    q: u32,
-    count: usize,
-    mut draw: impl FnMut(&mut [u8]),
-    mut take: impl FnMut(&[E]),
-) {
-    let range = 1u32 << (8 * E::BYTES);
-    // The largest word that is kept.
-    let last = E::low(range / q * q - 1);
-    let mut drawn = [0u8; 2 * DRAWN];
-    let drawn = &mut drawn[..DRAWN * E::BYTES];
-    let mut words = [E::default(); DRAWN];
-    let (mut remainders, mut kept) = (words, words);
-    let mut left = count;
-    while left > 0 {
-        draw(drawn);
-        let found = level.run(
+impl Desk {
+    fn new(ring: Ring) -> Self {
+        Self {
+            ring,
+            uniform: Uniform::new(ring.q()),
+            words: 0,
+            sums: vec![],
+            chosen: vec![],
+            bytes: vec![],
+            groups: vec![],
+        }
+    }
+
+    /// Uniform elements, one for each place of so many words.
+    fn start(&mut self, words: usize, own: &StreamKey, block: u64) {
+        self.words = words;
+        self.sums.resize(words * self.ring.digits(), 0);
+        let stream = own.stream(ELEMENTS + block);
+        self.uniform.each(
+            stream,
+            &mut self.sums,
+            #[inline(always)]
+            |sum, drawn| *sum = drawn,
+        );
+    }
+
+    /// Sets to zero what is neither held nor chosen by a coin.
+    fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream<'_>) {
+        let (digits, mut coins) = (self.ring.digits(), coins.words());
+        self.chosen.resize(held.len(), 0);
+        bernoulli::fill(self.uniform.level, b, &mut self.chosen, |words| {
+            coins.fill(words);
+        });
+        // Eight bytes more, so that the bits of every word can be read as eight bytes.
+        self.bytes.resize(8 * held.len() + 8, 0);
+        let bytes = self.bytes.as_chunks_mut().0;
+        for ((eight, chosen), held) in bytes.iter_mut().zip(&self.chosen).zip(held) {
+            *eight = (chosen | held).to_le_bytes();
+        }
+        self.groups.resize(self.words, 0);
+        for (word, group) in self.groups.iter_mut().enumerate() {
+            let bit = word * digits;
+            let eight = self.bytes[bit / 8..].first_chunk();
+            *group = (u64::from_le_bytes(*eight.unwrap_or(&[0; 8])) >> (bit % 8)) as u32;
+        }
+        let (planes, groups) = (self.sums.chunks_exact_mut(self.words), &self.groups);
+        self.uniform.level.run(
             #[inline(always)]
             || {
-                for (word, bytes) in words.iter_mut().zip(drawn.chunks_exact(E::BYTES)) {
-                    *word = E::read(bytes);
+                for (digit, sums) in planes.enumerate() {
+                    for (sum, group) in sums.iter_mut().zip(groups) {
+                        *sum &= 0u16.wrapping_sub((group >> digit) as u16 & 1);
+                    }
                 }
-                reduce(q, &words, &mut remainders);
-                keep(last, &words, &remainders, &mut kept)
             },
         );
-        let step = found.min(left);
-        take(&kept[..step]);
-        left -= step;
+    }
+
+    /// Adds or subtracts the masks of one stream.
+    fn mask(&mut self, stream: Keystream<'_>, plus: bool) {
+        let q = self.ring.q() as u16;
+        match plus {
+            true => self.uniform.each(
+                stream,
+                &mut self.sums,
+                #[inline(always)]
+                move |sum, mask| *sum = less(q, *sum, q.wrapping_sub(mask)),
+            ),
+            false => self.uniform.each(
+                stream,
+                &mut self.sums,
+                #[inline(always)]
+                move |sum, mask| *sum = less(q, *sum, mask),
+            ),
+        }
+    }
+
+    /// Packs what is there; places past the last pair are zero.
+    fn finish(&mut self, pairs: usize, wire: &mut [u8]) {
+        for place in pairs..self.words * self.ring.digits() {
+            let (word, digit) = (place / self.ring.digits(), place % self.ring.digits());
+            self.sums[digit * self.words + word] = 0;
+        }
+        packed::pack(self.ring, &self.sums, wire);
     }
 }
 
-/// The remainders of words divided by q.
+/// a − b, plus q where that is below 0; a < q and b ≤ q. q itself is 0 where it is 2^16, and the
+/// result is right for that too.
 #[inline(always)]
-fn reduce<E: Element>(q: u32, words: &[E; DRAWN], remainders: &mut [E; DRAWN]) {
-    // word·multiplier >> shift is word/q for every word: the multiplier is at most q/2^shift too
-    // large, and word·q < 2^shift.
-    if E::BYTES == 1 {
-        let multiplier = (1u32 << 16).div_ceil(q);
-        for (remainder, word) in remainders.iter_mut().zip(words) {
-            let word = word.wide() as u16;
-            let quotient = ((u32::from(word) * multiplier) >> 16) as u16;
-            *remainder = E::low(u32::from(
-                word.wrapping_sub(quotient.wrapping_mul(q as u16)),
-            ));
-        }
-    } else {
-        let multiplier = (1u64 << 32).div_ceil(u64::from(q));
-        for (remainder, word) in remainders.iter_mut().zip(words) {
-            let quotient = ((u64::from(word.wide()) * multiplier) >> 32) as u32;
-            *remainder = E::low(word.wide() - quotient * q);
-        }
-    }
+fn less(q: u16, a: u16, b: u16) -> u16 {
+    let below = 0u16.wrapping_sub(u16::from(a < b));
+    a.wrapping_sub(b).wrapping_add(q & below)
 }
 
-/// Copies the remainders of words up to `last` to `kept`, in order; how many there are.
-#[inline(always)]
-fn keep<E: Element>(
-    last: E,
-    words: &[E; DRAWN],
-    remainders: &[E; DRAWN],
-    kept: &mut [E; DRAWN],
-) -> usize {
-    const GROUP: usize = 8;
-    let mut refused = [0u8; DRAWN];
-    for (refused, &word) in refused.iter_mut().zip(words) {
-        *refused = u8::from(word > last);
-    }
-    let mut count = 0;
-    let groups = refused.as_chunks::<GROUP>().0.iter();
-    for (refused, group) in groups.zip(remainders.as_chunks::<GROUP>().0) {
-        if u64::from_le_bytes(*refused) == 0 {
-            kept[count..count + GROUP].copy_from_slice(group);
-            count += GROUP;
-        } else {
-            // A refused remainder is overwritten by the next one.
-            for (refused, remainder) in refused.iter().zip(group) {
-                kept[count] = *remainder;
-                count += 1 - usize::from(*refused);
-            }
-        }
-    }
-    count
-}
-
-/// Sets to zero what is neither held nor chosen by a coin.
-fn keep_where_chosen<E: Element>(
+/// Uniform elements of Z_q from 16-bit words of a stream.
+struct Uniform {
     level: Level,
-    elements: &mut [E],
-    bits: &[u64],
-    b: &Probability,
-    mut coins: ChaCha20Rng,
-) {
-    let (words, rest) = elements.as_chunks_mut::<64>();
-    for (elements, held) in words.iter_mut().zip(bits) {
-        let chosen = held | lanes(&mut coins, b);
-        level.run(
+    /// q, or 0 for 2^16.
+    q: u16,
+    /// Elements of a word.
+    digits: usize,
+    /// q^digits, modulo 2^16.
+    power: u16,
+    /// 2^16 modulo q^digits: so many words are refused.
+    refused: u16,
+    drawn: Vec<u8>,
+    bad: Vec<u8>,
+    kept: Vec<u16>,
+}
+
+impl Uniform {
+    fn new(q: u32) -> Self {
+        let refused = |digits: u32| (1u64 << 16) % u64::from(q).pow(digits);
+        let fitting = (1..=(1u32 << 16).ilog(q)).rev();
+        let digits = { fitting }
+            .find(|&c| refused(c) <= MOST_REFUSED)
+            .unwrap_or(1);
+        Self {
+            level: Level::best(),
+            q: q as u16,
+            digits: digits as usize,
+            power: q.pow(digits) as u16,
+            refused: refused(digits) as u16,
+            drawn: vec![],
+            bad: vec![],
+            kept: vec![],
+        }
+    }
+
+    /// Hands a uniform element to each place.
+    fn each(
+        &mut self,
+        mut stream: Keystream<'_>,
+        places: &mut [u16],
+        take: impl Fn(&mut u16, u16),
+    ) {
+        let count = places.len().div_ceil(self.digits);
+        self.keep(count, |bytes| stream.fill(bytes));
+        self.spread(places, take);
+    }
+
+    /// Hands out the digits of the words that were kept.
+    fn spread(&mut self, places: &mut [u16], take: impl Fn(&mut u16, u16)) {
+        let count = places.len().div_ceil(self.digits);
+        let kept = &mut self.kept[..count];
+        let q = self.q;
+        self.level.run(
             #[inline(always)]
-            || choose(elements, chosen),
+            || {
+                for places in places.chunks_mut(count.max(1)) {
+                    if q == 0 {
+                        // The word is the element.
+                        for (place, &word) in places.iter_mut().zip(&*kept) {
+                            take(place, word);
+                        }
+                    } else {
+                        // The halves of the products apart: vectors have them so.
+                        for (place, &fraction) in places.iter_mut().zip(&*kept) {
+                            take(place, ((u32::from(fraction) * u32::from(q)) >> 16) as u16);
+                        }
+                        for fraction in &mut *kept {
+                            *fraction = fraction.wrapping_mul(q);
+                        }
+                    }
+                }
+            },
         );
     }
-    if let Some(held) = bits.get(words.len()) {
-        let mut padded = [E::default(); 64];
-        padded[..rest.len()].copy_from_slice(rest);
-        choose(&mut padded, held | lanes(&mut coins, b));
-        rest.copy_from_slice(&padded[..rest.len()]);
-    }
-}
 
-/// Sets to zero each element whose bit is.
-#[inline(always)]
-fn choose<E: Element>(elements: &mut [E; 64], chosen: u64) {
-    let (eights, _) = elements.as_chunks_mut::<8>();
-    for (eight, chosen) in eights.iter_mut().zip(chosen.to_le_bytes()) {
-        // Byte i of the product has bit i alone, which is then spread over the byte.
-        let alone = (u64::from(chosen) * ONES) & 0x8040_2010_0804_0201;
-        let ones = ((alone + LOW) >> 7) & ONES;
-        for (element, mask) in eight.iter_mut().zip((ones * 255).to_le_bytes()) {
-            *element = E::low(element.wide() & i32::from(mask as i8) as u32);
+    /// Draws `count` words to `kept`, of which there are then at least so many.
+    ///
+    /// The digits of w are those of ⌊w·q^c / 2^16⌋. A number has ⌊2^16/q^c⌋ words or one more; the
+    /// one too many is the word whose product is below 2^16 mod q^c in its low half (Lemire, "Fast
+    /// random integer generation in an interval", 2019). It is refused. What is refused decides what
+    /// is read next, and says nothing about the words that are kept: those are uniform whatever it
+    /// is.
+    fn keep(&mut self, count: usize, mut draw: impl FnMut(&mut [u8])) {
+        let mut found = 0;
+        while found < count {
+            let share = (1 << 16) - usize::from(self.refused);
+            let words = (((count - found) << 16) / share + 32).next_multiple_of(64);
+            self.drawn.resize(2 * words, 0);
+            self.bad.resize(words, 0);
+            self.kept.resize(self.kept.len().max(found + words), 0);
+            draw(&mut self.drawn);
+            let (drawn, kept) = (self.drawn.as_chunks().0, &mut self.kept[found..]);
+            let (power, refused) = (self.power, self.refused);
+            self.level.run(
+                #[inline(always)]
+                || {
+                    for (bad, &word) in self.bad.iter_mut().zip(drawn) {
+                        *bad = u8::from(u16::from_le_bytes(word).wrapping_mul(power) < refused);
+                    }
+                    for (kept, &word) in kept.iter_mut().zip(drawn) {
+                        *kept = u16::from_le_bytes(word);
+                    }
+                },
+            );
+            found += remove(&self.bad, &mut kept[..words]);
         }
     }
 }
 
-/// a − b, plus q where that is below 0; a < q and b ≤ q.
-#[inline(always)]
-fn less<E: Element>(q: E, a: E, b: E) -> E {
-    let (below, back) = (a.minus(b), if a < b { q } else { E::default() });
-    below.plus(back)
-}
-
-#[inline(always)]
-fn add<E: Element>(ring: Ring, sums: &mut [E], masks: &[E], plus: bool) {
-    let q = E::low(ring.q);
-    if plus {
-        for (sum, &mask) in sums.iter_mut().zip(masks) {
-            *sum = less(q, *sum, q.minus(mask));
-        }
-    } else {
-        for (sum, &mask) in sums.iter_mut().zip(masks) {
-            *sum = less(q, *sum, mask);
-        }
+/// Moves the words that are not refused to the front, in order; how many there are.
+fn remove(bad: &[u8], words: &mut [u16]) -> usize {
+    let (mut count, mut start) = (0, 0);
+    for end in memchr::memchr_iter(1, bad).chain([words.len()]) {
+        words.copy_within(start..end, count);
+        count += end - start;
+        start = end + 1;
     }
+    count
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn decode(ring: Ring, wire: &[u8]) -> Vec<u32> {
-        match ring.width() {
-            1 => wire.iter().map(|&x| u32::from(x)).collect(),
-            _ => wire.chunks(2).map(|x| u16::read(x).into()).collect(),
-        }
-    }
-
-    /// Every word of the stream's range, in order, some at a time: each element equally often.
-    fn all_words<E: Element>(level: Level, q: u32) -> Vec<u32> {
-        let range = 1u32 << (8 * E::BYTES);
-        let (mut next, mut found) = (0u32, vec![]);
-        let draw = |bytes: &mut [u8]| {
-            for two in bytes.chunks_mut(E::BYTES) {
-                E::low(next).write(two);
-                next += 1;
+    /// Every word of the stream, in order: each element equally often at every place.
+    #[test]
+    fn digits_of_all_words_are_even_and_in_order() {
+        let moduli = (2..=300).chain([1000, 4096, 22_026, 40_000, 65_535, 65_536]);
+        for (level, q) in Level::available()
+            .into_iter()
+            .flat_map(|level| moduli.clone().map(move |q| (level, q)))
+        {
+            let mut uniform = Uniform::new(q);
+            uniform.level = level;
+            let (digits, power) = (
+                uniform.digits as u32,
+                u64::from(q).pow(uniform.digits as u32),
+            );
+            let expected: Vec<u64> = (0..1u64 << 16)
+                .filter(|w| w * power % (1 << 16) >= (1 << 16) % power)
+                .map(|w| (w * power) >> 16)
+                .collect();
+            let mut counts = vec![0u64; power as usize];
+            expected.iter().for_each(|&x| counts[x as usize] += 1);
+            assert!(counts.iter().all(|&c| c == (1 << 16) / power), "{q}");
+            let mut next = 0u32;
+            let draw = |bytes: &mut [u8]| {
+                for two in bytes.as_chunks_mut().0 {
+                    *two = (next as u16).to_le_bytes();
+                    next += 1;
+                }
+            };
+            let mut places = vec![0u16; expected.len() * digits as usize];
+            uniform.keep(expected.len(), draw);
+            uniform.spread(
+                &mut places,
+                #[inline(always)]
+                |place, digit| *place = digit,
+            );
+            for (i, plane) in places.chunks(expected.len()).enumerate() {
+                let place = u64::from(q).pow(digits - 1 - i as u32);
+                let found = plane.iter().zip(&expected);
+                assert!(
+                    found
+                        .clone()
+                        .all(|(&x, w)| u64::from(x) == w / place % u64::from(q)),
+                    "{q}"
+                );
             }
-        };
-        let take = |drawn: &[E]| found.extend(drawn.iter().map(|x| x.wide()));
-        uniform_by(level, q, (range / q * q) as usize, draw, take);
-        found
+        }
     }
 
     #[test]
-    fn remainders_are_even_and_in_order() {
-        for level in Level::available() {
-            for q in 2..=256 {
-                let expected: Vec<u32> = (0..256 / q * q).map(|word| word % q).collect();
-                assert_eq!(all_words::<u8>(level, q), expected, "{q}");
-            }
-            for q in [257u32, 1000, 22_026, 65_535, 65_536] {
-                let expected: Vec<u32> = (0..(1 << 16) / q * q).map(|word| word % q).collect();
-                assert_eq!(all_words::<u16>(level, q), expected, "{q}");
-            }
-        }
+    fn a_word_gives_as_many_elements_as_few_refusals_allow() {
+        let drawn = |q| {
+            let uniform = Uniform::new(q);
+            (uniform.digits, uniform.refused)
+        };
+        assert_eq!(drawn(2), (16, 0));
+        assert_eq!(drawn(3), (7, 2113));
+        assert_eq!(drawn(21), (3, 709));
+        assert_eq!(drawn(256), (2, 0));
+        assert_eq!(drawn(40_000), (1, 25_536));
+        assert_eq!(drawn(65_536), (1, 0));
     }
 
     #[test]
     fn sums_and_differences_of_all_elements() {
+        let both = |q: u32, a: u32, b: u32| {
+            let (q, a, b) = (q as u16, a as u16, b as u16);
+            [less(q, a, q.wrapping_sub(b)), less(q, a, b)].map(u32::from)
+        };
         for q in 2..=256u32 {
-            let ring = Ring::new(q).unwrap();
             for a in 0..q {
                 for b in 0..q {
-                    let mut sums = [a as u8; 2];
-                    add(ring, &mut sums[..1], &[b as u8], true);
-                    add(ring, &mut sums[1..], &[b as u8], false);
-                    assert_eq!(sums.map(u32::from), [(a + b) % q, (a + q - b) % q]);
+                    assert_eq!(both(q, a, b), [(a + b) % q, (a + q - b) % q]);
                 }
             }
         }
-        for q in [257u32, 65_535, 65_536] {
-            let ring = Ring::new(q).unwrap();
-            for (a, b) in [
-                (0, 0),
-                (0, q - 1),
-                (q - 1, 0),
-                (q - 1, q - 1),
-                (1, q - 1),
-                (q / 2, 5),
-            ] {
-                let mut sums = [a as u16; 2];
-                add(ring, &mut sums[..1], &[b as u16], true);
-                add(ring, &mut sums[1..], &[b as u16], false);
-                assert_eq!(sums.map(u32::from), [(a + b) % q, (a + q - b) % q]);
-            }
-        }
-    }
-
-    #[test]
-    fn bits_spread_and_gather() {
-        for word in [0, 1, u64::MAX, 0x8000_0000_0000_0001, 0x0123_4567_89ab_cdef] {
-            for value in [1u8, 127, 128, 255] {
-                let mut elements = [value; 64];
-                choose(&mut elements, word);
-                for (i, element) in elements.iter().enumerate() {
-                    assert_eq!(*element, value * (word >> i & 1) as u8);
+        for q in [257u32, 32_769, 65_535, 65_536] {
+            for a in [0, 1, 5, q / 2, q - 2, q - 1] {
+                for b in [0, 1, 5, q / 2, q - 2, q - 1] {
+                    assert_eq!(both(q, a, b), [(a + b) % q, (a + q - b) % q]);
                 }
-                assert_eq!(nonzero(&elements), word);
             }
         }
     }
@@ -563,8 +421,9 @@ mod tests {
                 add: i < j,
             })
             .collect();
-        let mut wire = vec![0u8; pairs * ring.width()];
-        contribute(ring, b, bits, &mut wire, [200 + i as u8; 32], &shared);
+        let mut wire = vec![0u8; ring.bytes(pairs)];
+        let own = [200 + i as u8; 32];
+        contribute(ring, b, (bits, pairs), &mut wire, own, &shared);
         wire
     }
 
@@ -573,9 +432,10 @@ mod tests {
         let never = Probability::ratio(0, 1).unwrap();
         for q in [2, 3, 21, 256, 257, 65_536] {
             let ring = Ring::new(q).unwrap();
-            for pairs in [1, 64, 100, BLOCK, BLOCK + 1, 2 * BLOCK + 77] {
+            let block = BLOCK * ring.digits();
+            for pairs in [1, 64, 100, block, block + 1, 2 * block + 77] {
                 let m = 4;
-                let mut total = vec![0u8; pairs * ring.width()];
+                let mut total = vec![0u8; ring.bytes(pairs)];
                 let mut held = vec![0u64; pairs.div_ceil(64)];
                 for i in 0..m {
                     let mut bits = vec![0u64; pairs.div_ceil(64)];
@@ -593,7 +453,7 @@ mod tests {
                     y.iter().zip(&held).fold((0, 0), |(s, a), (y, h)| {
                         (s + y.count_ones(), a + h.count_ones())
                     });
-                if pairs > BLOCK {
+                if pairs > block {
                     let expected = f64::from(all) * (1.0 - 1.0 / f64::from(q));
                     assert!((f64::from(shown) - expected).abs() < 7.0 * expected.sqrt() + 1.0);
                 }
@@ -604,13 +464,18 @@ mod tests {
     #[test]
     fn a_single_vector_is_uniform_whatever_the_bits() {
         let never = Probability::ratio(0, 1).unwrap();
-        let (q, pairs) = (21, 4 * BLOCK);
-        let ring = Ring::new(q).unwrap();
+        let ring = Ring::new(21).unwrap();
+        let (q, pairs) = (ring.q(), 28 * BLOCK * ring.digits());
         for word in [0u64, u64::MAX] {
             let bits = vec![word; pairs / 64];
             let mut counts = vec![0u32; q as usize];
-            for x in decode(ring, &vector(ring, &never, 2, 0, &bits, pairs)) {
-                counts[x as usize] += 1;
+            let sent = vector(ring, &never, 2, 0, &bits, pairs);
+            for word in sent.as_chunks().0 {
+                let mut word = u32::from_le_bytes(*word);
+                for _ in 0..ring.digits() {
+                    counts[(word % q) as usize] += 1;
+                    word /= q;
+                }
             }
             let mean = pairs as f64 / f64::from(q);
             let chi: f64 = counts
@@ -622,26 +487,5 @@ mod tests {
                 "chi-square with 20 degrees of freedom, 1e-9: {chi}"
             );
         }
-    }
-
-    #[test]
-    fn wrong_vectors_change_nothing() {
-        let ring = Ring::new(21).unwrap();
-        let mut total = vec![20u8; 10];
-        let mut bad = vec![0u8; 10];
-        bad[9] = 21;
-        let refused = accumulate(ring, 10, &mut total, &bad);
-        assert_eq!(refused, Err(MaskedError::Element { index: 9 }));
-        let refused = accumulate(ring, 10, &mut total, &bad[..9]);
-        assert_eq!(
-            refused,
-            Err(MaskedError::Length {
-                expected: 10,
-                found: 9
-            })
-        );
-        assert_eq!(total, vec![20u8; 10]);
-        assert_eq!(Ring::new(1), Err(MaskedError::Modulus));
-        assert_eq!(Ring::new(65_537), Err(MaskedError::Modulus));
     }
 }

@@ -4,4 +4,6 @@ pub mod aead;
 pub mod agreement;
 pub mod elgamal;
 pub mod identity;
+pub mod keystream;
 pub mod masked;
+pub mod packed;

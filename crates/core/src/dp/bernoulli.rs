@@ -7,6 +7,8 @@
 
 use rand_core::Rng;
 
+use crate::graph::simd::Level;
+
 const TABLE: usize = 256;
 /// The longest numerator or denominator, in 64-bit limbs.
 const MOST_LIMBS: usize = 256;
@@ -123,6 +125,46 @@ pub fn lanes(rng: &mut impl Rng, p: &Probability) -> u64 {
     below
 }
 
+/// Digits that all lanes of [`fill`] draw before it looks which are decided: all but one in 256.
+const TOGETHER: usize = 8;
+/// Words of lanes that draw together.
+const GROUP: usize = 16;
+
+/// Exact Bernoulli(p) bits, as many as there are; `draw` gives uniform words.
+///
+/// As [`lanes`], in another order: the first digits of 1024 lanes together, which vectors do at
+/// once, then what is left word by word.
+pub fn fill(level: Level, p: &Probability, bits: &mut [u64], mut draw: impl FnMut(&mut [u64])) {
+    for bits in bits.chunks_mut(GROUP) {
+        let mut words = [[0u64; GROUP]; TOGETHER];
+        draw(words.as_flattened_mut());
+        let (mut below, mut open) = ([0u64; GROUP], [u64::MAX; GROUP]);
+        level.run(
+            #[inline(always)]
+            || {
+                for (i, words) in words.iter().enumerate() {
+                    let digit = p.digit(i);
+                    for ((below, open), word) in below.iter_mut().zip(&mut open).zip(words) {
+                        *below |= *open & digit & !word;
+                        *open &= !(word ^ digit);
+                    }
+                }
+            },
+        );
+        for ((bits, below), mut open) in bits.iter_mut().zip(below).zip(open) {
+            *bits = below;
+            let mut i = TOGETHER;
+            while open != 0 {
+                let (mut word, digit) = ([0], p.digit(i));
+                draw(&mut word);
+                *bits |= open & digit & !word[0];
+                open &= !(word[0] ^ digit);
+                i += 1;
+            }
+        }
+    }
+}
+
 /// 64 comparisons of uniform reals with two probabilities at once: in each lane, U < p and U < r
 /// for the same U. Each result alone is an exact Bernoulli word; together they are coupled, so a
 /// caller uses one of the two per lane.
@@ -209,6 +251,48 @@ mod tests {
         }
         let one = Probability::ratio(7, 7).unwrap();
         assert_eq!(one.digit(3 * TABLE), u64::MAX);
+    }
+
+    /// The same digits give the same bits as lanes one word at a time, in the order of `fill`.
+    #[test]
+    fn many_words_are_compared_as_one_is() {
+        let mut state = 1u64;
+        let drawn: Vec<u64> = (0..40 * GROUP)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(3);
+                (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            })
+            .collect();
+        for level in Level::available() {
+            for (num, den) in [(0, 1), (1, 1), (1, 61), (20, 21), (37, 1024), (1, 2)] {
+                let p = Probability::ratio(num, den).unwrap();
+                let mut next = drawn.iter();
+                let mut bits = [0u64; GROUP];
+                let mut later = vec![];
+                fill(level, &p, &mut bits, |words| {
+                    words.fill_with(|| *next.next().expect("enough words"));
+                    later.extend(words.iter().filter(|_| words.len() == 1));
+                });
+                let mut later = later.into_iter();
+                for (i, found) in bits.into_iter().enumerate() {
+                    // The first digits of word i, then all that are left: `lanes` takes what it
+                    // needs, which is as many as `fill` took for this word, or fewer than eight.
+                    let first = (0..TOGETHER).map(|digit| drawn[digit * GROUP + i]);
+                    let rest: Vec<u64> = later.clone().collect();
+                    let words: Vec<u64> = first.chain(rest).collect();
+                    let mut fixed = Fixed(words.iter());
+                    assert_eq!(lanes(&mut fixed, &p), found);
+                    let used = words.len() - fixed.0.len();
+                    later
+                        .by_ref()
+                        .take(used.saturating_sub(TOGETHER))
+                        .for_each(drop);
+                }
+                assert_eq!(later.len(), 0);
+            }
+        }
     }
 
     #[test]

@@ -1,52 +1,85 @@
-//! Vectors of the masked union.
+//! Packed vectors of the masked union.
 
 use proptest::prelude::*;
-use silograph_core::crypto::masked::{self, MaskedError, Ring};
+use silograph_core::crypto::masked;
+use silograph_core::crypto::packed::{PackedError, Ring};
 
-use super::{HUGE, bytes, cases};
+use super::{HUGE, cases};
 
-fn elements(ring: Ring, bytes: &[u8]) -> Vec<u32> {
-    let wide = |element: &[u8]| element.iter().rev().fold(0, |x, &b| x << 8 | u32::from(b));
-    bytes.chunks(ring.width()).map(wide).collect()
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let wide = |word: &[u8]| word.iter().rev().fold(0, |x, &b| x << 8 | u64::from(b));
+    bytes.chunks(4).map(wide)
+}
+
+/// The elements of a vector, by division.
+fn elements(ring: Ring, bytes: &[u8]) -> Vec<u64> {
+    let q = u64::from(ring.q());
+    let digits = move |word: u64| (0..ring.digits()).map(move |j| word / q.pow(j as u32) % q);
+    words(bytes).flat_map(digits).collect()
+}
+
+/// Whether bytes are the encoding of one element a pair.
+fn canonical(ring: Ring, pairs: usize, bytes: &[u8]) -> bool {
+    let power = |digits: usize| u64::from(ring.q()).pow(digits as u32);
+    bytes.len() == pairs.div_ceil(ring.digits()) * 4
+        && words(bytes).all(|word| word < power(ring.digits()))
+        && elements(ring, bytes)[pairs..].iter().all(|&x| x == 0)
+}
+
+/// A modulus, a number of pairs, and a vector whose words are near the edges of what is allowed.
+fn vectors() -> impl Strategy<Value = (Ring, usize, Vec<u8>)> {
+    (prop_oneof![2u32..300, 2u32..=65_536], 1usize..200)
+        .prop_flat_map(|(q, pairs)| {
+            let ring = Ring::new(q).unwrap();
+            let rest = (pairs - 1) % ring.digits() + 1;
+            let edge = move |digits: usize| u64::from(q).pow(digits as u32);
+            let near =
+                |edge: u64| prop_oneof![8 => 0..edge, 1 => edge - 1..edge + 2, 1 => 0..1u64 << 32];
+            let before =
+                proptest::collection::vec(near(edge(ring.digits())), ring.words(pairs) - 1);
+            let more = prop_oneof![8 => Just(0usize), 1 => 1usize..9];
+            (Just((ring, pairs)), before, near(edge(rest)), more)
+        })
+        .prop_map(|((ring, pairs), mut words, last, more)| {
+            words.push(last);
+            let low = |word: u64| (word.min(u32::MAX.into()) as u32).to_le_bytes();
+            let mut bytes: Vec<u8> = words.into_iter().flat_map(low).collect();
+            bytes.extend(vec![0; more]);
+            (ring, pairs, bytes)
+        })
 }
 
 proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn a_vector_is_added_or_changes_nothing(
-        q in prop_oneof![2u32..300, 2u32..=65_536],
-        start: u32,
-        bytes in bytes(600),
-        more in 0usize..3,
-    ) {
-        let ring = Ring::new(q).unwrap();
-        let pairs = bytes.len() / ring.width() + more;
-        let first = (start % q).to_le_bytes();
-        let before = first[..ring.width()].repeat(pairs);
-        let mut total = before.clone();
-        let found = masked::accumulate(ring, pairs, &mut total, &bytes);
-        let whole = bytes.len() == pairs * ring.width();
-        let below = elements(ring, &bytes).iter().all(|&x| x < q);
-        prop_assert_eq!(found.is_ok(), whole && below, "{:?}", found);
-        if found.is_err() {
-            prop_assert_eq!(total, before);
-        } else {
-            let sums: Vec<u32> =
-                elements(ring, &bytes).iter().map(|x| (x + start % q) % q).collect();
-            prop_assert_eq!(elements(ring, &total), sums);
+    fn a_vector_is_added_or_changes_nothing((ring, pairs, bytes) in vectors()) {
+        // Twice, so that digits wrap.
+        let mut total = vec![0; ring.bytes(pairs)];
+        for times in 1..=2 {
+            let before = total.clone();
+            let found = masked::accumulate(ring, pairs, &mut total, &bytes);
+            prop_assert_eq!(found.is_ok(), canonical(ring, pairs, &bytes), "{:?}", found);
+            if found.is_err() {
+                prop_assert_eq!(&total, &before);
+            } else {
+                let q = u64::from(ring.q());
+                let sums: Vec<u64> =
+                    elements(ring, &bytes).iter().map(|x| x * times % q).collect();
+                prop_assert_eq!(elements(ring, &total), sums);
+            }
         }
     }
 
     #[test]
-    fn sums_open_to_one_bit_a_pair(q in 2u32..=65_536, total in bytes(600), more in 0usize..2) {
-        let ring = Ring::new(q).unwrap();
-        let pairs = total.len() / ring.width() + more;
+    fn sums_open_to_one_bit_a_pair((ring, pairs, total) in vectors()) {
         let opened = masked::open(ring, pairs, &total);
-        prop_assert_eq!(opened.is_ok(), total.len() == pairs * ring.width());
-        for (k, x) in elements(ring, &total).into_iter().enumerate() {
-            if let Ok(bits) = &opened {
-                prop_assert_eq!(bits[k / 64] >> (k % 64) & 1 == 1, x != 0);
+        prop_assert_eq!(opened.is_ok(), canonical(ring, pairs, &total));
+        if let Ok(bits) = opened {
+            prop_assert_eq!(bits.len(), pairs.div_ceil(64));
+            for (k, x) in elements(ring, &total).into_iter().enumerate() {
+                let bit = bits.get(k / 64).is_some_and(|word| word >> (k % 64) & 1 == 1);
+                prop_assert_eq!(bit, x != 0);
             }
         }
     }
@@ -59,12 +92,12 @@ proptest! {
 
 #[test]
 fn huge_numbers_take_no_memory() {
-    for q in [256, 257] {
+    for q in [2, 256, 257] {
         let ring = Ring::new(q).unwrap();
         for pairs in HUGE {
-            for few in [&[][..], &[0; 2]] {
+            for few in [&[][..], &[0; 4]] {
                 let mut total = few.to_vec();
-                let refused = |found| matches!(found, Err(MaskedError::Length { .. }));
+                let refused = |found| matches!(found, Err(PackedError::Length { .. }));
                 assert!(refused(masked::accumulate(ring, pairs, &mut total, few)));
                 assert!(refused(masked::open(ring, pairs, few).map(|_| ())));
             }
