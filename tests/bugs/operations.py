@@ -142,6 +142,22 @@ BUGS = [
         _ROSTER,
     ),
     Bug(
+        "operations: a new key moves a party to another organisation",
+        "four members of a committee seem to be of four organisations",
+        _RUNTIME + "rosters.py",
+        "return self._replaced(old, new_member(name, key, old.organisation), gone=gone)",
+        "return self._replaced(old, new_member(name, key), gone=gone)",
+        _ROSTER,
+    ),
+    Bug(
+        "operations: a helper comes back from its file as a silo",
+        "a party without edges counts among those who hide each other's noise",
+        _RUNTIME + "roster_file.py",
+        'role = check_role(fields.pop("role"))',
+        'role = check_role(fields.pop("role") and "silo")',
+        _ROSTER,
+    ),
+    Bug(
         "operations: signatures are kept over a change",
         "everyone seems to have agreed to what nobody has seen",
         _RUNTIME + "rosters.py",

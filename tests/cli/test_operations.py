@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from silograph import NodeUniverse, Silo
 from silograph.cli.app import app
 from silograph.errors import (
     ArgumentError,
@@ -19,10 +20,11 @@ from silograph.errors import (
     RollbackError,
     RosterError,
 )
+from silograph.experiments.trial import Trial
 from silograph.runtime import keys
 from silograph.runtime.journal import Journal, Trail
 from silograph.runtime.ledger import Ledger
-from silograph.runtime.roster_file import read_roster
+from silograph.runtime.roster_file import read_roster, write_roster
 from tests.cli.test_cli import run as run_process
 
 RUN = bytes(range(16))
@@ -167,6 +169,37 @@ class TestRoster:
         later = read_roster(roster)
         assert (later.serial, [m.name for m in later.roster.silos]) == (3, ["north"])
         later.check_follows(read_roster("roster.2.toml"))
+
+    def test_helpers_and_organisations(self, roster: str) -> None:
+        helper = ok("keys", "new", "notary.key").strip()
+        said = ok("roster", "add", roster, "notary", helper, "--role", "helper",
+                  "--organisation", "Notary & Sons")  # fmt: skip
+        assert "2 silos, 1 helper, not signed by hub, north, south, notary" in said
+        assert "1 helper" in ok("roster", "change", roster, "north", "--organisation", "North Bank")
+        sign_all(roster, "hub", "north", "south", "notary")
+        shown = ok("roster", "show", roster)
+        assert re.search(r"^silo 0 +north +signed\n  North Bank\n  ed25519:", shown, re.MULTILINE)
+        assert re.search(r"^silo 1 +south +signed\n  south\n", shown, re.MULTILINE)
+        assert re.search(r"^helper 2 +notary +signed\n  Notary & Sons\n", shown, re.MULTILINE)
+        found = json.loads(ok("roster", "show", roster, "--json"))
+        assert found["coordinator"]["organisation"] == "hub"
+        assert [silo["name"] for silo in found["silos"]] == ["north", "south"]
+        assert found["helpers"] == [
+            {"name": "notary", "organisation": "Notary & Sons", "key": helper}
+        ]
+        said = ok("roster", "change", roster, "south", "--role", "helper")
+        assert "serial 2, 1 silo, 2 helpers, not signed by hub, north, south, notary" in said
+        sign_all(roster, "hub", "north", "south", "notary", previous="roster.1.toml")
+        read_roster(roster).check_complete()
+        fails(RosterError, "roster", "change", roster, "south", match="already")
+        for value, match in (("chief", "'chief' is not a role"), ("", "'' is not a role")):
+            arguments = ("roster", "change", roster, "south", "--role", value)
+            fails(RosterError, *arguments, match=match)
+        fails(RosterError, "roster", "add", roster, "west", helper, "--organisation", "",
+              match="'' is not an organisation")  # fmt: skip
+        made = ("roster", "new", "other.toml", "hub", helper, "--organisation", "Institute")
+        ok(*made)
+        assert read_roster("other.toml").roster.coordinator.organisation == "Institute"
 
     def test_merge(self, roster: str, folder: Path) -> None:
         text = (folder / roster).read_text()
@@ -316,6 +349,20 @@ class TestJournal:
         said = ok("journal", "show", "trail", "--event", "budget.spent")
         assert "lineage=claims epsilon=1.5" in said
         assert "serial=7" in said
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_helper_is_not_served_yet(folder: Path, command: str) -> None:
+    nodes = NodeUniverse.range(20)
+    silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
+    trial = Trial(folder / "trial", silos, tls=False)
+    path = trial.folder / "roster.toml"
+    helped = read_roster(path).change("north", "helper")
+    for name in ("hub", *trial.names):
+        helped = helped.sign(keys.load_identity(trial.folder / f"{name}.key"))
+    write_roster(path, helped)
+    said = "north is a helper, and helpers are not served by this version yet"
+    fails(RosterError, "silo", command, "--config", trial.silo_file("north"), match=said)
 
 
 def test_help_names_every_command() -> None:

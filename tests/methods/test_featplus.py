@@ -53,7 +53,9 @@ def holding(bits: list[int]) -> Silo:
 
 def release_of(plan: FeatPlusPlan, noisy: int) -> Release:
     provenance = Provenance("feat+", "clear", plan.union.silos)
-    return Release(graph(4, noisy).graph, plan.union.channel, "", provenance, plan.union.views)
+    union = plan.union
+    shown = graph(4, noisy).graph
+    return Release(shown, union.channel, "", provenance, union.views, union.losses)
 
 
 @pytest.mark.parametrize(("query", "k", "local"), QUERIES)

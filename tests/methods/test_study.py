@@ -257,6 +257,18 @@ class TestProposals:
         assert [member.name for member in members.silos] == ["silo-1", "silo-3"]
         assert members.digest != ROSTER.digest
 
+    def test_helpers_take_no_part(self) -> None:
+        """A roster with helpers is another roster; a study over it has silos alone."""
+        helper = Member("notary", Identity(bytes([9] * 32)).public, "Notary & Sons")
+        roster = dataclasses.replace(ROSTER, helpers=(helper,))
+        with pytest.raises(StudyError, match="another roster"):
+            study().parties(roster)
+        asked = study(roster=roster.digest.hex())
+        assert asked.parties(roster) == ROSTER
+        for silos in (("silo-1", "notary"), ("silo-1", "silo-2", "silo-3", "notary")):
+            with pytest.raises(StudyError, match="silos that are not in the roster"):
+                study(roster=roster.digest.hex(), silos=silos).parties(roster)
+
 
 class TestPlans:
     def test_what_the_method_says(self) -> None:

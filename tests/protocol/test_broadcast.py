@@ -89,7 +89,7 @@ def test_golden_transcript() -> None:
     raws = b"".join([*chunks, *signed, run.relay(signed)])
     assert (
         hashlib.sha256(raws).hexdigest()
-        == "e331fba0463a9ee2645f2e129083f7dc8d425259cee36bde3253e8f39e5bbd24"
+        == "e51067c4da8d7d4b03314e0bc80aca3c866c3c31aa0eba51fd76a344f7981284"
     )
 
 

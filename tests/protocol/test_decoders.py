@@ -322,12 +322,13 @@ HEADER: dict[str, Any] = {
     "universe": "ab" * 32,
     "provenance": {"method": "draw", "protocol": "clear", "silos": 2, "collusion": 0, "run": ""},
     "views": [{"name": "published", "epsilon": 1.0, "delta": 0.0, "claimed": True}],
+    "losses": {"0": 1.0, "1": "unbounded"},
 }
 
 
 def release_of(header: bytes, triangle: bytes = bytes(16)) -> bytes:
     """A release file with a right checksum, whatever is in it."""
-    content = struct.pack("<16sII", b"silograph.releas", 1, len(header)) + header + triangle
+    content = struct.pack("<16sII", b"silograph.releas", 2, len(header)) + header + triangle
     return content + hashlib.sha256(content).digest()
 
 

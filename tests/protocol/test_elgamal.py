@@ -170,7 +170,7 @@ def test_golden_transcript() -> None:
     assert (
         transcripts[0]
         == transcripts[1]
-        == "0e042d4c0d931a00a554bb32ec4df4a1ed6fd7c83149f85353264ee59e018d1c"
+        == "d489592a0a35a885de3b57cbcad9dda8eee8ab87af874527069f97849fb45c4e"
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,6 +32,7 @@ from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelo
 from silograph.protocol.masked import (
     COORDINATOR_STEPS,
     SILO_STEPS,
+    MaskedCoordinator,
     MaskedParameters,
     MaskedSilo,
     State,
@@ -84,7 +86,7 @@ class TestResult:
         raw = run.chunk(0, 0, {1, 2, 3})
         assert (
             hashlib.sha256(raw).hexdigest()
-            == "0eb11c89f8bd754773c9f394f7b7f51975385382f313d4537b35b50abc125a9c"
+            == "cfca690cc9a9342b05092c8c8fbb8d849700647477b8c02927c19914770e05a1"
         )
         assert raw == run.chunk(0, 0, {1, 2, 3})
 
@@ -361,6 +363,30 @@ class TestHostile:
         with pytest.raises(SignatureError, match=r"round 'key' of silo 2: .* not that of silo 2"):
             run.silos[0].receive(self.bundle(run, "keys", messages))
         assert run.silos[0].state is State.KEYS
+
+    def test_a_helper_is_no_silo(self) -> None:
+        """It is in the roster, and what it signs is its own; nobody hears it in a union."""
+        run, helper = MaskedRun(), Identity(bytes([77] * 32))
+        roster = replace(run.roster, helpers=(Member("notary", helper.public),))
+        binding = Binding(RUN, run.parameters.digest, roster)
+        coordinator = MaskedCoordinator(run.parameters, roster, RUN, run.keys[-1])
+        silo = MaskedSilo(run.parameters, roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits)
+        silo.start()
+        for name in ("key", "confirm", "chunk"):
+            raw = seal(binding, helper, Envelope(name, 3, COORDINATOR, 0, bytes(32)))
+            with pytest.raises(OrderError, match="of notary: a helper has no part in this"):
+                coordinator.receive(raw)
+        for name in ("keys", "confirms"):
+            raw = seal(binding, helper, Envelope(name, 3, EVERYONE, 0, bytes(32)))
+            with pytest.raises(OrderError, match="silos speak through the coordinator"):
+                silo.receive(raw)
+        key = seal(binding, helper, Envelope("key", 3, EVERYONE, 0, bytes(32)))
+        keys = [seal(binding, k, Envelope("key", i, EVERYONE, 0, bytes(32))) for i, k in
+                enumerate(run.keys[:2])]  # fmt: skip
+        bundle = Envelope("keys", COORDINATOR, EVERYONE, 0, pack(*keys, key))
+        with pytest.raises(OrderError, match="key of silo 2 was due"):
+            silo.receive(seal(binding, run.keys[-1], bundle))
+        assert (silo.state, coordinator.state) == (State.KEYS, State.KEYS)
 
     def test_nobody_else_authorises_a_silo(self) -> None:
         """The coordinator sends the confirmations again, as a message with the name of a step."""

@@ -1,6 +1,7 @@
 """The sealed protocol's machines: what they compute, in what order, and what they refuse."""
 
 import hashlib
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silograph import _core
+from silograph.crypto.identity import Identity
 from silograph.errors import (
     ArgumentError,
     BindingError,
@@ -20,7 +22,7 @@ from silograph.errors import (
 )
 from silograph.privacy.sealed import SealedNoise
 from silograph.protocol.envelope import EVERYONE, Binding, Envelope, peek, seal
-from silograph.protocol.roster import COORDINATOR
+from silograph.protocol.roster import COORDINATOR, Member
 from silograph.protocol.sealed import (
     COORDINATOR_STEPS,
     SILO_STEPS,
@@ -108,7 +110,7 @@ class TestCounts:
         for sender, receiver, raw in run.messages:
             whole.update(pack(str((sender, receiver)).encode(), raw))
         assert (
-            whole.hexdigest() == "2c89e182b8289ed81086cfd9241a8ee1945c9b439d3699af9fff7afd04e0cdc6"
+            whole.hexdigest() == "4746b7a9490af13f934b0be39dec9c81a8b5ec94351eea065b90fe0abcdd225e"
         )
 
     @pytest.mark.parametrize("kind", ["shared", "each"])
@@ -317,6 +319,20 @@ class TestOrder:
 
 
 class TestHostile:
+    @pytest.mark.parametrize(
+        "name", ["keys", "readys", "seed", "tell", "open", "open-nodes", "output"]
+    )
+    def test_a_helper_is_no_silo(self, name: str) -> None:
+        """It speaks neither as a silo nor as the coordinator."""
+        run, helper = SealedRun(), Identity(bytes([77] * 32))
+        roster = replace(run.roster, helpers=(Member("notary", helper.public),))
+        silo = SealedSilo(run.parameters, roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits)
+        silo.start()
+        binding = Binding(RUN, run.parameters.digest, roster)
+        raw = seal(binding, helper, Envelope(name, 3, EVERYONE, 0, bytes(32)))
+        with pytest.raises(OrderError, match=r"of notary: .*no such message"):
+            silo.receive(raw)
+
     def binding(self, run: SealedRun) -> Binding:
         return Binding(RUN, run.parameters.digest, run.roster)
 

@@ -101,8 +101,53 @@ class TestFile:
         assert again.channel == release.channel
         assert again.views == release.views == (View("published", CHANNEL.epsilon),)
         assert again.provenance == release.provenance
+        assert again.losses == release.losses == {0: CHANNEL.epsilon}
         assert again.triangles().value == release.triangles().value
         assert [p.name for p in tmp_path.iterdir()] == ["graph.release"]
+
+    def test_golden(self, release: Release, tmp_path: Path) -> None:
+        """What a format says is written for as long as it has its number."""
+        path = tmp_path / "graph.release"
+        wide = Channel(1, "1/4")
+        views = (View("coordinator", math.inf), View("1 silo + release", math.inf, claimed=False))
+        made = Provenance("feat", "elgamal/replace", 2, 0, "0f" * 16)
+        losses = {0: math.inf, 1: math.inf}
+        replace = dataclasses.replace
+        replace(release, channel=wide, provenance=made, views=views, losses=losses).save(path)
+        content = path.read_bytes()
+        end = 24 + int.from_bytes(content[20:24], "little")
+        assert content[:20] == b"silograph.releas\2\0\0\0"
+        assert content[24:end].decode() == (
+            '{"losses":{"0":"unbounded","1":"unbounded"},"n":60,"p01":"1/4","p11":"1",'
+            '"provenance":{"collusion":0,"method":"feat","protocol":"elgamal/replace",'
+            f'"run":"{"0f" * 16}","silos":2}},"universe":"{SILO.universe.digest}","views":['
+            '{"claimed":true,"delta":0.0,"epsilon":"unbounded","name":"coordinator"},'
+            '{"claimed":false,"delta":0.0,"epsilon":"unbounded","name":"1 silo + release"}]}'
+        )
+        assert content[end:-32] == release.graph.to_triangle()
+        again = Release.load(path)
+        assert (again.views, again.losses) == (views, losses)
+
+    def test_a_header_is_json_that_all_can_read(
+        self, masked_release: Release, tmp_path: Path
+    ) -> None:
+        """Without Python's own words for infinity and the like."""
+        path = tmp_path / "graph.release"
+
+        def refuse(constant: str) -> None:
+            raise AssertionError(constant)
+
+        open_ended = {0: masked_release.losses[0], 1: masked_release.losses[1], 2: math.inf}
+        for losses in (masked_release.losses, open_ended):
+            dataclasses.replace(masked_release, losses=losses).save(path)
+            content = path.read_bytes()
+            header = content[24 : 24 + int.from_bytes(content[20:24], "little")]
+            json.loads(header, parse_constant=refuse)
+            again = Release.load(path)
+            assert again.losses == losses
+            origin = again.edges().origin
+            assert origin is not None
+            assert origin.losses == losses
 
     def test_every_truncation_and_every_flipped_bit_is_found(
         self, release: Release, tmp_path: Path
@@ -131,7 +176,7 @@ class TestFile:
         content[16] = 9
         path.write_bytes(content)
         with pytest.raises(
-            ReleaseError, match="format 9; this version of Silograph reads format 1"
+            ReleaseError, match="format 9; this version of Silograph reads format 2"
         ):
             Release.load(path)
 
@@ -139,7 +184,7 @@ class TestFile:
     @given(body=st.binary(max_size=300))
     def test_foreign_bytes(self, tmp_path: Path, body: bytes) -> None:
         path = tmp_path / "foreign"
-        for content in (body, b"silograph.releas" + body, b"silograph.releas\1\0\0\0" + body):
+        for content in (body, b"silograph.releas" + body, b"silograph.releas\2\0\0\0" + body):
             path.write_bytes(content)
             with pytest.raises(ReleaseError):
                 Release.load(path)
@@ -291,12 +336,33 @@ class TestHostileFile:
             (("views", 0), "published", "views[0] must be an object, not 'published'"),
             (("views", 0), {}, "views[0].name is missing"),
             (("views", 0, "name"), 7, "views[0].name must be a text of 1 to 200 characters, not 7"),
-            (("views", 0, "epsilon"), "3", "views[0].epsilon must be a number from 0 up, not '3'"),
+            (
+                ("views", 0, "epsilon"),
+                "3",
+                "views[0].epsilon must be a number from 0 up, or 'unbounded', not '3'",
+            ),
             (("views", 0, "epsilon"), math.nan, "views[0].epsilon must be a number from 0 up"),
             (("views", 0, "epsilon"), 10**400, "views[0].epsilon must be a number from 0 up"),
+            (("views", 0, "epsilon"), math.inf, "views[0].epsilon must be a number from 0 up"),
+            (("views", 0, "epsilon"), True, "views[0].epsilon must be a number from 0 up"),
+            (("views", 0, "delta"), "unbounded", "views[0].delta must be a number from 0 to 1"),
+            (("views", 0, "delta"), True, "views[0].delta must be a number from 0 to 1, not True"),
             (("views", 0, "delta"), 2, "views[0].delta must be a number from 0 to 1, not 2"),
             (("views", 0, "claimed"), 1, "views[0].claimed must be true or false, not 1"),
             (("views", 0, "claimed"), False, "no view is claimed"),
+            (("losses",), [3.0], "losses must be an object, not [3.0]"),
+            (("losses",), {}, "losses.0 is missing"),
+            (("losses", "1"), 9.0, "losses.'1' is no field of this format"),
+            (("losses", "00"), 9.0, "losses.'00' is no field of this format"),
+            (("losses", "-1"), 9.0, "losses.'-1' is no field of this format"),
+            (("losses", "0"), None, "losses.0 must be a number from 0 up, or 'unbounded', not No"),
+            (("losses", "0"), "∞", "losses.0 must be a number from 0 up, or 'unbounded', not '∞'"),
+            (("losses", "0"), math.inf, "losses.0 must be a number from 0 up"),
+            (("losses", "0"), math.nan, "losses.0 must be a number from 0 up"),
+            (("losses", "0"), 10**400, "losses.0 must be a number from 0 up"),
+            (("losses", "0"), -1, "losses.0 must be a number from 0 up"),
+            (("losses", "0"), True, "losses.0 must be a number from 0 up"),
+            (("losses", "0"), 1e300, "with 0 silos that collude its noise costs 1e+300"),
         ],
         ids=lambda part: part[:30] if isinstance(part, str) else "",
     )
@@ -310,7 +376,9 @@ class TestHostileFile:
             Release.load(path)
         assert words in str(caught.value)
 
-    @pytest.mark.parametrize("name", ["n", "p11", "p01", "universe", "provenance", "views"])
+    @pytest.mark.parametrize(
+        "name", ["n", "p11", "p01", "universe", "provenance", "views", "losses"]
+    )
     def test_a_missing_field(self, name: str, release: Release, tmp_path: Path) -> None:
         path = tmp_path / "graph.release"
         release.save(path)
@@ -368,7 +436,7 @@ class TestLies:
         made = Release.draw(SILO, Channel(p11, p01), seed=1)
         lie = View("coordinator", 1.0, claimed=claimed)
         dataclasses.replace(made, views=(*made.views, lie)).save(path)
-        with pytest.raises(ReleaseError, match=r"view 'coordinator' says ε = 1, but whoever sees"):
+        with pytest.raises(ReleaseError, match=r"view 'coordinator' says ε = 1.0, but whoever sees"):
             Release.load(path)
 
     def test_the_least_float_that_is_enough(self, tmp_path: Path) -> None:
@@ -390,6 +458,40 @@ class TestLies:
         only = (View("coordinator", masked_release.channel.epsilon),)
         dataclasses.replace(masked_release, views=only).save(path)
         with pytest.raises(ReleaseError, match="with 1 silos that collude its noise costs"):
+            Release.load(path)
+
+    @pytest.mark.parametrize("t", [0, 1, 2])
+    def test_losses_below_the_channel(
+        self, t: int, masked_release: Release, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "graph.release"
+        below = math.nextafter(masked_release.channel.epsilon, 0)
+        losses = {**masked_release.losses, t: below}
+        dataclasses.replace(masked_release, losses=losses).save(path)
+        with pytest.raises(ReleaseError, match=rf"losses\.{t} says .*, but whoever sees its noise"):
+            Release.load(path)
+
+    def test_losses_never_fall(self, masked_release: Release, tmp_path: Path) -> None:
+        path = tmp_path / "graph.release"
+        losses = dict(masked_release.losses)
+        assert masked_release.channel.epsilon <= losses[0] < losses[1] < losses[2]
+        losses[2] = math.nextafter(losses[1], 0)
+        dataclasses.replace(masked_release, losses=losses).save(path)
+        with pytest.raises(ReleaseError, match=r"losses\.2 says .*, less than with a silo fewer"):
+            Release.load(path)
+        losses[2] = losses[1]
+        dataclasses.replace(masked_release, losses=losses).save(path)
+        assert Release.load(path).losses == losses
+
+    @pytest.mark.parametrize("silos", [2, 4])
+    def test_losses_for_every_number_of_silos_and_no_other(
+        self, silos: int, masked_release: Release, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "graph.release"
+        losses = dict.fromkeys(range(silos), masked_release.epsilon)
+        dataclasses.replace(masked_release, losses=losses).save(path)
+        said = r"losses\.2 is missing" if silos == 2 else r"losses\.'3' is no field"
+        with pytest.raises(ReleaseError, match=said):
             Release.load(path)
 
     @pytest.mark.parametrize("channel", [Channel(1, 0), Channel(1, "1/9"), Channel("1/3", 0)])
@@ -418,10 +520,11 @@ class TestLies:
         drawn = Release.draw(SILO, CHANNEL, seed=1)
         made = Provenance("feat", plan.protocol, silos, collusion, "0f" * 16)
         changed = dataclasses.replace(
-            drawn, channel=plan.channel, provenance=made, views=plan.views
+            drawn, channel=plan.channel, provenance=made, views=plan.views, losses=plan.losses
         )
         changed.save(tmp_path / "graph.release")
-        assert Release.load(tmp_path / "graph.release").views == plan.views
+        found = Release.load(tmp_path / "graph.release")
+        assert (found.views, found.losses) == (plan.views, plan.losses)
 
 
 class TestExport:

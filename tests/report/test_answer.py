@@ -109,6 +109,8 @@ def test_feat_plus_counts_all_of_its_parts() -> None:
     assert views["coordinator + 1 silo"] == one.epsilon
     # The release alone, at ε1, costs much less than the run.
     assert one.origin.release.epsilon < 0.5 * one.epsilon
+    assert one.origin.losses[1] == one.epsilon
+    assert one.origin.release.losses[1] == one.origin.release.epsilon
     said = facts_of(one)
     assert said.epsilon == one.epsilon
     assert max(o.epsilon for o in said.observers if o.claimed) == one.epsilon
@@ -120,7 +122,8 @@ def test_of_many_silos_only_the_ends_are_told() -> None:
     noise = MaskedNoise.choose(2.0, 16, 1)
     release = sg.Release.draw(sg.clustered_power_law(20, seed=1), noise.channel, seed=1)
     made = sg.Provenance("feat", "masked", 16, 1)
-    said = facts_of(replace(release, provenance=made, views=noise.views))
+    losses = {t: noise.epsilon(16 - t) for t in range(16)}
+    said = facts_of(replace(release, provenance=made, views=noise.views, losses=losses))
     beyond = [o.who for o in said.observers if not o.claimed]
     assert beyond == [
         "The coordinator together with any 2 silos",

@@ -143,7 +143,7 @@ class TestTranscript:
         spent, messages = recorded(1)
         assert spent == [16]  # four keys and confirmations, and what is relayed of them
         assert (
-            digest(messages) == "197c4085f89ead19e152b206fbcc6c35691373b76e39b7fc6b65d19f67ff1624"
+            digest(messages) == "3aedb4b1b71342e5e34dd280e59a61ab2fb58fff33d24cb97d8083da8a953a47"
         )
 
     def test_sizes_do_not_depend_on_edges(self) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from silograph.crypto.identity import Identity
 from silograph.errors import RosterError
+from silograph.protocol.roster import Member, Roster
 from silograph.runtime.roster_file import (
     Revocation,
     RosterFile,
@@ -44,6 +45,13 @@ def draft() -> RosterFile:
 
 
 @pytest.fixture
+def helped(draft: RosterFile) -> RosterFile:
+    """With two helpers, in their own organisations."""
+    draft = draft.add("notary", public(10), "helper", "Notary & Sons")
+    return draft.add("campus", public(11), "helper", "University")
+
+
+@pytest.fixture
 def signed(draft: RosterFile) -> RosterFile:
     for i in range(4):
         draft = draft.sign(identity(i))
@@ -62,8 +70,13 @@ def read_text(path: Path, text: str) -> RosterFile:
 
 
 class TestFile:
-    def test_comes_back(self, signed: RosterFile, tmp_path: Path) -> None:
-        for roster in (signed, signed.rotate("north", public(9), DAY, 'a "quoted" \\ reason')):
+    def test_comes_back(self, signed: RosterFile, helped: RosterFile, tmp_path: Path) -> None:
+        for roster in (
+            signed,
+            signed.rotate("north", public(9), DAY, 'a "quoted" \\ reason'),
+            helped,
+            helped.sign(identity(10)).add("east", public(5), organisation='"Ost" \\ é 銀行'),
+        ):
             write_roster(tmp_path / "r", roster)
             found = read_roster(tmp_path / "r")
             assert found == roster
@@ -83,19 +96,35 @@ class TestFile:
         """What people have signed must stay signed."""
         assert (
             digest_text(draft.digest)
-            == "sha256:5dfcc6b4d1747741b67e81fe81cf004d29f2f66b8df314f32efd3b321394c359"
+            == "sha256:ffc3e7c90ec1a97bf11acc43d53400e353eeea4f94efa483c544ec58955a9d77"
         )
         later = draft.sign(identity(0)).revoke("west", DAY, "left")
         assert (
             digest_text(later.digest)
-            == "sha256:c63349cdf4afc79cc90adfa2030f29c947be3e963c1d88ae35673066f19db972"
+            == "sha256:f8a0265652c5b2591af01021c4a61e5e51ff6984492df6d293ddb260c17be754"
         )
+        helped = draft.add("notary", public(10), "helper", "Notary & Sons")
+        assert (
+            digest_text(helped.digest)
+            == "sha256:6a7a9d2325888f0142c9111e6eb3bc09b39960bb4eb2992d278a53a64cedaa0b"
+        )
+        north, notary = (f"ed25519:{public(i).hex()}" for i in (1, 10))
+        text = roster_text(helped)
+        assert 'kind = "silograph roster"\nversion = 2\nserial = 1\n\n[coordinator]\n' in text
+        assert (
+            f'[[members]]\nrole = "silo"\nname = "north"\norganisation = "north"\nkey = "{north}"\n'
+        ) in text
+        assert (
+            '[[members]]\nrole = "helper"\nname = "notary"\norganisation = "Notary & Sons"\n'
+            f'key = "{notary}"\n'
+        ) in text
 
     @pytest.mark.parametrize(
         ("old", "new", "said"),
         [
-            ("version = 1", "version = 2", "roster of version 2; this Silograph reads version 1"),
-            ("version = 1", "version = true", "without a version"),
+            ("version = 2", "version = 1", "roster of version 1; this Silograph reads version 2"),
+            ("version = 2", "version = 3", "roster of version 3; this Silograph reads version 2"),
+            ("version = 2", "version = true", "without a version"),
             ('"silograph roster"', '"silograph"', "not a roster"),
             ("serial = 1", "serial = 0", "serial 1 replaces no roster"),
             ("serial = 1", "serial = 2", "names the one before"),
@@ -115,7 +144,28 @@ class TestFile:
             ('name = "north"', 'nom = "north"', "a field 'nom'"),
             ("[coordinator]", "[chief]", "a field 'chief'"),
             ('key = "ed25519:', 'key = "rsa:', "not a public key"),
-            ("[[silos]]", "[[silos]]\nrole = 1", "a field 'role'"),
+            ("[[members]]", "[[silos]]", "a field 'silos'"),
+            ("[[members]]", "[[members]]\nplace = 1", "a field 'place'"),
+            ('role = "silo"', "role = 1", "member 1: role is not of its kind"),
+            ('role = "silo"\n', "", "member 1 has no role"),
+            (
+                'role = "silo"',
+                'role = "coordinator"',
+                "'coordinator' is not a role: silo or helper",
+            ),
+            ('role = "silo"', 'role = "Silo"', "member 1: 'Silo' is not a role"),
+            ('role = "silo"', 'role = ""', "member 1: '' is not a role"),
+            ("[coordinator]", '[coordinator]\nrole = "silo"', "a field 'role'"),
+            ('organisation = "north"\n', "", "member 1 has no organisation"),
+            ('organisation = "hub"\n', "", "has no organisation"),
+            ('organisation = "north"', "organisation = 1", "organisation is not of its kind"),
+            ('organisation = "north"', 'organisation = ""', "north: '' is not an organisation"),
+            ('organisation = "hub"', 'organisation = ""', "hub: '' is not an organisation"),
+            ('organisation = "north"', 'organisation = " "', "not an organisation"),
+            ('organisation = "north"', 'organisation = "south "', "no space at an end"),
+            ('organisation = "north"', 'organisation = "a\\nb"', "not an organisation"),
+            ('organisation = "north"', 'organisation = "a\\u202eb"', "not an organisation"),
+            ('organisation = "north"', f'organisation = "{"n" * 201}"', "1 to 200 characters"),
         ],
     )
     def test_refusals(
@@ -124,6 +174,29 @@ class TestFile:
         with pytest.raises(RosterError, match=said) as caught:
             read_text(tmp_path / "r", changed_text(draft, old, new))
         assert str(tmp_path / "r") in str(caught.value)
+
+    def test_helpers_are_refused_alike(self, helped: RosterFile, tmp_path: Path) -> None:
+        notary, campus = (f"ed25519:{public(i).hex()}" for i in (10, 11))
+        for old, new, said in (
+            ('name = "notary"', 'name = "north"', "the same name"),
+            ('name = "notary"', 'name = "hub"', "the same name"),
+            ('name = "notary"', 'name = "campus"', "the same name"),
+            (notary, f"ed25519:{public(1).hex()}", "the same key"),
+            (notary, f"ed25519:{public(0).hex()}", "the same key"),
+            (notary, campus, "the same key"),
+            ('role = "helper"', 'role = "helpers"', "member 4: 'helpers' is not a role"),
+        ):
+            with pytest.raises(RosterError, match=said):
+                read_text(tmp_path / "r", changed_text(helped, old, new))
+
+    def test_members_of_mixed_roles(self, helped: RosterFile, tmp_path: Path) -> None:
+        """People may write them in any order; silos have the first places."""
+        head, *members = roster_text(helped).split("[[members]]")
+        last, tail = members.pop().split("[signatures]")
+        mixed = "[[members]]".join([head, last, *members]) + "[signatures]" + tail
+        found = read_text(tmp_path / "r", mixed)
+        assert [m.name for m in found.roster.silos] == ["north", "south", "west"]
+        assert [m.name for m in found.roster.helpers] == ["campus", "notary"]
 
     def test_keys(self, draft: RosterFile, tmp_path: Path) -> None:
         north = draft.roster.silos[0].public.hex()
@@ -146,6 +219,11 @@ class TestFile:
         entries = tuple(Revocation(f"x{i}", i.to_bytes(32), DAY, "r") for i in range(1001))
         with pytest.raises(RosterError, match="at most 1000"):
             RosterFile(new_roster("hub", public(0)).roster, revoked=entries)
+
+    def test_a_roster_without_organisations_is_no_file(self) -> None:
+        bare = Roster(Member("hub", public(0)), (Member("north", public(1), "North"),))
+        with pytest.raises(RosterError, match="'' is not an organisation"):
+            RosterFile(bare)
 
 
 class TestSignatures:
@@ -173,6 +251,9 @@ class TestSignatures:
         [
             ('name = "north"', 'name = "nord"'),
             ("serial = 1", f'serial = 2\nprevious = "sha256:{"00" * 32}"'),
+            ('role = "silo"', 'role = "helper"'),
+            ('organisation = "north"', 'organisation = "south"'),
+            ('organisation = "hub"', 'organisation = "south"'),
         ],
     )
     def test_what_is_signed_cannot_be_changed(
@@ -199,6 +280,13 @@ class TestSignatures:
             replace(bare, revoked=(replace(gone[0], reason="Left"),)),
             replace(bare, roster=replace(signed.roster, silos=silos[::-1])),
             replace(bare, roster=replace(signed.roster, silos=silos[:2])),
+            replace(bare, roster=replace(signed.roster, silos=silos[:2], helpers=silos[2:])),
+            replace(
+                bare,
+                roster=replace(
+                    signed.roster, silos=(*silos[:2], replace(silos[2], organisation="w"))
+                ),
+            ),
             replace(
                 bare, roster=replace(signed.roster, coordinator=replace(coordinator, name="h"))
             ),
@@ -265,6 +353,60 @@ class TestChanges:
         with pytest.raises(RosterError, match="a reason has"):
             signed.revoke("south", DAY, "two\nlines")
 
+    def test_helpers_come_and_go(self, helped: RosterFile) -> None:
+        assert helped.missing == ("hub", "north", "south", "west", "notary", "campus")
+        for i in (0, 1, 2, 3, 10):
+            helped = helped.sign(identity(i))
+        with pytest.raises(RosterError, match="not signed by campus"):
+            helped.check_complete()
+        helped = helped.sign(identity(11))
+        helped.check_complete()
+        turned = helped.rotate("notary", public(12), DAY, "lost")
+        turned.check_follows(helped)
+        assert turned.roster.silos == helped.roster.silos
+        assert turned.roster.helpers == (
+            Member("notary", public(12), "Notary & Sons"),
+            helped.roster.helpers[1],
+        )
+        assert turned.revoked == (Revocation("notary", public(10), DAY, "lost"),)
+        left = helped.revoke("notary", DAY, "left")
+        left.check_follows(helped)
+        assert [m.name for m in left.members] == ["hub", "north", "south", "west", "campus"]
+        more = helped.add("east", public(5))
+        more.check_follows(helped)
+        assert [m.name for m in more.roster.silos] == ["north", "south", "west", "east"]
+        assert [m.name for m in more.roster.helpers] == ["notary", "campus"]
+        assert [more.roster.member(place).name for place in (3, 4)] == ["east", "notary"]
+
+    def test_a_role_or_an_organisation_is_signed_by_all(self, helped: RosterFile) -> None:
+        for i in (0, 1, 2, 3, 10, 11):
+            helped = helped.sign(identity(i))
+        for name, role, organisation in (
+            ("north", "helper", None),
+            ("notary", "silo", None),
+            ("north", None, "North Bank"),
+            ("notary", None, "Notaries"),
+            ("hub", None, "Institute"),
+            ("campus", "silo", "College"),
+        ):
+            later = helped.change(name, role, organisation)
+            assert (later.serial, later.previous) == (2, helped.digest)
+            assert later.signatures == {}
+            assert later.revoked == ()
+            later.check_follows(helped)
+            for signer, signature in helped.signatures.items():
+                with pytest.raises(RosterError, match=f"signature of {signer} is not on"):
+                    replace(later, signatures={signer: signature})
+        north = helped.change("north", "helper", "North Bank").roster
+        assert [m.name for m in north.silos] == ["south", "west"]
+        assert north.helpers[0] == Member("north", public(1), "North Bank")
+        with pytest.raises(RosterError, match="the coordinator has no other role"):
+            helped.change("hub", "silo")
+        with pytest.raises(RosterError, match="already"):
+            helped.change("north", "silo", "north")
+        with pytest.raises(RosterError, match="not in the roster"):
+            helped.change("nobody", "silo")
+
     def test_a_revoked_key_never_comes_back(self, signed: RosterFile, tmp_path: Path) -> None:
         later = signed.rotate("south", public(5), DAY)
         with pytest.raises(RosterError, match="the key of east is revoked"):
@@ -325,6 +467,7 @@ class TestAnyBytes:
     @given(st.data())
     def test_damage(self, data: st.DataObject) -> None:
         base = new_roster("hub", public(0)).add("north", public(1)).sign(identity(0))
+        base = base.add("notary", public(3), "helper", "Notary & Sons").sign(identity(0))
         later = base.rotate("north", public(2), DAY).sign(identity(2))
         content = bytearray(roster_text(later).encode())
         for _ in range(data.draw(st.integers(1, 4))):
@@ -336,14 +479,15 @@ class TestAnyBytes:
     @given(
         st.dictionaries(
             st.sampled_from(
-                ["serial", "previous", "silos", "revoked", "signatures", "coordinator"]
+                ["serial", "previous", "members", "revoked", "signatures", "coordinator"]
             ),
             st.sampled_from(
                 ["1", "2", '"x"', "[]", "{}", "[1]", "[[]]", "[{}]", "{x = 1}", "2031-05-06", "nan",
-                 '[{name = "a", key = 1}]', '[{name = "a"}]', "[{name = 2031-05-06T00:00:00}]"]
+                 '[{name = "a", key = 1}]', '[{role = "silo"}]', '[{role = 1, name = "a"}]',
+                 '[{name = "a"}]', "[{name = 2031-05-06T00:00:00}]"]
             ),
         )
     )  # fmt: skip
     def test_values_of_every_kind(self, fields: dict[str, str]) -> None:
-        head = 'kind = "silograph roster"\nversion = 1\n'
+        head = 'kind = "silograph roster"\nversion = 2\n'
         self.read((head + "".join(f"{k} = {v}\n" for k, v in fields.items())).encode())

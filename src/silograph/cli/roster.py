@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.json_output import echo_json
-from silograph.cli.options import Json
+from silograph.cli.options import Json, one_of
 from silograph.cli.passphrases import PassphraseFile, for_identity
 from silograph.errors import ArgumentError, RosterError
+from silograph.protocol.roster import ROLES, Member
 from silograph.runtime.keys import key_text, load_identity, read_key
 from silograph.runtime.roster_file import (
     RosterFile,
+    check_role,
     digest_text,
     new_roster,
     read_roster,
@@ -28,20 +30,58 @@ Name = Annotated[str, typer.Argument(help="A party's name.", show_default=False)
 Key = Annotated[
     str, typer.Argument(help="Its public key (silograph keys show).", show_default=False)
 ]
+Organisation = Annotated[
+    str | None,
+    typer.Option(help="Who answers for the party; without it, its name.", show_default=False),
+]
 
 
 @app.command("new")
-def new(path: File, name: Name, key: Key, as_json: Json = False) -> None:
+def new(
+    path: File, name: Name, key: Key, organisation: Organisation = None, as_json: Json = False
+) -> None:
     """Begin a roster with its coordinator."""
-    made = new_roster(name, read_key(key))
+    made = new_roster(name, read_key(key), organisation)
     write_roster(path, made, new=True)
     _say(path, made, as_json)
 
 
 @app.command("add")
-def add(path: File, name: Name, key: Key, as_json: Json = False) -> None:
-    """Add a silo at the end."""
-    _change(path, read_roster(path).add(name, read_key(key)), as_json)
+def add(
+    path: File,
+    name: Name,
+    key: Key,
+    role: Annotated[
+        str,
+        typer.Option(
+            help="silo, or helper: a member of committees without edges.",
+            autocompletion=one_of(ROLES),
+        ),
+    ] = "silo",
+    organisation: Organisation = None,
+    as_json: Json = False,
+) -> None:
+    """Add a party, after all others of its role."""
+    added = read_roster(path).add(name, read_key(key), check_role(role), organisation)
+    _change(path, added, as_json)
+
+
+@app.command("change")
+def change(
+    path: File,
+    name: Name,
+    role: Annotated[
+        str | None,
+        typer.Option(help="silo or helper.", autocompletion=one_of(ROLES), show_default=False),
+    ] = None,
+    organisation: Annotated[
+        str | None, typer.Option(help="Who answers for the party.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Give a party another role or organisation; everyone signs again."""
+    known = None if role is None else check_role(role)
+    _change(path, read_roster(path).change(name, known, organisation), as_json)
 
 
 @app.command("show")
@@ -51,12 +91,17 @@ def show(path: File, as_json: Json = False) -> None:
     _say(path, found, as_json)
     if as_json:
         return
-    for place, member in enumerate(found.members):
-        role = f"silo {place - 1}" if place else "coordinator"
-        signed = "signed" if member.name in found.signatures else "not signed"
-        typer.echo(f"{role:<12}{member.name:<40}{signed}\n  {key_text(member.public)}")
+    _show("coordinator", found.roster.coordinator, found)
+    for place, (role, member) in enumerate(found.parties):
+        _show(f"{role} {place}", member, found)
     for entry in found.revoked:
         typer.echo(f"revoked {entry.date}, {entry.name}: {entry.reason}\n  {key_text(entry.key)}")
+
+
+def _show(place: str, member: Member, found: RosterFile) -> None:
+    signed = "signed" if member.name in found.signatures else "not signed"
+    typer.echo(f"{place:<12}{member.name:<40}{signed}")
+    typer.echo(f"  {member.organisation}\n  {key_text(member.public)}")
 
 
 @app.command("digest")
@@ -138,7 +183,7 @@ def revoke(
     reason: Annotated[str, typer.Option(help="Why.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Leave a silo out and revoke its key; everyone who stays signs again."""
+    """Leave a party out and revoke its key; everyone who stays signs again."""
     _change(path, read_roster(path).revoke(name, _today(), reason), as_json)
 
 
@@ -163,22 +208,27 @@ def _say(path: Path, found: RosterFile, as_json: bool = False, *, err: bool = Fa
         echo_json(_plain(found))
         return
     missing = f"not signed by {', '.join(found.missing)}" if found.missing else "signed by all"
-    count = len(found.roster.silos)
-    silos = f"{count} silo{'' if count == 1 else 's'}"
-    typer.echo(f"{path}: serial {found.serial}, {silos}, {missing}", err=err)
+    silos, helpers = len(found.roster.silos), len(found.roster.helpers)
+    parties = f"{silos} silo{'' if silos == 1 else 's'}"
+    if helpers:
+        parties += f", {helpers} helper{'' if helpers == 1 else 's'}"
+    typer.echo(f"{path}: serial {found.serial}, {parties}, {missing}", err=err)
     typer.echo(f"digest {digest_text(found.digest)}", err=err)
 
 
+def _plain_member(member: Member) -> dict[str, str]:
+    key = key_text(member.public)
+    return {"name": member.name, "organisation": member.organisation, "key": key}
+
+
 def _plain(found: RosterFile) -> dict[str, Any]:
-    coordinator, *silos = (
-        {"name": member.name, "key": key_text(member.public)} for member in found.members
-    )
     return {
         "serial": found.serial,
         "digest": digest_text(found.digest),
         "previous": None if found.previous is None else digest_text(found.previous),
-        "coordinator": coordinator,
-        "silos": silos,
+        "coordinator": _plain_member(found.roster.coordinator),
+        "silos": [_plain_member(member) for member in found.roster.silos],
+        "helpers": [_plain_member(member) for member in found.roster.helpers],
         "signed_by": list(found.signed_by),
         "missing": list(found.missing),
         "revoked": [

@@ -166,7 +166,8 @@ def _draw(
     )
     provenance = Provenance("feat+", "clear", m, plan.union.collusion)
     digest = whole.universe.digest
-    release = Release(BitRows(rows), channel, digest, provenance, plan.union.views)
+    union = plan.union
+    release = Release(BitRows(rows), channel, digest, provenance, union.views, union.losses)
     if not plan.answers_locally:
         return release, None, []
     scale = plan.noise.partition_scale

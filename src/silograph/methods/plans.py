@@ -184,7 +184,7 @@ def release_of(
 ) -> Release:
     """What a union made."""
     graph = BitRows.from_triangle(len(universe), triangle)
-    return Release(graph, plan.channel, universe.digest, made, plan.views, universe)
+    return Release(graph, plan.channel, universe.digest, made, plan.views, plan.losses, universe)
 
 
 class BaselinePlan(StudyPlan):

@@ -56,7 +56,7 @@ class UnionPlan:
         silo: Silo,
     ) -> SiloSession:
         """A silo's machine; all that is done for each edge is done here, before its first word."""
-        given = self._parameters(pairs, subject)
+        given = self.parameters(pairs, subject)
         party = (roster, run, place, identity, entropy, bits_of(silo, given))
         match given:
             case MaskedParameters():
@@ -75,7 +75,7 @@ class UnionPlan:
         entropy: Entropy,
     ) -> CoordinatorSession[bytes]:
         """The coordinator's machine; the result is Y, one bit a pair."""
-        match given := self._parameters(pairs, subject):
+        match given := self.parameters(pairs, subject):
             case MaskedParameters():
                 return MaskedCoordinator(given, roster, run, identity)
             case ElgamalParameters():
@@ -83,7 +83,7 @@ class UnionPlan:
         channel = (self.channel.p11, self.channel.p01)
         return ClearCoordinator(given, roster, run, identity, entropy, channel)
 
-    def _parameters(
+    def parameters(
         self, pairs: int, subject: bytes
     ) -> MaskedParameters | ElgamalParameters | ReportParameters:
         """What the machines agree on. Of ``clear``, that silos report their bare bits."""

@@ -6,8 +6,14 @@ import struct
 from dataclasses import dataclass
 
 from silograph.crypto.identity import Identity, verify
-from silograph.errors import BindingError, EnvelopeError, ProtocolError, SignatureError
-from silograph.protocol.roster import COORDINATOR, Roster
+from silograph.errors import (
+    ArgumentError,
+    BindingError,
+    EnvelopeError,
+    ProtocolError,
+    SignatureError,
+)
+from silograph.protocol.roster import Roster
 from silograph.protocol.wire import pack, unpack
 
 __all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek", "seal"]
@@ -92,10 +98,11 @@ def _read(raw: bytes) -> tuple[Envelope, list[bytes]]:
 def open_envelope(binding: Binding, raw: bytes, *, receiver: int) -> Envelope:
     """Check a message: of this run, with these parameters, to us, signed by its sender."""
     envelope, (_, run, parameters, _, _, signature, _) = _read(raw)
-    silos = len(binding.roster.silos)
-    if envelope.sender >= silos and envelope.sender != COORDINATOR:
-        raise BindingError(f"the roster has no party {envelope.sender}", round=envelope.round)
-    who = binding.roster.member(envelope.sender).name
+    try:
+        sender = binding.roster.member(envelope.sender)
+    except ArgumentError as error:
+        raise BindingError(str(error), round=envelope.round) from None
+    who = sender.name
     if run != binding.run:
         raise BindingError("the message is of another run", silo=who, round=envelope.round)
     if parameters != binding.parameters:
@@ -103,8 +110,7 @@ def open_envelope(binding: Binding, raw: bytes, *, receiver: int) -> Envelope:
     if envelope.receiver not in (receiver, EVERYONE):
         raise BindingError("the message is for someone else", silo=who, round=envelope.round)
     try:
-        public = binding.roster.member(envelope.sender).public
-        verify(public, _signed(binding, envelope), signature, who=who)
+        verify(sender.public, _signed(binding, envelope), signature, who=who)
     except SignatureError as error:
         raise SignatureError(str(error), silo=who, round=envelope.round) from None
     return envelope

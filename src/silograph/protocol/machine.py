@@ -174,6 +174,8 @@ class Machine:
         ours = self._place == COORDINATOR
         if ours and message.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=message.round)
+        if ours and not self._binding.roster.has_silo(message.sender):
+            raise self._refuse(OrderError, "a helper has no part in this", message)
         if not ours and message.sender != COORDINATOR:
             raise self._refuse(OrderError, "silos speak through the coordinator", message)
 

@@ -122,7 +122,8 @@ class SealedSilo(Machine, SiloSession):
         """Some rounds come from silos, relayed as they were signed."""
         if message.sender == self._place:
             raise self._refuse(OrderError, "our own message came back", message)
-        if (message.sender != COORDINATOR) != (message.round in _FROM_SILOS):
+        silo = self._binding.roster.has_silo(message.sender)
+        if not (silo if message.round in _FROM_SILOS else message.sender == COORDINATOR):
             raise self._refuse(OrderError, "it has no such message to send", message)
 
     def _settled(self, state: State) -> State:

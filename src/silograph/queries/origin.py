@@ -35,7 +35,7 @@ class Origin:
     #: Who learns how much from the whole run, not from this answer alone.
     views: tuple[View, ...]
     #: The certified epsilon against t silos and whoever is with them (the coordinator; in a sealed
-    #: run nobody), for t = 0 … m−1; empty where it is not known.
+    #: run nobody), for t = 0 … m−1.
     losses: Mapping[int, float]
     nodes: int
     universe_digest: str

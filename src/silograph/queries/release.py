@@ -5,6 +5,7 @@ however many are asked and by whomever.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import shown_loss
-from silograph.privacy.recovered import union_losses
 from silograph.privacy.views import PUBLISHED, View
 from silograph.queries import cycles, degrees, export, histogram, release_file, stars, triangles
 from silograph.queries.display import definitions, views_table
@@ -54,6 +54,8 @@ class Release:
     universe_digest: str
     provenance: Provenance
     views: tuple[View, ...]
+    #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
+    losses: Mapping[int, float]
     #: The node list, where it is at hand; a file carries its digest only.
     universe: NodeUniverse | None = field(default=None, repr=False)
 
@@ -77,6 +79,7 @@ class Release:
             graph.universe.digest,
             Provenance(method="feat", protocol="clear", silos=1),
             (View(PUBLISHED, channel.epsilon),),
+            {0: channel.epsilon},
             graph.universe,
         )
 
@@ -98,9 +101,7 @@ class Release:
     @cached_property
     def origin(self) -> Origin:
         """What every answer says of where it comes from."""
-        made = self.provenance
-        losses = union_losses(made.protocol, self.channel, made.silos)
-        return Origin(made, self.views, losses, self.n, self.universe_digest)
+        return Origin(self.provenance, self.views, self.losses, self.n, self.universe_digest)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -171,7 +172,13 @@ class Release:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file; an existing file is replaced whole or not at all."""
         release_file.write(
-            path, self.graph, self.channel, self.universe_digest, self.provenance, self.views
+            path,
+            self.graph,
+            self.channel,
+            self.universe_digest,
+            self.provenance,
+            self.views,
+            self.losses,
         )
 
     @classmethod
@@ -179,7 +186,12 @@ class Release:
         """Read a release. With a universe, check that it is the one the release is about."""
         found = release_file.read(path)
         release = cls(
-            found.graph, found.channel, found.universe_digest, found.provenance, found.views
+            found.graph,
+            found.channel,
+            found.universe_digest,
+            found.provenance,
+            found.views,
+            found.losses,
         )
         return release if universe is None else release.with_universe(universe)
 

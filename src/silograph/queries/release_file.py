@@ -5,13 +5,17 @@ Layout, all integers little-endian::
     16 bytes   the magic, b"silograph.releas"
      4 bytes   format version
      4 bytes   length of the header
-               header: JSON, UTF-8 (n, channel as fractions, universe digest, provenance, views)
+               header: JSON, UTF-8 (n, channel as fractions, universe digest, provenance, views,
+               losses)
                payload: one bit a pair in pair order, padded to 64-bit words
     32 bytes   SHA-256 of everything before it
 
 The checksum finds damage, not malice: who can write the file can write the checksum. So every field
-is looked at before it is believed, and the views are compared with the noise: a release that says
-that it costs less than its own channel does is refused.
+is looked at before it is believed, and views and losses are compared with the noise: a release that
+says that it costs less than its own channel does is refused. What silos that collude see beyond the
+channel depends on the protocol, and is not in the channel: the file's own losses say it.
+
+JSON has no infinity: a loss without a bound is the text "unbounded".
 """
 
 import hashlib
@@ -21,7 +25,7 @@ import os
 import re
 import reprlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -31,19 +35,19 @@ from silograph.errors import ChannelError, ReleaseError
 from silograph.graph.bitrows import BitRows, triangle_bytes
 from silograph.graph.whole_file import written_whole
 from silograph.privacy.channel import Channel
-from silograph.privacy.recovered import union_losses
 from silograph.privacy.views import View
 from silograph.queries.origin import Provenance
 
 __all__ = ["ReleaseContent", "read", "write"]
 
 _MAGIC = b"silograph.releas"
-_VERSION = 1
+_VERSION = 2
 _PREFIX = struct.Struct("<16sII")
 _CHECKSUM_BYTES = 32
 _LARGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 200
 _MOST_SILOS = 64
+_UNBOUNDED = "unbounded"
 # No exponent: a few characters of it would ask for a number of any size.
 _FRACTION = re.compile(r"[0-9]+(/[0-9]+)?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -59,6 +63,7 @@ class ReleaseContent:
     universe_digest: str
     provenance: Provenance
     views: tuple[View, ...]
+    losses: Mapping[int, float]
 
 
 def write(
@@ -68,6 +73,7 @@ def write(
     universe_digest: str,
     provenance: Provenance,
     views: Iterable[View],
+    losses: Mapping[int, float],
 ) -> None:
     """Write a release file, whole or not at all."""
     target = Path(path)
@@ -81,9 +87,11 @@ def write(
         "p01": p01,
         "universe": universe_digest,
         "provenance": asdict(provenance),
-        "views": [asdict(view) for view in views],
+        "views": [asdict(view) | {"epsilon": _plain(view.epsilon)} for view in views],
+        "losses": {str(t): _plain(loss) for t, loss in losses.items()},
     }
-    encoded = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    encoded = text.encode()
     content = _PREFIX.pack(_MAGIC, _VERSION, len(encoded)) + encoded + graph.to_triangle()
     try:
         with written_whole(target) as partial, partial.open("wb") as file:
@@ -136,10 +144,12 @@ def _read(content: bytes) -> ReleaseContent:
     universe = header.text("universe", _DIGEST, "64 hexadecimal digits")
     provenance = _provenance(header.inner("provenance"))
     views = _views(header)
+    losses = _losses(header.inner("losses"), provenance.silos)
     header.check_all_read()
-    _check_cost(channel, provenance, views)
+    _check_losses(channel, losses)
+    _check_views(channel, views, provenance.collusion, losses)
     graph = BitRows.from_triangle(n, content[start:-_CHECKSUM_BYTES])
-    return ReleaseContent(graph, channel, universe, provenance, views)
+    return ReleaseContent(graph, channel, universe, provenance, views, losses)
 
 
 def _provenance(given: "_Fields") -> Provenance:
@@ -158,7 +168,7 @@ def _provenance(given: "_Fields") -> Provenance:
 def _views(header: "_Fields") -> tuple[View, ...]:
     views: dict[str, View] = {}
     for given in header.listed("views"):
-        name, epsilon, delta = given.text("name"), given.number("epsilon"), given.number("delta", 1)
+        name, epsilon, delta = given.text("name"), given.loss("epsilon"), given.share("delta")
         if name in views:
             raise ReleaseError(f"the release is refused: there are two views {name!r}")
         views[name] = View(name, epsilon, delta, given.truth("claimed"))
@@ -168,26 +178,58 @@ def _views(header: "_Fields") -> tuple[View, ...]:
     return tuple(views.values())
 
 
-def _check_cost(channel: Channel, made: Provenance, views: tuple[View, ...]) -> None:
+def _losses(given: "_Fields", silos: int) -> dict[int, float]:
+    """One loss for each number of silos that may collude, from none to all but one."""
+    losses = {t: given.loss(str(t)) for t in range(silos)}
+    given.check_all_read()
+    return losses
+
+
+def _check_losses(channel: Channel, losses: Mapping[int, float]) -> None:
+    """Refuse losses that no union has.
+
+    Everybody who is counted in them sees the release, so none is below the channel's own; and one
+    silo more never sees less of a union. Both sides are rounded up to a float: an honest loss is
+    never below the least float that is enough, whichever version of Silograph computed it.
+    """
+    for t, loss in losses.items():
+        if loss < channel.epsilon:
+            raise ReleaseError(
+                f"the release is refused: losses.{t} says ε = {loss!r}, but whoever sees its "
+                f"noise has a loss of {channel.epsilon!r}"
+            )
+        if t and loss < losses[t - 1]:
+            raise ReleaseError(
+                f"the release is refused: losses.{t} says ε = {loss!r}, less than with a silo "
+                f"fewer, {losses[t - 1]!r}"
+            )
+
+
+def _check_views(
+    channel: Channel, views: tuple[View, ...], collusion: int, losses: Mapping[int, float]
+) -> None:
     """Refuse views that say less than the noise costs.
 
-    Everybody in a view sees the release, so the channel's own loss is the least that any of them
-    has, claimed or not. Both sides are rounded up to a float: an honest claim is never below the
-    least float that is enough, whichever version of Silograph computed it.
+    The channel's own loss is the least that any view has, claimed or not; and the claim is made
+    against the coalition that the release names.
     """
     for view in views:
         if view.epsilon < channel.epsilon:
             raise ReleaseError(
-                f"the release is refused: view {view.name!r} says ε = {view.epsilon:.12g}, but "
-                f"whoever sees its noise has a loss of {channel.epsilon:.12g}"
+                f"the release is refused: view {view.name!r} says ε = {view.epsilon!r}, but "
+                f"whoever sees its noise has a loss of {channel.epsilon!r}"
             )
     worst = max(view.epsilon for view in views if view.claimed)
-    loss = union_losses(made.protocol, channel, made.silos).get(made.collusion, 0.0)
+    loss = losses[collusion]
     if worst < loss:
         raise ReleaseError(
             f"the release is refused: its views say at most ε = {worst:.12g}, but with "
-            f"{made.collusion} silos that collude its noise costs {loss:.12g}"
+            f"{collusion} silos that collude its noise costs {loss!r}"
         )
+
+
+def _plain(loss: float) -> float | str:
+    return _UNBOUNDED if loss == math.inf else loss
 
 
 class _Fields:
@@ -221,16 +263,20 @@ class _Fields:
             raise self._refuse(name, f"an integer from {least} {end}", value)
         return int(value)
 
-    def number(self, name: str, most: float = math.inf) -> float:
-        """A number from 0 on; infinity is one."""
+    def loss(self, name: str) -> float:
+        """A finite number from 0 on, or the word for infinity."""
         value = self._take(name)
-        try:
-            number = float(value) if type(value) in (int, float) else math.nan
-        except OverflowError:
-            number = math.nan
-        if not 0 <= number <= most:
-            end = "up" if most == math.inf else f"to {most:g}"
-            raise self._refuse(name, f"a number from 0 {end}", value)
+        number = math.inf if value == _UNBOUNDED else _finite(value)
+        if number is None or number < 0:
+            raise self._refuse(name, f"a number from 0 up, or {_UNBOUNDED!r}", value)
+        return number
+
+    def share(self, name: str) -> float:
+        """A number from 0 to 1."""
+        value = self._take(name)
+        number = _finite(value)
+        if number is None or not 0 <= number <= 1:
+            raise self._refuse(name, "a number from 0 to 1", value)
         return number
 
     def fraction(self, name: str) -> Fraction:
@@ -281,3 +327,12 @@ class _Fields:
 
 def _shown(value: object) -> str:
     return reprlib.repr(value)
+
+
+def _finite(value: object) -> float | None:
+    """A number as it is; None for anything else, such as the NaN that Python's JSON reads."""
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and not isinstance(value, bool) else None

@@ -45,6 +45,11 @@ class Party:
                 f"{config.roster}: the identity is that of {file.place(self.identity.public)}, "
                 f"not of {self.name}"
             )
+        if any(helper.name == self.name for helper in file.roster.helpers):
+            raise RosterError(
+                f"{config.roster}: {self.name} is a helper, and helpers are not served by this "
+                "version yet"
+            )
         self.roster = file.roster
         self.universe = NodeUniverse.from_file(config.universe)
         self.store = open_store(config)

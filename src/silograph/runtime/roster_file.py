@@ -1,19 +1,22 @@
 """Rosters as files that people read, compare and sign.
 
-What: a TOML file with the coordinator, the silos in order, the keys that are no longer good, and
-everyone's signatures::
+What: a TOML file with the coordinator, the other members in order (silos with edges, helpers
+without), the keys that are no longer good, and everyone's signatures::
 
     kind = "silograph roster"
-    version = 1
+    version = 2
     serial = 2
     previous = "sha256:…"            # the roster that this one replaces
 
     [coordinator]
     name = "hub"
+    organisation = "Institute of Statistics"
     key = "ed25519:…"
 
-    [[silos]]
+    [[members]]
+    role = "silo"                    # or "helper"
     name = "north"
+    organisation = "North Bank"
     key = "ed25519:…"
 
     [[revoked]]
@@ -41,7 +44,7 @@ from types import MappingProxyType
 from typing import Any
 
 from silograph.errors import ArgumentError, RosterError
-from silograph.protocol.roster import Member
+from silograph.protocol.roster import Member, Role
 from silograph.runtime import versions, whole_files
 from silograph.runtime.keys import key_text, read_key
 from silograph.runtime.rosters import (
@@ -49,6 +52,7 @@ from silograph.runtime.rosters import (
     Revocation,
     RosterFile,
     check_name,
+    check_role,
     digest_text,
     new_member,
     new_roster,
@@ -59,6 +63,7 @@ __all__ = [
     "Revocation",
     "RosterFile",
     "check_name",
+    "check_role",
     "digest_text",
     "new_roster",
     "read_roster",
@@ -85,9 +90,9 @@ def roster_text(roster: RosterFile) -> str:
     ]
     if roster.previous is not None:
         lines.append(f"previous = {text(digest_text(roster.previous))}")
-    for i, member in enumerate(roster.members):
-        lines += ["", "[[silos]]" if i else "[coordinator]"]
-        lines += [f"name = {text(member.name)}", f"key = {text(key_text(member.public))}"]
+    lines += ["", "[coordinator]", *_member_lines(roster.roster.coordinator)]
+    for role, member in roster.parties:
+        lines += ["", "[[members]]", f"role = {text(role)}", *_member_lines(member)]
     for entry in roster.revoked:
         lines += ["", "[[revoked]]", f"name = {text(entry.name)}"]
         lines += [f"key = {text(key_text(entry.key))}", f"date = {entry.date.isoformat()}"]
@@ -95,6 +100,15 @@ def roster_text(roster: RosterFile) -> str:
     lines += ["", "[signatures]"]
     lines += [f"{name} = {text(roster.signatures[name].hex())}" for name in roster.signed_by]
     return "\n".join(lines) + "\n"
+
+
+def _member_lines(member: Member) -> list[str]:
+    values = {
+        "name": member.name,
+        "organisation": member.organisation,
+        "key": key_text(member.public),
+    }
+    return [f"{name} = {whole_files.quoted(value)}" for name, value in values.items()]
 
 
 def read_roster(path: str | os.PathLike[str]) -> RosterFile:
@@ -126,16 +140,16 @@ def _parse(table: dict[str, Any]) -> RosterFile:
         table,
         "the roster",
         {"kind": str, "version": int, "serial": int, "coordinator": dict},
-        {"previous": str, "silos": list, "revoked": list, "signatures": dict},
+        {"previous": str, "members": list, "revoked": list, "signatures": dict},
     )
-    silos = fields.get("silos", [])
+    members = fields.get("members", [])
     gone = fields.get("revoked", [])
-    if len(silos) > MOST or len(gone) > MOST:
+    if len(members) > MOST or len(gone) > MOST:
         raise RosterError(f"a roster has at most {MOST} parties and {MOST} revoked keys")
     return RosterFile(
         roster_of(
-            _party(fields["coordinator"], "[coordinator]"),
-            tuple(_party(entry, f"silo {i}") for i, entry in enumerate(silos, 1)),
+            _member(fields["coordinator"], "[coordinator]"),
+            [_party(entry, f"member {i}") for i, entry in enumerate(members, 1)],
         ),
         fields["serial"],
         _digest(fields["previous"]) if "previous" in fields else None,
@@ -165,9 +179,21 @@ def _fields(
     return table
 
 
-def _party(entry: object, what: str) -> Member:
-    fields = _fields(entry, what, {"name": str, "key": str})
-    return new_member(fields["name"], _key(fields["key"], what))
+_MEMBER = MappingProxyType({"name": str, "key": str, "organisation": str})
+
+
+def _party(entry: object, what: str) -> tuple[Role, Member]:
+    fields = dict(_fields(entry, what, {"role": str, **_MEMBER}))
+    try:
+        role = check_role(fields.pop("role"))
+    except RosterError as error:
+        raise RosterError(f"{what}: {error}") from None
+    return role, _member(fields, what)
+
+
+def _member(entry: object, what: str) -> Member:
+    fields = _fields(entry, what, _MEMBER)
+    return new_member(fields["name"], _key(fields["key"], what), fields["organisation"])
 
 
 def _key(text: str, what: str) -> bytes:

@@ -5,16 +5,16 @@ key, and every signature is a party's own, over this very digest. A change after
 signature makes a new serial, which names the digest of the roster that it replaces and has no
 signatures yet.
 
-Why two digests: ``Roster.digest`` (of the protocol) covers names and keys in order, and is bound
-into every message. ``RosterFile.digest`` covers that digest, the serial, the roster before and all
-revocations; it is what people compare and sign, so nobody can be shown another history with the
-same members. Signatures are not covered, or the second could not be added without spoiling the
-first.
+Why two digests: ``Roster.digest`` (of the protocol) covers roles, names, keys and organisations in
+order, and is bound into every message. ``RosterFile.digest`` covers that digest, the serial, the
+roster before and all revocations; it is what people compare and sign, so nobody can be shown
+another history with the same members. Signatures are not covered, or the second could not be added
+without spoiling the first.
 """
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from silograph.crypto.identity import Identity, verify
 from silograph.errors import ArgumentError, RosterError, SignatureError
-from silograph.protocol.roster import Member, Roster
+from silograph.protocol.roster import ROLES, Member, Role, Roster
 from silograph.protocol.wire import pack
 from silograph.runtime.keys import key_text
 
@@ -31,6 +31,7 @@ __all__ = [
     "Revocation",
     "RosterFile",
     "check_name",
+    "check_role",
     "digest_text",
     "new_member",
     "new_roster",
@@ -43,6 +44,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: Words that stand in a message's subject where a name could stand.
 _RESERVED = frozenset({"all"})
 _LONGEST_REASON = 200
+_LONGEST_ORGANISATION = 200
 
 
 def check_name(name: str) -> str:
@@ -53,6 +55,25 @@ def check_name(name: str) -> str:
             "and not 'all')"
         )
     return name
+
+
+def check_organisation(organisation: str) -> str:
+    """Refuse what nobody could read or compare: two that look alike must be alike."""
+    fits = 0 < len(organisation) <= _LONGEST_ORGANISATION and organisation.isprintable()
+    if not fits or organisation != organisation.strip():
+        raise RosterError(
+            f"{organisation[:80]!r} is not an organisation: 1 to {_LONGEST_ORGANISATION} "
+            "characters, all printable, with no space at an end"
+        )
+    return organisation
+
+
+def check_role(role: str) -> Role:
+    """Refuse a role that there is not."""
+    for known in ROLES:
+        if role == known:
+            return known
+    raise RosterError(f"{role[:80]!r} is not a role: {' or '.join(ROLES)}")
 
 
 def digest_text(digest: bytes) -> str:
@@ -97,6 +118,7 @@ class RosterFile:
             raise RosterError(f"a roster has at most {MOST} parties and {MOST} revoked keys")
         for member in self.members:
             check_name(member.name)
+            check_organisation(member.organisation)
         gone = [entry.key for entry in self.revoked]
         if len(set(gone)) != len(gone):
             raise RosterError("a key is revoked twice")
@@ -120,8 +142,14 @@ class RosterFile:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The coordinator, and then the silos in order."""
-        return (self.roster.coordinator, *self.roster.silos)
+        """The coordinator, the silos in order, and the helpers in order."""
+        return self.roster.members
+
+    @property
+    def parties(self) -> tuple[tuple[Role, Member], ...]:
+        """All but the coordinator, each with its role, in the order of their places."""
+        silos: list[tuple[Role, Member]] = [("silo", member) for member in self.roster.silos]
+        return (*silos, *(("helper", member) for member in self.roster.helpers))
 
     @cached_property
     def digest(self) -> bytes:
@@ -212,28 +240,40 @@ class RosterFile:
             )
         return replace(self, signatures={**other.signatures, **self.signatures})
 
-    def add(self, name: str, key: bytes) -> "RosterFile":
-        """With one more silo, at the end."""
-        return self._changed((*self.roster.silos, new_member(name, key)))
+    def add(
+        self, name: str, key: bytes, role: Role = "silo", organisation: str | None = None
+    ) -> "RosterFile":
+        """With one more party, after all others of its role."""
+        new = (role, new_member(name, key, organisation))
+        return self._changed(self.roster.coordinator, (*self.parties, new))
+
+    def change(
+        self, name: str, role: Role | None = None, organisation: str | None = None
+    ) -> "RosterFile":
+        """With another role or organisation for one party; its key stays good."""
+        old = self._member(name)
+        if role is not None and old == self.roster.coordinator:
+            raise RosterError("the coordinator has no other role")
+        known = old.organisation if organisation is None else organisation
+        changed = self._replaced(old, new_member(name, old.public, known), role)
+        if changed.roster == self.roster:
+            raise RosterError(f"{name} has this role and this organisation already")
+        return changed
 
     def rotate(self, name: str, key: bytes, today: date, reason: str = "rotated") -> "RosterFile":
         """With a new key for one party; the old one is revoked."""
         old = self._member(name)
-        new = new_member(name, key)
         gone = Revocation(name, old.public, today, reason)
-        if name == self.roster.coordinator.name:
-            return self._changed(self.roster.silos, gone, new)
-        return self._changed(
-            tuple(new if member == old else member for member in self.roster.silos), gone
-        )
+        return self._replaced(old, new_member(name, key, old.organisation), gone=gone)
 
     def revoke(self, name: str, today: date, reason: str) -> "RosterFile":
-        """Without one silo; its key is revoked. (A coordinator is rotated: runs need one.)"""
+        """Without one party; its key is revoked. (A coordinator is rotated: runs need one.)"""
         old = self._member(name)
-        if name == self.roster.coordinator.name:
+        if old == self.roster.coordinator:
             raise RosterError("the coordinator cannot be left out; rotate its key")
+        left = [(role, member) for role, member in self.parties if member != old]
         gone = Revocation(name, old.public, today, reason)
-        return self._changed(tuple(m for m in self.roster.silos if m != old), gone)
+        return self._changed(self.roster.coordinator, left, gone)
 
     def _member(self, name: str) -> Member:
         for member in self.members:
@@ -241,36 +281,53 @@ class RosterFile:
                 return member
         raise RosterError(f"{name[:80]!r} is not in the roster")
 
+    def _replaced(
+        self, old: Member, new: Member, role: Role | None = None, gone: Revocation | None = None
+    ) -> "RosterFile":
+        """With one party in another's place; in its role as well, unless another is given."""
+        coordinator = self.roster.coordinator
+        parties = [
+            (role or known, new) if member == old else (known, member)
+            for known, member in self.parties
+        ]
+        return self._changed(new if old == coordinator else coordinator, parties, gone)
+
     def _changed(
         self,
-        silos: tuple[Member, ...],
+        coordinator: Member,
+        parties: Iterable[tuple[Role, Member]],
         gone: Revocation | None = None,
-        coordinator: Member | None = None,
     ) -> "RosterFile":
         """A draft is changed in place; after the first signature a new serial begins."""
         draft = not self.signatures
         return RosterFile(
-            roster_of(coordinator or self.roster.coordinator, silos),
+            roster_of(coordinator, parties),
             self.serial if draft else self.serial + 1,
             self.previous if draft else self.digest,
             self.revoked if gone is None else (*self.revoked, gone),
         )
 
 
-def new_member(name: str, key: bytes) -> Member:
+def new_member(name: str, key: bytes, organisation: str | None = None) -> Member:
+    """A party; without an organisation it stands for itself, under its own name."""
+    check_name(name)
     try:
-        return Member(check_name(name), key)
-    except (ArgumentError, SignatureError) as error:
+        return Member(name, key, name if organisation is None else check_organisation(organisation))
+    except (ArgumentError, RosterError, SignatureError) as error:
         raise RosterError(f"{name}: {error}") from None
 
 
-def roster_of(coordinator: Member, silos: tuple[Member, ...]) -> Roster:
+def roster_of(coordinator: Member, parties: Iterable[tuple[Role, Member]]) -> Roster:
+    """The silos in their order, then the helpers in theirs, however they were mixed."""
+    found: dict[Role, list[Member]] = {"silo": [], "helper": []}
+    for role, member in parties:
+        found[role].append(member)
     try:
-        return Roster(coordinator, silos)
+        return Roster(coordinator, tuple(found["silo"]), tuple(found["helper"]))
     except ArgumentError as error:
         raise RosterError(str(error)) from None
 
 
-def new_roster(coordinator: str, key: bytes) -> RosterFile:
+def new_roster(coordinator: str, key: bytes, organisation: str | None = None) -> RosterFile:
     """A draft with a coordinator and no silo yet."""
-    return RosterFile(roster_of(new_member(coordinator, key), ()))
+    return RosterFile(roster_of(new_member(coordinator, key, organisation), ()))

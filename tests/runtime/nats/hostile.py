@@ -55,8 +55,8 @@ class Attack:
     def binding(self) -> Binding:
         """What the run's own messages are bound to."""
         assert self.study is not None
-        parameters: Any = plan_study(self.study)
-        digest = parameters.parameters.digest
+        plan: Any = plan_study(self.study)
+        digest = plan.union.parameters(self.study.pairs, self.study.subject).digest
         return Binding(self.study.id, digest, self.study.parties(self.roster))
 
     def sign(self, by: str, message: Envelope, binding: Binding | None = None) -> bytes:

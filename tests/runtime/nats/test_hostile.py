@@ -295,7 +295,8 @@ def proposals(state: Attack, what: str) -> list[bytes]:
         "printed": {"protocol": "elgamal/printed", "collusion": 0},
     }
     wrong = dataclasses.replace(good, **changes[what])  # type: ignore[arg-type]
-    sent = [wrong.propose(roster, state.key(HUB))]
+    message = Envelope("propose", COORDINATOR, EVERYONE, 0, wrong.encode())
+    sent = [seal(wrong.binding(roster), state.key(HUB), message)]
     return [good.propose(roster, state.key(HUB)), *sent] if what == "reused" else sent
 
 

@@ -197,7 +197,7 @@ def test_options_of_a_study(word: str, tmp_path: Path) -> None:
     baseline = ["study", "propose", "edges", "--method", "baseline", "--option", word]
     if word == "raw=true":
         assert len(command(*baseline, *given, hub).strip()) == 32
-        with pytest.raises(StudyError, match="no option 'raw'"):
+        with pytest.raises(StudyError, match="no use for option 'raw'"):
             command("study", "propose", "edges", "--option", word, *given, hub)
     else:
         with pytest.raises((ArgumentError, StudyError)):
