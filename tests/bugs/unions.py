@@ -527,17 +527,17 @@ _MESSAGES = [
         "signatures not checked",
         "anyone can speak for a silo",
         _PROTOCOL + "envelope.py",
-        "verify(public, _signed(binding, envelope), signature, who=who)",
-        "len(public) and _signed(binding, envelope)",
+        "verify(sender.public, _signed(binding, envelope), signature, who=who)",
+        "len(sender.public) and _signed(binding, envelope)",
         _HOSTILE,
     ),
     Bug(
         "signatures of keys not checked",
         "the coordinator can put its own run key for a silo's",
         _PROTOCOL + "envelope.py",
-        "        verify(public, _signed(binding, envelope), signature, who=who)",
+        "        verify(sender.public, _signed(binding, envelope), signature, who=who)",
         '        if envelope.round != "key":\n'
-        "            verify(public, _signed(binding, envelope), signature, who=who)",
+        "            verify(sender.public, _signed(binding, envelope), signature, who=who)",
         _HOSTILE,
     ),
     Bug(

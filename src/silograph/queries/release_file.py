@@ -35,6 +35,7 @@ from silograph.errors import ChannelError, ReleaseError
 from silograph.graph.bitrows import BitRows, triangle_bytes
 from silograph.graph.whole_file import written_whole
 from silograph.privacy.channel import Channel
+from silograph.privacy.loss import shown_loss
 from silograph.privacy.views import View
 from silograph.queries.origin import Provenance
 
@@ -146,8 +147,8 @@ def _read(content: bytes) -> ReleaseContent:
     views = _views(header)
     losses = _losses(header.inner("losses"), provenance.silos)
     header.check_all_read()
-    _check_losses(channel, losses)
     _check_views(channel, views, provenance.collusion, losses)
+    _check_losses(channel, losses)
     graph = BitRows.from_triangle(n, content[start:-_CHECKSUM_BYTES])
     return ReleaseContent(graph, channel, universe, provenance, views, losses)
 
@@ -195,13 +196,13 @@ def _check_losses(channel: Channel, losses: Mapping[int, float]) -> None:
     for t, loss in losses.items():
         if loss < channel.epsilon:
             raise ReleaseError(
-                f"the release is refused: losses.{t} says ε = {loss!r}, but whoever sees its "
-                f"noise has a loss of {channel.epsilon!r}"
+                f"the release is refused: losses.{t} says ε = {shown_loss(loss)}, but whoever "
+                f"sees its noise has a loss of {shown_loss(channel.epsilon)}"
             )
         if t and loss < losses[t - 1]:
             raise ReleaseError(
-                f"the release is refused: losses.{t} says ε = {loss!r}, less than with a silo "
-                f"fewer, {losses[t - 1]!r}"
+                f"the release is refused: losses.{t} says ε = {shown_loss(loss)}, less than with "
+                f"a silo fewer, {shown_loss(losses[t - 1])}"
             )
 
 
@@ -216,15 +217,15 @@ def _check_views(
     for view in views:
         if view.epsilon < channel.epsilon:
             raise ReleaseError(
-                f"the release is refused: view {view.name!r} says ε = {view.epsilon!r}, but "
-                f"whoever sees its noise has a loss of {channel.epsilon!r}"
+                f"the release is refused: view {view.name!r} says ε = {shown_loss(view.epsilon)}, "
+                f"but whoever sees its noise has a loss of {shown_loss(channel.epsilon)}"
             )
     worst = max(view.epsilon for view in views if view.claimed)
     loss = losses[collusion]
     if worst < loss:
         raise ReleaseError(
-            f"the release is refused: its views say at most ε = {worst:.12g}, but with "
-            f"{collusion} silos that collude its noise costs {loss!r}"
+            f"the release is refused: its views say at most ε = {shown_loss(worst)}, but with "
+            f"{collusion} silos that collude its noise costs {shown_loss(loss)}"
         )
 
 
