@@ -436,9 +436,7 @@ class TestLies:
         made = Release.draw(SILO, Channel(p11, p01), seed=1)
         lie = View("coordinator", 1.0, claimed=claimed)
         dataclasses.replace(made, views=(*made.views, lie)).save(path)
-        with pytest.raises(
-            ReleaseError, match=r"view 'coordinator' says ε = 1, but whoever sees"
-        ):
+        with pytest.raises(ReleaseError, match=r"view 'coordinator' says ε = 1, but whoever sees"):
             Release.load(path)
 
     def test_the_least_float_that_is_enough(self, tmp_path: Path) -> None:

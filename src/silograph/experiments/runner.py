@@ -226,7 +226,10 @@ def _draw_all(opened: Sequence[_Open], jobs: int, watch: Watch) -> Generator[_Op
     if not todo:
         return
     with _processes(min(jobs, len(todo))) as pool:
-        futures: dict[Future[Outcome], Task] = {pool.submit(run_task, task): task for task in todo}
+        with _uninterrupted():
+            futures: dict[Future[Outcome], Task] = {
+                pool.submit(run_task, task): task for task in todo
+            }
         for future in as_completed(futures):
             task = futures[future]
             one = owners[id(task)]
@@ -278,6 +281,16 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
                 os.environ.pop(key, None)
             else:
                 os.environ[key] = value
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that begin within never see an interrupt, not even before they can ignore it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:

@@ -287,6 +287,11 @@ class SiloService:
             self._plans[study.run] = plan_study(study)
         return self._plans[study.run]
 
+    def _forget(self, run: str) -> None:
+        """What follows from a study that is over."""
+        self._plans.pop(run, None)
+        self._studies.pop(run, None)
+
     def _check_budget(self, plan: StudyPlan) -> None:
         lineage = self._config.data.lineage
         limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
@@ -308,6 +313,7 @@ class SiloService:
         self._trail.decided(study.id, by, f"refused/{code.word}", error)
         word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
         self._store.end(study.run, "refused", code.word, [word])
+        self._forget(study.run)
         self._unsaid.add(study.run)
         self._trail.ended(study.id, f"refused/{code.word}")
 
@@ -336,15 +342,15 @@ class SiloService:
     async def _take_part(self, study: Study) -> None:
         books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
         try:
-            plan = self._plan(study)
-            run = SiloRun(self._seat(study), plan, self.silo, books, self._line)
+            # In a thread: to lay out the bits of a large graph takes seconds.
+            plan, seat = self._plan(study), self._seat(study)
+            run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, books, self._line)
         except Exception as error:
             self._give_up(study.run, error)
             return
         self._runs[study.run] = run
         await run.carry()
-        self._plans.pop(study.run, None)
-        self._studies.pop(study.run, None)
+        self._forget(study.run)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics up to date."""
