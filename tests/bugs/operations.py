@@ -60,6 +60,29 @@ BUGS = [
         "pytest tests/runtime/nats/test_proposals.py",
     ),
     Bug(
+        "operations: an approval that is not judged",
+        "an operator's word lets in what the policy refuses",
+        _RUNTIME + "nats/silo.py",
+        """                try:
+                    self._check(study)
+                except Exception as error:
+                    self._refuse(study, code_of(error), "policy", error)
+                    return
+                self._accept""",
+        "                self._accept",
+        "pytest tests/runtime/nats/test_proposals.py -k operator",
+    ),
+    Bug(
+        "operations: a channel for anybody",
+        "a short text in a proposal is a computation without an end",
+        "src/silograph/methods/plans.py",
+        """    if study.protocol != "clear":
+""",
+        """    if study.protocol == "clear":
+""",
+        "pytest tests/methods/test_study.py -k cannot_be_done",
+    ),
+    Bug(
         "operations: a stored proposal that raises",
         "a service cannot start again",
         _RUNTIME + "nats/silo.py",

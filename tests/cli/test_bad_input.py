@@ -435,7 +435,9 @@ def test_a_machine_that_is_too_small(
     before = contents(folder)
     ask = f"count edges {GOOD} --epsilon 1 --lineage claims --ledger own.ledger"
     assert main(ask.split()) == WRONG
-    assert "40 nodes: one bit for every two of them takes" in complaint(capsys.readouterr().err)
+    assert "40 nodes: one bit for every two of them, of 2 silos" in complaint(
+        capsys.readouterr().err
+    )
     assert contents(folder) == before
 
 

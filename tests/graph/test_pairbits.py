@@ -100,8 +100,19 @@ def test_what_is_held_has_one_size_whatever_the_edges() -> None:
     """A list of edges is as long as there are edges, and so is the way through it."""
     empty, full = (vars(PairBits(silo_of(density))) for density in (0.0, 1.0))
     assert empty.keys() == full.keys()
+    del empty["_held"], full["_held"]  # whose they are
     sizes = [{k: getattr(v, "shape", v) for k, v in held.items()} for held in (empty, full)]
     assert sizes[0] == sizes[1]
+
+
+def test_the_bits_of_a_silo_are_laid_out_once_while_they_are_held() -> None:
+    silo, other = silo_of(0.1), silo_of(0.1)
+    bits = PairBits.of(silo)
+    assert PairBits.of(silo) is bits
+    assert PairBits.of(other) is not bits
+    wider = Silo.from_pairs(NodeUniverse.range(NODES + 1), silo.pairs)
+    assert PairBits.of(wider) is not bits
+    assert bits.degrees.tolist() == silo.degrees().tolist()
 
 
 def test_a_chunk_takes_one_time_whatever_the_edges() -> None:

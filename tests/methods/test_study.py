@@ -57,7 +57,8 @@ def test_there_and_back() -> None:
     [
         {"index": {"kind": "pairs"}}, {"members": FOUR[:3]}, {"members": (*FOUR[:3], FOUR[0])},
         {"members": ("a", "b", "c", "d")}, {"purpose": 3}, {"purpose": "x" * 4001},
-        {"purpose": "\x07"}, {"encoding": ""},
+        {"purpose": "\x07"}, {"encoding": ""}, {"delta": -0.0}, {"version": 2.0},
+        {"query": "Triangles"}, {"method": "feat masked"},
     ],
 )  # fmt: skip
 def test_new_fields_of_wrong_kinds(change: dict[str, Any]) -> None:
@@ -68,7 +69,8 @@ def test_new_fields_of_wrong_kinds(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        ("pairs", 3, (), 0, ""), ("fold", 1, (), 1, "digits"), ("fold", 100, (), 0, "digits"),
+        ("pairs", 3, (), 0, ""), ("pairs", False, (), 0, ""), ("pairs", 0, (), 0.0, ""),
+        ("fold", 1, (), 1, "digits"), ("fold", 100, (), 0, "digits"),
         ("fold", 100, (), 1, ""), ("fold", 100, ("a", "a"), 1, "digits"), ("rows", 0, (), 0, ""),
     ],
 )  # fmt: skip
@@ -318,6 +320,9 @@ class TestPlans:
             ({"delta": 0.1}, "no use for delta"),
             ({"options": {"channel": "1/2,1/4"}}, "for protocol 'clear' only"),
             ({"protocol": "clear", "options": {"channel": "1/0,x"}}, "two fractions"),
+            ({"protocol": "clear", "options": {"channel": "1/0,1/2"}}, "without a value"),
+            ({"protocol": "clear", "options": {"channel": "1e9999999999,0"}}, "two fractions"),
+            ({"options": {"channel": "1e9999999999,0"}}, "for protocol 'clear' only"),
             ({"index": Index("fold", 100, (), 2, "digits")}, "counts on pairs"),
             ({"members": FOUR}, "no committee"),
             ({"protocol": "pigeon"}, "unknown protocol"),

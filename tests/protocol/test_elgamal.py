@@ -313,6 +313,9 @@ class TestRefusals:
         payload = pack((0).to_bytes(8, "little") + (1).to_bytes(4, "little"), wrong[damage])
         with pytest.raises(PayloadError, match="round 'work'"):
             run.silos[1].receive(run.sign(COORDINATOR, "work", payload, 1))
+        # What was refused has changed nothing: the genuine cells are still taken.
+        (genuine,) = run.coordinator.receive(first.raw)
+        assert run.silos[1].receive(genuine.raw)
 
     def test_opening_something_that_was_not_flipped_by_all(self) -> None:
         """The coordinator holds the exact union after pass 1, and asks to have that opened."""

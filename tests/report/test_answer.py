@@ -108,7 +108,9 @@ def test_feat_plus_counts_all_of_its_parts() -> None:
     views = {view.name: view.epsilon for view in one.origin.views}
     assert views["coordinator + 1 silo"] == one.epsilon
     # The release alone, at ε1, costs much less than the run.
-    assert one.origin.release.epsilon < 0.5 * one.epsilon
+    # Whoever had a part in the run saw degrees and reports as well: so does its release say.
+    assert one.origin.release.epsilon == one.epsilon
+    assert one.origin.release.channel.epsilon < 0.5 * one.epsilon
     assert one.origin.losses[1] == one.epsilon
     assert one.origin.release.losses[1] == one.origin.release.epsilon
     said = facts_of(one)

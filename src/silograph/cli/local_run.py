@@ -12,6 +12,7 @@ from silograph.cli.exits import explain
 from silograph.cli.notes import note
 from silograph.cli.options import column_pair
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.graph.pairbits import memory_of
 from silograph.graph.silo import Silo
 from silograph.graph.universe import Case, NodeUniverse
 from silograph.runtime.federation import Federation
@@ -55,17 +56,18 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
         for file in files
     )
     _mention(files, silos)
-    _check_memory(len(universe))
+    _check_memory(len(universe), len(silos))
     return silos
 
 
-def _check_memory(nodes: int) -> None:
+def _check_memory(nodes: int, silos: int) -> None:
     """Refuse what cannot end well: a run that dies for want of memory has spent its budget."""
-    needed, there = nodes * nodes // 8, _memory()
+    needed, there = nodes * nodes // 8 + silos * memory_of(nodes), _memory()
     if needed > there:
         raise ArgumentError(
-            f"{nodes:,} nodes: one bit for every two of them takes {needed / 1e9:,.1f} GB, and "
-            f"this machine has {there / 1e9:,.1f}; take a larger machine or a smaller node list"
+            f"{nodes:,} nodes: one bit for every two of them, of {silos} silos and of the release,"
+            f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; take a larger"
+            " machine or a smaller node list"
         )
 
 

@@ -7,6 +7,7 @@ first message; a chunk is then a copy of as many bytes as it has, whatever they 
 
 import os
 import tempfile
+import weakref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,14 @@ from silograph.errors import ArgumentError, GraphError
 from silograph.graph.bitrows import triangle_bytes
 from silograph.graph.silo import Silo
 
-__all__ = ["PairBits"]
+__all__ = ["PairBits", "memory_of"]
 
 #: The most bytes that are held in memory (of 92,682 nodes); more go to a file without a name.
 _IN_MEMORY = 1 << 29
+
+
+#: Bits that somebody holds, by the identity of their edges and the number of nodes.
+_ALIVE: "weakref.WeakValueDictionary[tuple[int, int], PairBits]" = weakref.WeakValueDictionary()
 
 
 class PairBits:
@@ -31,9 +36,21 @@ class PairBits:
     True
     """
 
+    @classmethod
+    def of(cls, silo: Silo) -> "PairBits":
+        """The same for everyone who asks, while anyone holds on to it."""
+        key = (id(silo.pairs), len(silo.universe))
+        known = _ALIVE.get(key)
+        if known is None or known._held() is not silo.pairs:
+            known = _ALIVE[key] = cls(silo)
+        return known
+
     def __init__(self, silo: Silo) -> None:
+        self._held = weakref.ref(silo.pairs)
         n = len(silo.universe)
         self._pairs = n * (n - 1) // 2
+        #: The number of edges at every node, counted here for the same reason.
+        self.degrees = silo.degrees()
         self._words = _room(triangle_bytes(n))
         _core.write_triangle(n, silo.pairs, self._words)
 
@@ -48,6 +65,11 @@ class PairBits:
             raise ArgumentError(f"{start}, {count}: a chunk is of whole 64-bit words of pairs")
         words = self._words[start // 64 : -(-end // 64)]
         return words.astype("<u8", copy=False).tobytes()
+
+
+def memory_of(nodes: int) -> int:
+    """The bytes of memory that the bits of so many nodes take; a file takes the rest."""
+    return min(triangle_bytes(nodes), _IN_MEMORY)
 
 
 def _room(size: int) -> NDArray[np.uint64]:

@@ -14,6 +14,7 @@ from silograph.methods.featplus_sessions import (
 )
 from silograph.methods.plans import Outcome, StudyPlan, given_channel, release_of, with_source
 from silograph.methods.study import Option, Study
+from silograph.privacy.loss import worst_losses
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.roster import Roster
@@ -78,7 +79,11 @@ class FeatPlusStudyPlan(StudyPlan):
         """The release and the local answers together."""
         if isinstance(result, bytes):
             result = FeatPlusResult(result, None, ())
-        release = release_of(self.plan.union, self._provenance(), result.triangle, universe)
+        # Whoever had a part in the run saw degrees and reports too: the release says so.
+        release = release_of(
+            self.plan.union, self._provenance(), result.triangle, universe,
+            self.views, worst_losses(self.losses),
+        )  # fmt: skip
         answer = combine(self.plan, release, result.shared, result.reports)
         return Outcome(release, with_source(answer, release))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from silograph.crypto.identity import Identity
 from silograph.errors import OrderError
 from silograph.graph.bitrows import BitRows
+from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
 from silograph.methods.featplus import FeatPlusPlan, Shared, local_report, share
 from silograph.protocol import broadcast, numbers
@@ -58,7 +59,7 @@ class FeatPlusSiloSession(SiloSession):
         self._shown = BroadcastSilo(shown, *self._party)
         self._entropy = entropy
         # Counted now: between the last chunk and its degrees the time would show a silo's edges.
-        self._counted: list[int] = silo.degrees().tolist()
+        self._counted: list[int] = PairBits.of(silo).degrees.tolist()
         self._report: NumberSilo | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
         self.bindings = (*union.bindings, *own)

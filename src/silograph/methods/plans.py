@@ -5,8 +5,11 @@ the coordinator is left with into an answer. All parties in one process and a de
 same classes; they differ in who carries the messages.
 """
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,6 +41,7 @@ __all__ = [
     "Source",
     "StudyPlan",
     "answered",
+    "channel_option",
     "given_channel",
     "release_of",
 ]
@@ -162,29 +166,55 @@ class FeatPlan(StudyPlan):
         of = self.study
         return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
 
+    def _release(self, triangle: bytes, universe: NodeUniverse) -> Release:
+        made = self._provenance()
+        return release_of(self.union, made, triangle, universe, self.views, self.losses)
+
     def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
         """The release, and the question asked of it."""
-        return answered(release_of(self.union, self._provenance(), result, universe), self.study)
+        return answered(self._release(result, universe), self.study)
+
+
+def channel_option(channel: Channel) -> str:
+    """A channel as an option of a study: p11 and p01 in hexadecimal.
+
+    >>> channel_option(Channel("3/4", "1/10"))
+    '3/4,1/a'
+    """
+    parts = (channel.p11.as_integer_ratio(), channel.p01.as_integer_ratio())
+    return ",".join(f"{above:x}/{below:x}" for above, below in parts)
 
 
 def given_channel(study: Study) -> Channel | None:
-    """The channel that a run in the clear is asked to have: two fractions, p11 and p01."""
+    """The channel that a run in the clear is asked to have; nobody else may ask for one.
+
+    Digits alone are read: a short text such as 1e999999999 would be a long computation.
+    """
     given = study.options.get("channel")
     if given is None:
         return None
-    try:
-        p11, p01 = str(given).split(",")
-        return Channel(p11, p01)
-    except (ValueError, ZeroDivisionError):
-        raise StudyError("option channel is two fractions, p11 and p01") from None
+    if study.protocol != "clear":
+        raise StudyError("a channel can be chosen for protocol 'clear' only")
+    parts = re.fullmatch(r"([0-9a-f]+)/([0-9a-f]+),([0-9a-f]+)/([0-9a-f]+)", str(given))
+    if parts is None:
+        raise StudyError("option channel is two fractions, p11 and p01, in hexadecimal")
+    a, b, c, d = (int(part, 16) for part in parts.groups())
+    if not b or not d:
+        raise StudyError("option channel has a fraction without a value")
+    return Channel(Fraction(a, b), Fraction(c, d))
 
 
 def release_of(
-    plan: UnionPlan, made: Provenance, triangle: bytes, universe: NodeUniverse
+    plan: UnionPlan,
+    made: Provenance,
+    triangle: bytes,
+    universe: NodeUniverse,
+    views: tuple[View, ...],
+    losses: Mapping[int, float],
 ) -> Release:
-    """What a union made."""
+    """What a union made, with what the run that made it costs against whom."""
     graph = BitRows.from_triangle(len(universe), triangle)
-    return Release(graph, plan.channel, universe.digest, made, plan.views, plan.losses, universe)
+    return Release(graph, plan.channel, universe.digest, made, views, losses, universe)
 
 
 class BaselinePlan(StudyPlan):

@@ -61,6 +61,8 @@ class SealedStudyPlan(StudyPlan):
             cast("list[Answer]", answers), delta=study.delta, degree_share=share,
             kind=_kind(study),
         )  # fmt: skip
+        if "degree_share" in study.options and not _shares(self.noise):
+            raise StudyError("degree_share is for degrees or edges beside counts")
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
         self._parameters = sealed_parameters(self.noise, study.subject)
         beyond = [v for v in self.views if not v.claimed and math.isfinite(v.epsilon)]
@@ -79,7 +81,7 @@ class SealedStudyPlan(StudyPlan):
         )
         noise = plan_sealed(like or guess(study.nodes), question, _kind(study)).noise
         given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
-        if len(noise.answers) > 1:
+        if _shares(noise):
             given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
                 noise.budgets.values()))  # fmt: skip
         return replace(study, options=given, delta=noise.delta)
@@ -114,6 +116,12 @@ def _check(study: Study) -> None:
         check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
     if study.nodes > MOST_NODES:
         raise StudyError(f"{study.nodes:,} nodes are too many to seal; {MOST_NODES:,} at most")
+
+
+def _shares(noise: SealedNoise) -> bool:
+    """Whether degrees, or edges, have a part of epsilon beside counts."""
+    first, *rest = noise.answers
+    return bool(rest) and first in ("edges", "degrees")
 
 
 def _kind(study: Study) -> Kind:

@@ -12,6 +12,8 @@ Guarantee
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -57,6 +59,8 @@ _LATEST = 253_402_300_799
 #: Every number of a study has a bound, so that what is computed from it has one too.
 _MOST_LEAVES = 100
 _MOST_OPTIONS = 32
+#: Names of queries, methods and protocols.
+_WORD = re.compile(r"[a-z0-9_+/]{0,64}")
 _LARGEST_OPTION = 1e15
 
 Option = str | int | float | bool
@@ -93,7 +97,9 @@ class Index:
     def __post_init__(self) -> None:
         object.__setattr__(self, "hubs", tuple(self.hubs))
         if self.kind == "pairs":
-            if (self.groups, self.hubs, self.sub, self.form) != (0, (), 0, ""):
+            for name in ("groups", "sub"):
+                _whole(name, getattr(self, name), 0, 0)
+            if (self.hubs, self.form) != ((), ""):
                 raise StudyError("an index of pairs has no groups, hubs, sub-buckets or form")
             return
         if self.kind != "fold":
@@ -142,14 +148,18 @@ class Study:
         object.__setattr__(self, "silos", tuple(self.silos))
         object.__setattr__(self, "members", tuple(self.members))
         object.__setattr__(self, "options", MappingProxyType(dict(sorted(self.options.items()))))
-        for name in ("query", "method", "protocol", "coordinator"):
-            _text(name, getattr(self, name), empty=name == "protocol")
+        _text("coordinator", self.coordinator)
+        for name in ("query", "method", "protocol"):
+            value = getattr(self, name)
+            _text(name, value, empty=name == "protocol")
+            if not _WORD.fullmatch(value):
+                raise StudyError(f"{name} must be a word in small letters, not {value!r}")
         for name, count in (("run", 16), ("universe", 32), ("roster", 32)):
             _hex(name, getattr(self, name), count)
         for name, check in (("epsilon", check_epsilon), ("delta", check_delta)):
             value = getattr(self, name)
-            if not isinstance(value, float):
-                raise StudyError(f"{name} must be a float, not {value!r}")
+            if not isinstance(value, float) or math.copysign(1, value) < 0:
+                raise StudyError(f"{name} must be a float of at least 0, not {value!r}")
             try:
                 check(value)
             except ArgumentError as error:
@@ -159,7 +169,7 @@ class Study:
         _whole("deadline", self.deadline, 0, _LATEST)
         if self.k is not None:
             _whole("k", self.k, 1, _MOST_LEAVES)
-        if self.version != VERSION:
+        if self.version != VERSION or type(self.version) is not int:
             raise StudyError(
                 f"study format {self.version!r}; this version of Silograph reads format {VERSION}"
             )

@@ -97,7 +97,7 @@ class UnionPlan:
 
 def bits_of(silo: Silo, parameters: Chunked) -> Bits:
     """A silo's edges, one bit a pair, in a union's chunks."""
-    held = PairBits(silo)
+    held = PairBits.of(silo)
     return lambda chunk: held.chunk(chunk * parameters.chunk_pairs, parameters.chunk_size(chunk))
 
 

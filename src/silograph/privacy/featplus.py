@@ -108,8 +108,7 @@ class Split:
         total = sum(shares, Fraction(0))
         if all(abs(total / due - 1) > Fraction(1, 10**9) for due in (Fraction(1), whole)):
             raise ArgumentError(
-                f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one to "
-                f"{float(total):g}"
+                f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one does not"
             )
         return cls(*(whole * share / total for share in shares))
 

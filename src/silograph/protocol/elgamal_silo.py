@@ -123,8 +123,9 @@ class ElgamalSilo(Machine, SiloSession):
         if len(cells) != (0 if hop == 0 else self._parameters.chunk_size(chunk) * CELL_BYTES):
             raise PayloadError("there is not one cell a pair", round="work")
         came = hashlib.sha256(cells).digest()
-        self._once("hop", chunk, hop, came)
+        self._check_once("hop", chunk, hop, came)
         made = self._rewrite(chunk, hop, cells)
+        self._came["hop", chunk, hop] = came
         receipt = RECEIPT.pack(chunk, hop, came, hashlib.sha256(made).digest())
         signed = self._seal("receipt", EVERYONE, receipt, sequence=hop)
         raw = self._seal("hop", COORDINATOR, pack(signed, made), sequence=hop)
@@ -159,11 +160,12 @@ class ElgamalSilo(Machine, SiloSession):
         self._check_chunk(chunk, "open")
         final = hashlib.sha256(cells).digest()
         self._check_receipts(chunk, final, receipts)
-        self._once("open", chunk, 0, final)
+        self._check_once("open", chunk, 0, final)
         place, seed = Place(chunk, given.hops), self._seed("share", chunk)
         shares = self._guard(
             "open", lambda: joint.share(self._key, self._place, cells, place, seed)
         )
+        self._came["open", chunk, 0] = final
         payload = head + shares
         self._shared.add(chunk)
         return Outgoing(COORDINATOR, self._seal("share", COORDINATOR, payload))
@@ -189,9 +191,9 @@ class ElgamalSilo(Machine, SiloSession):
         if chunk >= self._parameters.chunks:
             raise OrderError(f"there is no chunk {chunk}", round=name)
 
-    def _once(self, what: str, chunk: int, hop: int, came: bytes) -> None:
-        """A step done again must be the same one: its coins are."""
-        if self._came.setdefault((what, chunk, hop), came) != came:
+    def _check_once(self, what: str, chunk: int, hop: int, came: bytes) -> None:
+        """A step done again must be the same one: its coins are. It counts when it was done."""
+        if self._came.get((what, chunk, hop), came) != came:
             raise OrderError(f"{what} {hop} of chunk {chunk} was done on other cells", round=what)
 
     def _guard(self, name: str, act: Callable[[], bytes]) -> bytes:

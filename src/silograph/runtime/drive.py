@@ -27,6 +27,8 @@ T = TypeVar("T")
 #: Messages that are made while another one is delivered.
 _AHEAD = 2
 _LONGEST_NAME = 200
+#: Who relays, where all parties are one process.
+COORDINATOR_NAME = "coordinator"
 
 #: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
 Record = Callable[[int, int, bytes], None]
@@ -49,16 +51,17 @@ class Parties:
             Member(name, identity.public)
             for name, identity in zip(_names(silos), identities, strict=True)
         )
-        roster = Roster(Member("coordinator", coordinator.public), members)
+        roster = Roster(Member(COORDINATOR_NAME, coordinator.public), members)
         return cls(roster, (coordinator, entropy), tuple((one, entropy) for one in identities))
 
 
 def _names(silos: Sequence[Silo]) -> list[str]:
     """Their own names, where they have one that a roster takes; a number otherwise."""
     given = [silo.name for silo in silos]
-    names = []
+    names: list[str] = []
     for place, name in enumerate(given, 1):
         plain = name.isprintable() and name.strip() and len(name) <= _LONGEST_NAME
+        plain = plain and name != COORDINATOR_NAME
         number = f"silo {place}"
         while number in given:
             number += "'"

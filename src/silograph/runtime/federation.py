@@ -10,7 +10,7 @@ from silograph.errors import ArgumentError, PrivacyWarning, StudyError, Universe
 from silograph.graph.silo import Silo
 from silograph.methods.catalogue import METHODS, QUERIES, settle_study
 from silograph.methods.planner import PLANNED, Option, plan_options
-from silograph.methods.plans import Outcome
+from silograph.methods.plans import Outcome, channel_option
 from silograph.methods.prediction import Question
 from silograph.methods.study import RELEASE, Study
 from silograph.methods.study import Option as StudyOption
@@ -126,7 +126,7 @@ class Federation:
         """
         if channel is not None and not isinstance(channel, Channel):
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
-        options = {} if channel is None else {"channel": f"{channel.p11},{channel.p01}"}
+        options = {} if channel is None else {"channel": channel_option(channel)}
         study = ("feat", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
         return cast("Release", outcome.source)
@@ -150,20 +150,23 @@ class Federation:
         delta: float = 0.0,
         collusion: int = 1,
         noise: Kind = "shared",
-        degree_share: float = 0.1,
+        degree_share: float | None = None,
         progress: bool | None = None,
     ) -> SealedRelease:
         """Count exactly on the hidden union, and open the answers with noise.
 
         ``answers`` are some of edges, degrees, two_stars, triangles. With ``delta`` the noisy
-        degrees come first, with ``degree_share`` of epsilon, and bound the noise of the others.
+        degrees come first, with ``degree_share`` of epsilon (a tenth, if not said), and bound the
+        noise of the others.
         It assumes that the coordinator deals honestly and colludes with no silo.
         """
-        options: dict[str, StudyOption] = {
-            "answers": ",".join(answers),
-            "noise": noise,
-            "degree_share": float(degree_share),
-        }
+        if isinstance(answers, str) or not all(isinstance(name, str) for name in answers or ()):
+            raise ArgumentError(f"answers must be a list of names, not {answers!r}")
+        if degree_share is not None:
+            _check_number("degree_share", degree_share)
+        options: dict[str, StudyOption] = {"answers": ",".join(answers or ()), "noise": noise}
+        if degree_share is not None:
+            options["degree_share"] = float(degree_share)
         study = ("sealed", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, delta=delta, options=options, progress=progress)
         return cast("SealedRelease", outcome.source)
@@ -281,25 +284,25 @@ class Federation:
         check_parties(len(self.silos), collusion)
         parties = self._parties or Parties.fresh(self.silos, self._entropy)
         united = method in ("feat", "feat+")
-        study = Study(
-            run=parties.coordinator[1].bytes(16).hex(),
-            query=query,
-            method=method,
-            protocol=(protocol or "masked") if united else "",
-            epsilon=epsilon,
-            delta=delta,
-            collusion=collusion,
-            universe=self.universe.digest,
-            nodes=len(self.universe),
-            roster=parties.roster.digest.hex(),
-            coordinator=parties.roster.coordinator.name,
-            silos=tuple(member.name for member in parties.roster.silos),
-            deadline=self._deadline,
-            k=None if k is None else int(k),
-            options=options or {},
-        )
-        outline = None if like is None else self._outline(like, query)
         try:
+            study = Study(
+                run=parties.coordinator[1].bytes(16).hex(),
+                query=query,
+                method=method,
+                protocol=("masked" if protocol is None else protocol) if united else "",
+                epsilon=epsilon,
+                delta=delta,
+                collusion=collusion,
+                universe=self.universe.digest,
+                nodes=len(self.universe),
+                roster=parties.roster.digest.hex(),
+                coordinator=parties.roster.coordinator.name,
+                silos=tuple(member.name for member in parties.roster.silos),
+                deadline=self._deadline,
+                k=None if k is None else int(k),
+                options=options or {},
+            )
+            outline = None if like is None else self._outline(like, query)
             plan = settle_study(study, outline, owned)
         except StudyError as error:
             raise ArgumentError(str(error)) from None
@@ -352,13 +355,24 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             wanted = " or ".join(one.__name__ for one in kind)
             raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
     for name in ("bound", "owned"):
-        value = given[name]
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
-            raise ArgumentError(f"{name} must be a number, not {value!r}")
-    if isinstance(given["trust"], str):
-        raise ArgumentError(f"trust must be a list of names, not {given['trust']!r}")
+        if given[name] is not None:
+            _check_number(name, given[name])
+    if given["owned"] is not None and not 0 <= given["owned"] <= 1:
+        raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
+    if given["split"] not in (None, "auto"):  # like and owned are for who chooses a split
+        for name in ("like", "owned"):
+            if given[name] is not None:
+                raise ArgumentError(f"feat+ with a split has no use for {name}")
+    trust = given["trust"]
+    if trust is not None and (isinstance(trust, str) or not isinstance(trust, Collection)):
+        raise ArgumentError(f"trust must be a list of names, not {trust!r}")
     if given["delta"] is not None:
         check_delta(given["delta"])
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentError(f"{name} must be a number, not {value!r}")
 
 
 def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:

@@ -57,6 +57,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "bound": _NUMBERS,
     "raw": _NUMBERS,
+    "channel": ("1/2,1/4", "1e10000000,0", "1e9999999999,0", *_NUMBERS),
     "": _NUMBERS,
 }
 

@@ -3,11 +3,13 @@ again."""
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from silograph.errors import GraphError
 from silograph.experiments.trial import Terms, Trial
+from silograph.runtime.nats.link import Link
 from silograph.runtime.nats.silo import SiloService
 
 from .proposals import LONGEST_JUDGING, STRICT, attack, fair, roster_and_key, signed
@@ -84,3 +86,46 @@ async def _started(made: Trial) -> None:
                 break
         await asyncio.sleep(0.7)
         assert services["silo-1"].health().connected
+
+
+def test_an_operator_s_word_does_not_come_before_the_policy(made: Trial) -> None:
+    """A row that was never judged, for its process ended, or that an older policy allowed."""
+    service = SiloService(made.silo("silo-1"))
+    service._link = cast(Link, object())  # nothing is sent before its turn
+    roster, key = roster_and_key(made)
+    values = fair(made, service, 1) | {"epsilon": 9.0}  # beyond the terms
+    run = str(values["run"])
+    service._store.add(run, signed(values, roster, key))
+    service._store.decide(run, "accepted", "operator")
+    row = service._store.run(run)
+    assert row is not None
+    service._resume(row)
+    after = service._store.run(run)
+    assert after is not None
+    assert (after.state, after.code, after.secret) == ("refused", "policy", None)
+    assert not service._tasks
+    service.close()
+
+
+def test_a_run_that_cannot_begin_is_ended_for_all(
+    made: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = SiloService(made.silo("silo-1"))
+    service._link = cast(Link, object())
+    roster, key = roster_and_key(made)
+    values = fair(made, service, 2)
+    service._consider(signed(values, roster, key))
+    study = service._studies[str(values["run"])]
+
+    def full(*_: object) -> None:
+        raise GraphError("the disk is full")
+
+    monkeypatch.setattr("silograph.runtime.nats.silo.SiloRun", full)
+    asyncio.run(service._take_part(study))
+    row = service._store.run(study.run)
+    assert row is not None
+    assert (row.state, row.code) == ("aborted", "internal")
+    assert [frozen.name.round for frozen in service._store.pending(study.run)] == ["abort"]
+    assert not service._runs
+    assert not service._plans
+    service.close()

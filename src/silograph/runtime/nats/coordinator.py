@@ -36,6 +36,8 @@ __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
 #: One attempt to reach the broker, and all of them.
 _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
+#: A year.
+_LONGEST_SECONDS = 366 * 86_400
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class CoordinatorService:
         """Draft a study that ends in so many seconds, sign it, and write it down."""
         party = self._party
         names = tuple(silo.name for silo in party.roster.silos)
+        if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not
+            raise StudyError(f"a study takes more than 0 and at most {_LONGEST_SECONDS:,} seconds")
         strangers = set(question.silos) - set(names)
         if strangers:
             raise StudyError(f"{min(strangers)!r} is not a silo of the roster")

@@ -18,6 +18,7 @@ from silograph.errors import (
     StudyError,
     TransportError,
 )
+from silograph.graph.pairbits import PairBits
 from silograph.methods.catalogue import plan_study
 from silograph.methods.plans import StudyPlan
 from silograph.methods.study import Study, open_proposal
@@ -25,7 +26,7 @@ from silograph.privacy.loss import shown_loss
 from silograph.protocol.entropy import Entropy
 from silograph.runtime import faultpoints
 from silograph.runtime.config import SiloConfig
-from silograph.runtime.control import REFUSE, Code, code_of
+from silograph.runtime.control import ABORT, REFUSE, Code, code_of
 from silograph.runtime.entropy import OsEntropy
 from silograph.runtime.ledger import Ledger
 from silograph.runtime.ledger_chain import Witness
@@ -61,6 +62,8 @@ class SiloService:
         self._started = clock()
         data = load_silo(config, self._party.universe)
         self.silo = data.silo
+        # Laid out once, here: all runs share it, and no run's time shows how many edges there are.
+        self._bits = PairBits.of(self.silo)
         if data.outside:
             self._journal.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
@@ -191,7 +194,12 @@ class SiloService:
         if study is None:
             return
         if run.decision == "accepted":
-            if run.secret is None:  # the operator's word
+            if run.secret is None:  # the operator's word, which the policy comes before
+                try:
+                    self._check(study)
+                except Exception as error:
+                    self._refuse(study, code_of(error), "policy", error)
+                    return
                 self._accept(study, run.decided_by)
             self._spawn(run.run, self._take_part(study))
         elif run.decision:
@@ -216,13 +224,26 @@ class SiloService:
             if run.open:
                 self._give_up(run.run, error)
             return None
-        return self._studies.setdefault(run.run, study)
+        if run.open:
+            self._studies[run.run] = study
+        return study
 
     def _give_up(self, run: str, error: Exception) -> None:
         self._journal.event("run.failed", level="error", run=run, error=error)
         code = code_of(error).word
         self._store.end(run, "aborted", code)
         self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
+
+    def _cannot_begin(self, study: Study, error: Exception) -> None:
+        """End a run that was accepted, for all: nobody should wait, or pay, for it."""
+        code = code_of(error)
+        self._journal.event("run.failed", level="error", run=study.run, error=error)
+        word = Voice(self._seat(study), self._store, self._line).word(ABORT, code)
+        self._store.end(study.run, "aborted", code.word, [word])
+        self._trail.ended(study.id, f"aborted/{code.word}", error)
+        self._tasks.pop(study.run, None)  # so that the word is sent by the next turn
+        self._unsaid.add(study.run)
+        self._forget(study.run)
 
     def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks[run] = asyncio.create_task(work)
@@ -250,11 +271,15 @@ class SiloService:
         if not self._store.add(study.run, raw):
             return
         self._studies[study.run] = study
-        self._trail.proposed(
-            study.id, study.coordinator, study.digest, query=study.query, method=study.method,
-            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
-            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
-        )  # fmt: skip
+        try:
+            self._trail.proposed(
+                study.id, study.coordinator, study.digest, query=study.query, method=study.method,
+                protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+                collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+            )  # fmt: skip
+        except Exception as error:  # what cannot be written down is not taken part in
+            self._refuse(study, code_of(error), "policy", error)
+            return
         faultpoints.point("silo.proposed")
         self._judge(study)
 
@@ -291,6 +316,7 @@ class SiloService:
         """What follows from a study that is over."""
         self._plans.pop(run, None)
         self._studies.pop(run, None)
+        self._runs.pop(run, None)
 
     def _check_budget(self, plan: StudyPlan) -> None:
         lineage = self._config.data.lineage
@@ -346,7 +372,7 @@ class SiloService:
             plan, seat = self._plan(study), self._seat(study)
             run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, books, self._line)
         except Exception as error:
-            self._give_up(study.run, error)
+            self._cannot_begin(study, error)
             return
         self._runs[study.run] = run
         await run.carry()
