@@ -1,13 +1,17 @@
 """A silo's service and its operator: decisions, restarts, files that were put back."""
 
 import asyncio
+import importlib
 import json
+import math
 import shutil
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -306,6 +310,59 @@ class TestPutBack:
                 assert kept.fetchone() == (0,)
             store.close()
             assert rows == [(None, "done")]
+
+
+def test_a_study_is_verified_and_settled_once_a_party(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(module: str, name: str) -> None:
+        whole = getattr(importlib.import_module(module), name)
+
+        def call(*given: object) -> object:
+            calls[f"{module.rsplit('.', 1)[1]} {name}"] += 1
+            return whole(*given)
+
+        monkeypatch.setattr(f"{module}.{name}", call)
+
+    for name in ("plan_study", "open_proposal"):
+        counted("silograph.runtime.nats.silo", name)
+    for name in ("plan_study", "settle_study"):
+        counted("silograph.runtime.nats.coordinator", name)
+
+    async def run(made: Trial) -> None:
+        async with serving(made):
+            assert (await ask(made, QUESTION))["answer"]
+
+    with Deployment(tmp_path) as made:
+        asyncio.run(run(made))
+    assert calls == {
+        "silo open_proposal": 3, "silo plan_study": 3, "coordinator settle_study": 1,
+    }  # fmt: skip
+
+
+def test_a_study_for_a_release(tmp_path: Path) -> None:
+    """It has no answer, and answers every question."""
+
+    async def run(made: Trial) -> dict[str, Any]:
+        async with serving(made):
+            return await ask(made, Question("release", 3.0, purpose="a look at all of it"))
+
+    with Deployment(tmp_path) as made:
+        found = asyncio.run(run(made))
+        hub = CoordinatorService(made.coordinator())
+        with pytest.raises(StudyError, match="by feat, not by baseline"):
+            hub.propose(Question("release", 3.0, method="baseline", protocol=""), 30.0)
+        for seconds in (0.0, math.nan, math.inf):
+            with pytest.raises(StudyError, match="seconds"):
+                hub.propose(QUESTION, seconds)
+        hub.close()
+    assert found["answer"] is None
+    assert found["study"]["purpose"] == "a look at all of it"
+    release = Release.load(found["release"])
+    assert release.provenance.run == found["study"]["run"]
+    assert math.isfinite(release.triangles().value)
 
 
 class TestLineage:
