@@ -176,7 +176,7 @@ class TestCount:
             ({"method": "auto", "trust": 5}, "trust must be a list"),
             ({"method": "auto", "owned": 17.0}, "owned must be from 0 to 1"),
             ({"method": "feat+", "split": "paper", "owned": 0.5}, "no use for owned"),
-            ({"method": "feat+", "split": (1e308, 1e308, 1e308)}, "adds up to it"),
+            ({"method": "feat+", "split": (1e308, 1e308, 1e308)}, "three numbers"),
             ({"method": "feat+", "bound": math.inf}, "option bound"),
             ({"protocol": ""}, "unknown protocol ''"),
             ({"method": "baseline", "query": "degree_histogram"}, "does not answer"),

@@ -44,7 +44,7 @@ from typing import Literal
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.laplace import round_up, scale_for
-from silograph.privacy.loss import check_epsilon, float_below
+from silograph.privacy.loss import LARGEST_EPSILON, check_epsilon, float_below
 from silograph.privacy.masked import check_parties
 from silograph.privacy.views import PUBLISHED, View
 
@@ -108,7 +108,8 @@ class Split:
         total = sum(shares, Fraction(0))
         if all(abs(total / due - 1) > Fraction(1, 10**9) for due in (Fraction(1), whole)):
             raise ArgumentError(
-                f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one does not"
+                f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one to "
+                f"{float(total):g}"
             )
         return cls(*(whole * share / total for share in shares))
 
@@ -129,7 +130,7 @@ def _three(given: object) -> tuple[Fraction, ...]:
         shares = tuple(Fraction(repr(float(x))) for x in given)  # type: ignore[attr-defined]
     except (TypeError, ValueError, OverflowError):
         shares = ()
-    if len(shares) != 3:
+    if len(shares) != 3 or max(shares) > LARGEST_EPSILON:
         raise ArgumentError(f"split is {given!r}; it is 'paper', 'auto' or three numbers")
     return shares
 
