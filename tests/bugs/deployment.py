@@ -78,9 +78,20 @@ BUGS = [
         "a policy that is not asked",
         "a silo takes part in whatever is proposed",
         _NATS + "silo.py",
+        """        policy.check_fields(study, len(roster.silos), self._party.clock())
+        plan = self._plan(study)
+        policy.check(plan)
+""",
+        "        plan = self._plan(study)\n",
+        _HOSTILE + " -k beyond",
+    ),
+    Bug(
+        "a policy that is asked last",
+        "whatever is proposed is computed with before it is refused",
+        _NATS + "silo.py",
         "        policy.check_fields(study, len(roster.silos), self._party.clock())\n",
         "",
-        _HOSTILE + " -k beyond",
+        "pytest tests/runtime/nats/test_proposals.py -k bare_fields",
     ),
     Bug(
         "a message made anew",

@@ -2,6 +2,7 @@
 again."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +10,9 @@ import pytest
 
 from silograph.errors import GraphError
 from silograph.experiments.trial import Terms, Trial
+from silograph.methods.study import PROPOSE, Study
+from silograph.protocol.envelope import EVERYONE, Envelope, seal
+from silograph.protocol.roster import COORDINATOR
 from silograph.runtime.nats.link import Link
 from silograph.runtime.nats.silo import SiloService
 
@@ -128,4 +132,28 @@ def test_a_run_that_cannot_begin_is_ended_for_all(
     assert [frozen.name.round for frozen in service._store.pending(study.run)] == ["abort"]
     assert not service._runs
     assert not service._plans
+    service.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": 9.0}, {"delta": 0.1}, {"method": "baseline"}, {"silos": ["silo-1", "silo-2"]}],
+)
+def test_bare_fields_are_judged_before_anything_is_computed(
+    made: Trial, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a study that is refused was planned")
+
+    monkeypatch.setattr("silograph.runtime.nats.silo.plan_study", never)
+    service = SiloService(made.silo("silo-1"))
+    service._link = cast(Link, object())
+    roster, key = roster_and_key(made)
+    values = fair(made, service, 3) | change
+    study = Study.decode(json.dumps(values, sort_keys=True, separators=(",", ":")).encode())
+    message = Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, study.encode())
+    service._consider(seal(study.binding(roster), key, message))
+    row = service._store.run(study.run)
+    assert row is not None
+    assert (row.state, row.code) == ("refused", "policy")
     service.close()
