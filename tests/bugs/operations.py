@@ -63,10 +63,7 @@ BUGS = [
         "operations: an approval that is not judged",
         "an operator's word lets in what the policy refuses",
         _RUNTIME + "nats/silo.py",
-        """                try:
-                    self._check(study)
-                except Exception as error:
-                    self._refuse(study, code_of(error), "policy", error)
+        """                if not self._allowed(study):
                     return
                 self._accept""",
         "                self._accept",

@@ -21,6 +21,7 @@ __all__ = [
     "STEP",
     "check_delta",
     "check_epsilon",
+    "check_number",
     "float_below",
     "least_share",
     "log_upper",
@@ -48,7 +49,7 @@ def check_epsilon(epsilon: object) -> float:
     Traceback (most recent call last):
     silograph.errors.ArgumentError: epsilon must be a number, not '3'
     """
-    value = _real("epsilon", epsilon)
+    value = check_number("epsilon", epsilon)
     if not (math.isfinite(value) and value > 0):
         raise ArgumentError(f"epsilon must be a positive, finite number, not {epsilon!r}")
     if value > LARGEST_EPSILON:
@@ -63,13 +64,14 @@ def check_epsilon(epsilon: object) -> float:
 
 def check_delta(delta: object) -> float:
     """Refuse what is no probability below 1."""
-    value = _real("delta", delta)
+    value = check_number("delta", delta)
     if not 0 <= value < 1:
         raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
     return value
 
 
-def _real(name: str, value: object) -> float:
+def check_number(name: str, value: object) -> float:
+    """Refuse what is no number; one that is too large for a float is infinite."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ArgumentError(f"{name} must be a number, not {value!r}")
     try:

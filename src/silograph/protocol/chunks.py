@@ -95,7 +95,7 @@ class UploadingSilo(Machine, SiloSession):
         state: StrEnum,
     ) -> None:
         super().__init__(parameters, roster, run, place, identity, state)
-        self._chunked = parameters
+        self._parameters = parameters
         self._bits = bits
         self._made = 0
 
@@ -112,9 +112,9 @@ class UploadingSilo(Machine, SiloSession):
         return made
 
     def _check_chunk(self, number: int, bits: bytes) -> None:
-        if not 0 <= number < self._chunked.chunks:
+        if not 0 <= number < self._parameters.chunks:
             raise OrderError(f"there is no chunk {number}", round=self.ROUND)
-        if len(bits) != self._chunked.bit_bytes(number):
+        if len(bits) != self._parameters.bit_bytes(number):
             raise PayloadError("there is not one bit a pair", round=self.ROUND)
 
     @property
@@ -135,4 +135,4 @@ class UploadingSilo(Machine, SiloSession):
     @property
     def done(self) -> bool:
         """Whether every chunk was made."""
-        return self._made == self._chunked.chunks
+        return self._made == self._parameters.chunks

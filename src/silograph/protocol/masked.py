@@ -123,6 +123,7 @@ class MaskedSilo(UploadingSilo):
     STEPS = SILO_STEPS
     TAKES = ("keys", "confirms")
     ROUND = "chunk"
+    _parameters: MaskedParameters
 
     def __init__(
         self,
@@ -135,7 +136,6 @@ class MaskedSilo(UploadingSilo):
         bits: Bits,
     ) -> None:
         super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
-        self._parameters = parameters
         # One secret a run: the run key and every chunk come from it, so that a chunk can only be
         # made again byte for byte.
         self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))

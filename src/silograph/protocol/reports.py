@@ -89,6 +89,7 @@ class ReportSilo(UploadingSilo):
     STEPS = SILO_STEPS
     TAKES = ()
     ROUND = "report"
+    _parameters: ReportParameters
 
     def __init__(
         self,
@@ -101,7 +102,6 @@ class ReportSilo(UploadingSilo):
         bits: Bits,
     ) -> None:
         super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
-        self._parameters = parameters
         self._secret = entropy.bytes(32)
         self._sent: dict[int, bytes] = {}
 

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Real
 from typing import Any, cast
 
 from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
@@ -15,7 +14,7 @@ from silograph.methods.prediction import Question
 from silograph.methods.study import RELEASE, Study
 from silograph.methods.study import Option as StudyOption
 from silograph.privacy.channel import Channel
-from silograph.privacy.loss import check_delta, check_epsilon
+from silograph.privacy.loss import check_delta, check_epsilon, check_number
 from silograph.privacy.masked import check_parties
 from silograph.privacy.sealed import Answer, Kind
 from silograph.protocol.entropy import Entropy
@@ -162,11 +161,9 @@ class Federation:
         """
         if isinstance(answers, str) or not all(isinstance(name, str) for name in answers or ()):
             raise ArgumentError(f"answers must be a list of names, not {answers!r}")
-        if degree_share is not None:
-            _check_number("degree_share", degree_share)
         options: dict[str, StudyOption] = {"answers": ",".join(answers or ()), "noise": noise}
         if degree_share is not None:
-            options["degree_share"] = float(degree_share)
+            options["degree_share"] = check_number("degree_share", degree_share)
         study = ("sealed", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, delta=delta, options=options, progress=progress)
         return cast("SealedRelease", outcome.source)
@@ -356,7 +353,7 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
     for name in ("bound", "owned"):
         if given[name] is not None:
-            _check_number(name, given[name])
+            check_number(name, given[name])
     if given["owned"] is not None and not 0 <= given["owned"] <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
     if given["split"] not in (None, "auto"):  # like and owned are for who chooses a split
@@ -370,18 +367,13 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
         check_delta(given["delta"])
 
 
-def _check_number(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ArgumentError(f"{name} must be a number, not {value!r}")
-
-
 def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:
     """The options of a study, from arguments."""
     made: dict[str, StudyOption] = {
         name: given[name] for name in ("raw", "local", "noise") if given[name] is not None
     }
     if given["bound"] is not None:
-        made["bound"] = float(given["bound"])
+        made["bound"] = check_number("bound", given["bound"])
     split = given["split"]
     if isinstance(split, str):
         made["split"] = split

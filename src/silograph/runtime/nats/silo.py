@@ -38,7 +38,7 @@ from silograph.runtime.nats.link import STUDIES_STREAM, Link
 from silograph.runtime.nats.silo_run import Books, SiloRun, last_words
 from silograph.runtime.party import Clock, Party
 from silograph.runtime.silo_data import load_silo
-from silograph.runtime.store import Run
+from silograph.runtime.store import Frozen, Run
 
 __all__ = ["SiloService"]
 
@@ -195,10 +195,7 @@ class SiloService:
             return
         if run.decision == "accepted":
             if run.secret is None:  # the operator's word, which the policy comes before
-                try:
-                    self._check(study)
-                except Exception as error:
-                    self._refuse(study, code_of(error), "policy", error)
+                if not self._allowed(study):
                     return
                 self._accept(study, run.decided_by)
             self._spawn(run.run, self._take_part(study))
@@ -228,19 +225,17 @@ class SiloService:
             self._studies[run.run] = study
         return study
 
-    def _give_up(self, run: str, error: Exception) -> None:
+    def _give_up(self, run: str, error: Exception, *words: Frozen) -> None:
+        """End a run that cannot go on; ``words`` are left to be said about it."""
         self._journal.event("run.failed", level="error", run=run, error=error)
         code = code_of(error).word
-        self._store.end(run, "aborted", code)
+        self._store.end(run, "aborted", code, list(words))
         self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
 
     def _cannot_begin(self, study: Study, error: Exception) -> None:
         """End a run that was accepted, for all: nobody should wait, or pay, for it."""
-        code = code_of(error)
-        self._journal.event("run.failed", level="error", run=study.run, error=error)
-        word = Voice(self._seat(study), self._store, self._line).word(ABORT, code)
-        self._store.end(study.run, "aborted", code.word, [word])
-        self._trail.ended(study.id, f"aborted/{code.word}", error)
+        word = Voice(self._seat(study), self._store, self._line).word(ABORT, code_of(error))
+        self._give_up(study.run, error, word)
         self._tasks.pop(study.run, None)  # so that the word is sent by the next turn
         self._unsaid.add(study.run)
         self._forget(study.run)
@@ -286,13 +281,17 @@ class SiloService:
     def _judge(self, study: Study) -> None:
         """Refuse, accept, or leave it to the operator."""
         self._judged.add(study.run)
+        if self._allowed(study) and self._config.policy.accept == "auto":
+            self._accept(study, "policy")
+
+    def _allowed(self, study: Study) -> bool:
+        """Whether there is no reason not to take part; where there is one, the study is refused."""
         try:
             self._check(study)
         except Exception as error:  # what cannot be judged is refused
             self._refuse(study, code_of(error), "policy", error)
-            return
-        if self._config.policy.accept == "auto":
-            self._accept(study, "policy")
+            return False
+        return True
 
     def _check(self, study: Study) -> None:
         """Every reason not to take part."""
