@@ -11,7 +11,6 @@ _GRADIENT = "src/silograph/queries/gradient.py"
 _NUMBERS = "src/silograph/protocol/numbers.py"
 _BROADCAST = "src/silograph/protocol/broadcast.py"
 _METHOD = "src/silograph/methods/featplus.py"
-_FEDERATION = "src/silograph/runtime/federation.py"
 _KERNEL = "crates/core/src/graph/local.rs"
 
 _COSTS = "pytest tests/privacy/test_featplus.py"
