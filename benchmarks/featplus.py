@@ -25,7 +25,8 @@ from silograph import Silo, dataset, split, union
 from silograph.experiments.communities import community_split
 from silograph.experiments.compared import LOCAL, METHODS, Compared, Method, compare
 from silograph.experiments.printed_featplus import printed_featplus
-from silograph.methods.featplus import local_report, plan_featplus, share
+from silograph.methods.featplus import local_report, share
+from silograph.methods.featplus_plan import plan_featplus
 from silograph.queries.release import Release
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"

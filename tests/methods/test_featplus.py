@@ -13,15 +13,9 @@ from silograph.errors import ArgumentError, PayloadError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.featplus import (
-    LOCAL_QUERIES,
-    FeatPlusPlan,
-    Shared,
-    combine,
-    local_report,
-    plan_featplus,
-    share,
-)
+from silograph.methods.featplus import combine, local_report, share
+from silograph.methods.featplus_plan import LOCAL_QUERIES, plan_featplus
+from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.privacy.channel import Channel
 from silograph.privacy.featplus import STEPS, Split
 from silograph.queries.release import Provenance, Release

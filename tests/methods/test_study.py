@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from silograph.crypto.identity import Identity
 from silograph.errors import ProtocolError, StudyError
+from silograph.methods.baseline_plan import BaselinePlan
 from silograph.methods.catalogue import plan_study, settle_study
-from silograph.methods.plans import BaselinePlan, FeatPlan
+from silograph.methods.feat_plan import FeatPlan
 from silograph.methods.study import Index, Study, StudyMember, open_proposal
 from silograph.protocol.envelope import EVERYONE, Envelope, seal
 from silograph.protocol.roster import COORDINATOR, Member, Roster

@@ -29,7 +29,8 @@ from silograph.errors import (
 )
 from silograph.graph.bitrows import triangle_bytes
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.featplus import FeatPlusPlan, Shared, plan_featplus
+from silograph.methods.featplus_plan import plan_featplus
+from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.protocol import broadcast, numbers
 from silograph.protocol import sealed as sealed_tables
 from silograph.protocol.envelope import (

@@ -14,12 +14,8 @@ from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.privacy.channel import Channel
 from silograph.privacy.featplus import STEPS, gradient_sensitivity, largest_change
-from silograph.queries.gradient import (
-    default_bound,
-    gradient,
-    gradient_report,
-    gradient_terms,
-)
+from silograph.queries.gradient import gradient
+from silograph.queries.gradient_reports import default_bound, gradient_report, gradient_terms
 from silograph.queries.partition import node_owners, owned_nodes, owned_pairs
 from silograph.queries.release import Release
 

@@ -12,7 +12,7 @@ import silograph as sg
 from silograph.errors import ArgumentError, BudgetError, PrivacyWarning
 from silograph.graph.bitrows import BitRows
 from silograph.graph.pairbits import PairBits
-from silograph.methods.featplus import plan_featplus
+from silograph.methods.featplus_plan import plan_featplus
 from silograph.protocol.numbers import NumberSilo
 from silograph.runtime.ledger import NoLedger
 

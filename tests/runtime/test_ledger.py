@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from silograph.errors import ArgumentError, BudgetError, LedgerError, LedgerWarning
-from silograph.methods.featplus import plan_featplus
+from silograph.methods.featplus_plan import plan_featplus
 from silograph.privacy.baseline import BaselineNoise
 from silograph.runtime import ledger_writing
 from silograph.runtime.ledger import Amount, Ledger, NoLedger, Spend

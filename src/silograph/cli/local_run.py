@@ -12,9 +12,10 @@ from silograph.cli.exits import explain
 from silograph.cli.notes import note
 from silograph.cli.options import column_pair
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.graph.identifiers import Case
 from silograph.graph.pairbits import memory_of
 from silograph.graph.silo import Silo
-from silograph.graph.universe import Case, NodeUniverse
+from silograph.graph.universe import NodeUniverse
 from silograph.runtime.federation import Federation
 from silograph.runtime.ledger import Ledger
 

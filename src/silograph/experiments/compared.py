@@ -15,14 +15,9 @@ from silograph import _core
 from silograph.crypto.limbs import limbs
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
-from silograph.methods.featplus import (
-    FeatPlusPlan,
-    Shared,
-    combine,
-    local_report,
-    plan_featplus,
-    share,
-)
+from silograph.methods.featplus import combine, local_report, share
+from silograph.methods.featplus_plan import plan_featplus
+from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.methods.prediction import Question, feat_error, gradient_error, paper_error
 from silograph.methods.split import choose_split
 from silograph.privacy.featplus import Split

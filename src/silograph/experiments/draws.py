@@ -21,7 +21,8 @@ from silograph.experiments.own_coins import draw_own_coins
 from silograph.experiments.printed import kstars, proposition_2
 from silograph.experiments.printed_featplus import printed_featplus
 from silograph.graph.bitrows import BitRows
-from silograph.methods.featplus import FeatPlusPlan, plan_featplus
+from silograph.methods.featplus_plan import plan_featplus
+from silograph.methods.featplus_rounds import FeatPlusPlan
 from silograph.methods.prediction import Question, union_channel
 from silograph.methods.sealed import plan_sealed, sealed_limit
 from silograph.privacy.baseline import BaselineNoise

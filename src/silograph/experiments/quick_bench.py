@@ -21,7 +21,8 @@ from silograph.graph.bitrows import BitRows, simd_levels, triangle_bytes
 from silograph.graph.generate import clustered_power_law
 from silograph.graph.split import split
 from silograph.privacy.channel import Channel
-from silograph.privacy.masked import MaskedNoise, check_parties
+from silograph.privacy.masked import MaskedNoise
+from silograph.privacy.views import check_parties
 from silograph.protocol.masked import packed_bytes
 from silograph.queries.release import Release
 from silograph.runtime.federation import Federation

@@ -15,7 +15,8 @@ from silograph.experiments import printed
 from silograph.experiments.printed_featplus import printed_local_kstars, printed_local_triangles
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
-from silograph.methods.featplus import FeatPlusPlan, Shared, plan_featplus
+from silograph.methods.featplus_plan import plan_featplus
+from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.methods.featplus_sessions import FeatPlusCoordinatorSession, FeatPlusSiloSession
 from silograph.methods.union import plan_union
 from silograph.privacy.channel import Channel

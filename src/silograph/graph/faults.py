@@ -3,12 +3,16 @@
 from os import PathLike, fspath, strerror
 from typing import Protocol
 
-from silograph._core import EdgeText, GzipError, LineError
+from silograph._core import EdgeText, GzipError, IdTable, LineError
 from silograph.errors import EdgeError
 
 
 class Lookup(Protocol):
     """What a universe offers to whoever explains an unknown identifier."""
+
+    @property
+    def _table(self) -> IdTable:
+        """The positions of all ids."""
 
     @property
     def strip(self) -> bool:

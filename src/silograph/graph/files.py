@@ -1,13 +1,12 @@
 """Whole graphs out of edge files, where no universe is given."""
 
-from collections.abc import Iterable
 from os import PathLike
 
-from silograph._core import IdTable
 from silograph.graph.header import Columns
-from silograph.graph.reader import Ask, read_alone, sorted_ids
+from silograph.graph.identifiers import Case
+from silograph.graph.reader import Ask, read_alone
 from silograph.graph.silo import Silo
-from silograph.graph.universe import Case, NodeUniverse
+from silograph.graph.universe import NodeUniverse
 
 
 def read_graph(
@@ -38,23 +37,3 @@ def read_graph(
     NodeUniverse((), strip=strip, case=case)  # the options are checked before the file is read
     table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
     return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)
-
-
-def universe_of_files(
-    paths: Iterable[str | PathLike[str]],
-    columns: Columns,
-    format: str | None,  # noqa: A002
-    header: bool | None,
-    *,
-    strip: bool,
-    case: Case,
-) -> IdTable:
-    """The ids of all files together, sorted like those of one."""
-    NodeUniverse((), strip=strip, case=case)
-    tables = [
-        read_alone(Ask(path, columns, format, header), strip=strip, case=case)[0] for path in paths
-    ]
-    if len(tables) == 1:
-        return tables[0]
-    texts = {text for table in tables for text in table.texts(0, len(table))}
-    return IdTable.from_texts(sorted_ids(texts), strip, case)

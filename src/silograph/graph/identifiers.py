@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from silograph.errors import ArgumentError
 from silograph.graph.faults import shown
 
 
@@ -53,3 +55,13 @@ def plain_integers(values: object) -> npt.NDArray[np.uint64] | None:
     if values.dtype.kind == "i" and values.size and values.min() < 0:
         return None
     return np.ascontiguousarray(values, dtype=np.uint64)
+
+
+Case = Literal["lower", "upper"] | None
+
+
+def check_normalisation(strip: object, case: object) -> None:
+    if not isinstance(strip, bool):
+        raise ArgumentError(f"strip is {strip!r}; it must be True or False")
+    if case not in (None, "lower", "upper"):
+        raise ArgumentError(f"case is {case!r}; it must be 'lower', 'upper' or None")

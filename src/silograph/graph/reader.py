@@ -1,10 +1,10 @@
 """Reading one edge file: its format, its header, then all of it or one error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,17 @@ import numpy.typing as npt
 from silograph._core import EdgeText, IdError, IdTable, LineError, settle_pairs
 from silograph.errors import ArgumentError, EdgeError
 from silograph.graph import parquet
-from silograph.graph.faults import line_fault, open_text, shown
+from silograph.graph.faults import Lookup, line_fault, open_text, shown
 from silograph.graph.header import Choice, Columns, check_columns, choose
-from silograph.graph.identifiers import NotAnIdError, id_texts, plain_integers
+from silograph.graph.identifiers import (
+    Case,
+    NotAnIdError,
+    check_normalisation,
+    id_texts,
+    plain_integers,
+)
 from silograph.graph.lookup import find
 from silograph.graph.report import LoadReport
-
-if TYPE_CHECKING:
-    from silograph.graph.universe import Case, NodeUniverse
 
 Words = npt.NDArray[np.uint64]
 _T = TypeVar("_T")
@@ -61,7 +64,7 @@ class Ask:
         return fspath(self.path)
 
 
-def read_over(universe: "NodeUniverse", ask: Ask) -> tuple[Words, LoadReport]:
+def read_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
     """The pairs of a file over a given universe."""
     text = _open(ask)
     if text is None:
@@ -78,7 +81,7 @@ def read_over(universe: "NodeUniverse", ask: Ask) -> tuple[Words, LoadReport]:
 
 
 def read_alone(
-    ask: Ask, *, strip: bool = False, case: "Case" = None
+    ask: Ask, *, strip: bool = False, case: Case = None
 ) -> tuple[IdTable, Words, LoadReport]:
     """The pairs of a file over the ids in it, which are sorted."""
     text = _open(ask)
@@ -173,24 +176,26 @@ def _no_edges(ask: Ask, header: Sequence[str] | None = None) -> EdgeError:
     )
 
 
-def _explained(
-    ask: Ask, text: EdgeText, read: Callable[[], _T], universe: "NodeUniverse | None"
-) -> _T:
+def _explained(ask: Ask, text: EdgeText, read: Callable[[], _T], universe: Lookup | None) -> _T:
     try:
         return read()
     except LineError as error:
         raise line_fault(ask.source, error, universe, text.magic) from None
 
 
-def _parquet_over(universe: "NodeUniverse", ask: Ask) -> tuple[Words, LoadReport]:
-    table = parquet.read(ask.path, ask.columns)
-    ends = [find(universe, end, _row(ask)) for end in table.ends]
+def _parquet_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
+    return _settled(universe._table, ask, parquet.read(ask.path, ask.columns), universe)
+
+
+def _settled(
+    ids: IdTable, ask: Ask, table: parquet.Table, universe: Lookup | None = None
+) -> tuple[Words, LoadReport]:
+    ends = [find(ids, end, _row(ask), universe) for end in table.ends]
     words, loops, repeats = settle_pairs(ends[0], ends[1])
     return words, _report(ask, "parquet", table.choice, (len(ends[0]), 0, loops, repeats))
 
 
-def _parquet_alone(ask: Ask, strip: bool, case: "Case") -> tuple[IdTable, Words, LoadReport]:
-    from silograph.graph.universe import NodeUniverse  # noqa: PLC0415 (it needs this module)
+def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, LoadReport]:
 
     table = parquet.read(ask.path, ask.columns)
     integers = [plain_integers(end) for end in table.ends]
@@ -205,12 +210,12 @@ def _parquet_alone(ask: Ask, strip: bool, case: "Case") -> tuple[IdTable, Words,
                 for number, value in enumerate(end)
             }
         )
-    universe = NodeUniverse(ids, strip=strip, case=case)
-    words, report = _parquet_over(universe, ask)
-    return universe._table, words, report
+    own = IdTable.from_texts(ids, strip, case)
+    words, report = _settled(own, ask, table)
+    return own, words, report
 
 
-def _file_id(place: str, value: object, strip: bool, case: "Case") -> str:
+def _file_id(place: str, value: object, strip: bool, case: Case) -> str:
     """An id of a file as a universe with this normalisation writes it."""
     try:
         text = id_texts([value])[0]
@@ -226,3 +231,23 @@ def _file_id(place: str, value: object, strip: bool, case: "Case") -> str:
 
 def _row(ask: Ask) -> Callable[[int], str]:
     return lambda position: f"{ask.source}: row {position + 1}"
+
+
+def universe_of_files(
+    paths: Iterable[str | PathLike[str]],
+    columns: Columns,
+    format: str | None,  # noqa: A002
+    header: bool | None,
+    *,
+    strip: bool,
+    case: Case,
+) -> IdTable:
+    """The ids of all files together, sorted like those of one."""
+    check_normalisation(strip, case)
+    tables = [
+        read_alone(Ask(path, columns, format, header), strip=strip, case=case)[0] for path in paths
+    ]
+    if len(tables) == 1:
+        return tables[0]
+    texts = {text for table in tables for text in table.texts(0, len(table))}
+    return IdTable.from_texts(sorted_ids(texts), strip, case)

@@ -82,7 +82,9 @@ class Silo:
         choice: Choice | None = None,
     ) -> Self:
         """From ids: look them up, then settle."""
-        first, second = (find(universe, end, lambda number: f"edge {number}") for end in ends)
+        first, second = (
+            find(universe._table, end, lambda number: f"edge {number}", universe) for end in ends
+        )
         return cls._settled(universe, first, second, kind=kind, name=name, choice=choice)
 
     @classmethod

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from os import PathLike
-from typing import Literal, NoReturn, Self
+from typing import NoReturn, Self
 
 import numpy as np
 
@@ -13,9 +13,15 @@ from silograph.errors import ArgumentError, UniverseError
 from silograph.graph import universe_file
 from silograph.graph.comparison import UniverseComparison
 from silograph.graph.faults import shown
-from silograph.graph.identifiers import NotAnIdError, id_text, id_texts, plain_integers
-
-Case = Literal["lower", "upper"] | None
+from silograph.graph.identifiers import (
+    Case,
+    NotAnIdError,
+    check_normalisation,
+    id_text,
+    id_texts,
+    plain_integers,
+)
+from silograph.graph.reader import universe_of_files
 
 MOST_NODES = 2**32 - 1
 _DOMAIN = b"silograph/node-universe/v1\0"
@@ -49,7 +55,7 @@ class NodeUniverse:
             raise ArgumentError(f"ids is a number; for the nodes 0, 1, … use range({ids})")
         if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
             raise ArgumentError(f"ids is of type {type(ids).__name__}; a list of ids is needed")
-        _check_normalisation(strip, case)
+        check_normalisation(strip, case)
         originals = _originals(ids)
         if len(originals) > MOST_NODES:
             raise UniverseError(f"{len(originals):,} nodes; at most 2^32 − 1 are possible")
@@ -99,7 +105,7 @@ class NodeUniverse:
         normalisation. Any other file is a list with one id a line or, where its name ends in
         .csv or .tsv or where ``column`` (a name or a position) is given, a table.
         """
-        _check_normalisation(bool(strip), case)
+        check_normalisation(bool(strip), case)
         ids, kept = universe_file.read(path, column=column, header=header)
         if kept is None:
             try:
@@ -137,8 +143,6 @@ class NodeUniverse:
         For local work. A universe that silos agree on must come from people: one that is made
         from edges tells which nodes have any.
         """
-        from silograph.graph.files import universe_of_files  # noqa: PLC0415 (it needs this class)
-
         if not paths:
             raise ArgumentError("at least one edge file is needed")
         return cls._of(
@@ -271,13 +275,6 @@ class NodeUniverse:
 
 def _restore(ids: list[str], strip: bool, case: Case) -> NodeUniverse:
     return NodeUniverse(ids, strip=strip, case=case)
-
-
-def _check_normalisation(strip: object, case: object) -> None:
-    if not isinstance(strip, bool):
-        raise ArgumentError(f"strip is {strip!r}; it must be True or False")
-    if case not in (None, "lower", "upper"):
-        raise ArgumentError(f"case is {case!r}; it must be 'lower', 'upper' or None")
 
 
 def _originals(ids: Iterable[object]) -> list[str]:

@@ -1,8 +1,10 @@
 """Every method that a study can ask for, and from a study to its plan."""
 
 from silograph.errors import ArgumentError, ChannelError, StudyError
+from silograph.methods.baseline_plan import BaselinePlan
+from silograph.methods.feat_plan import FeatPlan
 from silograph.methods.featplus_plan import FeatPlusStudyPlan
-from silograph.methods.plans import BaselinePlan, FeatPlan, StudyPlan
+from silograph.methods.plans import StudyPlan
 from silograph.methods.sealed_plan import SealedStudyPlan
 from silograph.methods.study import RELEASE, Study
 from silograph.queries.outline import Outline

@@ -13,7 +13,8 @@ from silograph.errors import OrderError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
-from silograph.methods.featplus import FeatPlusPlan, Shared, local_report, share
+from silograph.methods.featplus import local_report, share
+from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.protocol import broadcast, numbers
 from silograph.protocol.broadcast import BroadcastCoordinator, BroadcastSilo
 from silograph.protocol.entropy import Entropy

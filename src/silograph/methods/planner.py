@@ -17,7 +17,7 @@ from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
 from silograph.methods.split import choose_split
 from silograph.privacy.featplus import Split
 from silograph.privacy.loss import check_delta, check_epsilon, shown_loss
-from silograph.privacy.masked import check_parties
+from silograph.privacy.views import check_parties
 from silograph.queries.display import definitions, table
 from silograph.queries.gradient import GRADIENTS
 from silograph.queries.outline import Outline

@@ -19,24 +19,19 @@ from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.methods.study import RELEASE, Study
-from silograph.methods.union import UnionPlan, bits_of, plan_union
-from silograph.privacy.baseline import BaselineNoise
+from silograph.methods.union import UnionPlan
 from silograph.privacy.channel import Channel
 from silograph.privacy.views import View
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.machine import CoordinatorSession, SiloSession
-from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.protocol.roster import Roster
 from silograph.queries.estimate import Estimate
 from silograph.queries.outline import Outline
 from silograph.queries.release import Provenance, Release
-from silograph.queries.report_counts import ReportCounts
 from silograph.queries.reports import Reports
 from silograph.queries.sealed import SealedRelease
 
 __all__ = [
-    "BaselinePlan",
-    "FeatPlan",
     "Outcome",
     "Source",
     "StudyPlan",
@@ -45,6 +40,7 @@ __all__ = [
     "given_channel",
     "release_of",
 ]
+
 
 #: What a run leaves that answers questions.
 Source = Release | Reports | SealedRelease
@@ -138,43 +134,6 @@ class StudyPlan(ABC):
         return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
 
 
-class FeatPlan(StudyPlan):
-    """A release of the union, by any union protocol. ``channel`` is for ``clear`` alone."""
-
-    options = frozenset({"channel"})
-
-    def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        self.union = plan_union(
-            study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study)
-        )
-        plan = self.union
-        self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
-        self.protocol = plan.protocol
-
-    def silo(
-        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
-    ) -> SiloSession:
-        """A silo in the union."""
-        of = self.study
-        return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
-
-    def coordinator(
-        self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[bytes]:
-        """The union's coordinator."""
-        of = self.study
-        return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
-
-    def _release(self, triangle: bytes, universe: NodeUniverse) -> Release:
-        made = self._provenance()
-        return release_of(self.union, made, triangle, universe, self.views, self.losses)
-
-    def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
-        """The release, and the question asked of it."""
-        return answered(self._release(result, universe), self.study)
-
-
 def channel_option(channel: Channel) -> str:
     """A channel as an option of a study: p11 and p01 in hexadecimal.
 
@@ -215,51 +174,6 @@ def release_of(
     """What a union made, with what the run that made it costs against whom."""
     graph = BitRows.from_triangle(len(universe), triangle)
     return Release(graph, plan.channel, universe.digest, made, views, losses, universe)
-
-
-class BaselinePlan(StudyPlan):
-    """Every silo's own report at ε/m."""
-
-    protocol = "reports"
-    what = "baseline"
-    options = frozenset({"raw"})
-
-    def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        if study.protocol not in ("", self.protocol):
-            raise StudyError("method 'baseline' has no protocol to choose")
-        if study.query != RELEASE and not hasattr(Reports, study.query):
-            raise StudyError(f"baseline does not answer {study.query}")
-        if not isinstance(study.options.get("raw", False), bool):
-            raise StudyError("option raw must be true or false")
-        self._noise = BaselineNoise.choose(study.epsilon, self.silos, study.collusion)
-        self.losses = {t: self._noise.epsilon(self.silos - t) for t in range(self.silos)}
-        self.views = self._noise.views
-        channel = self._noise.channel
-        self._parameters = ReportParameters(
-            channel.p11, channel.p01, self.silos, study.pairs, study.subject
-        )
-
-    def silo(
-        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
-    ) -> SiloSession:
-        """A silo that reports."""
-        given, run = self._parameters, self.study.id
-        return ReportSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
-
-    def coordinator(
-        self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[list[bytes]]:
-        """The coordinator that keeps all reports."""
-        return ReportCoordinator(self._parameters, roster, self.study.id, identity)
-
-    def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
-        """The question, asked of all reports."""
-        rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
-        counts, noise = ReportCounts.of(rows), self._noise
-        reports = Reports(counts, noise, universe.digest, self._provenance(), universe)
-        raw = bool(self.study.options.get("raw", False))
-        return answered(reports, self.study, raw=raw)
 
 
 def answered(source: Source, study: Study, **options: Any) -> Outcome:

@@ -14,13 +14,14 @@ from silograph.privacy.loss import shown_loss
 from silograph.privacy.masked import MaskedNoise
 from silograph.privacy.views import PUBLISHED, View
 from silograph.protocol.chunks import Bits, Chunked
+from silograph.protocol.clear import ClearCoordinator
 from silograph.protocol.elgamal import ElgamalParameters
 from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
 from silograph.protocol.elgamal_silo import ElgamalSilo
 from silograph.protocol.entropy import Entropy
 from silograph.protocol.machine import CoordinatorSession, SiloSession
 from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.protocol.reports import ClearCoordinator, ReportParameters, ReportSilo
+from silograph.protocol.reports import ReportParameters, ReportSilo
 from silograph.protocol.roster import Roster
 
 __all__ = ["PROTOCOLS", "UnionPlan", "bits_of", "plan_union"]

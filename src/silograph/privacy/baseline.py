@@ -27,8 +27,7 @@ from fractions import Fraction
 from silograph.errors import ArgumentError, ChannelError
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
-from silograph.privacy.masked import check_parties
-from silograph.privacy.views import View
+from silograph.privacy.views import View, check_parties
 
 __all__ = ["BaselineNoise"]
 

@@ -24,8 +24,7 @@ from typing import Literal
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
-from silograph.privacy.masked import check_parties, union_views
-from silograph.privacy.views import View
+from silograph.privacy.views import View, check_parties, union_views
 
 __all__ = ["ElgamalNoise", "Variant"]
 

@@ -45,8 +45,7 @@ from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.laplace import round_up, scale_for
 from silograph.privacy.loss import LARGEST_EPSILON, check_epsilon, float_below
-from silograph.privacy.masked import check_parties
-from silograph.privacy.views import PUBLISHED, View
+from silograph.privacy.views import PUBLISHED, View, check_parties
 
 __all__ = [
     "STEPS",

@@ -17,29 +17,18 @@ Preconditions
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from silograph.errors import ArgumentError
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_epsilon, least_share, log_upper, ratio_within
-from silograph.privacy.views import View
+from silograph.privacy.views import View, check_parties, union_views
 
-__all__ = ["MaskedNoise", "check_parties", "union_views"]
+__all__ = ["MaskedNoise"]
+
 
 _LARGEST_Q = 1 << 16
-
-
-def check_parties(silos: int, collusion: int) -> None:
-    """Refuse numbers of silos and colluders that make no sense."""
-    for name, value in (("silos", silos), ("collusion", collusion)):
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ArgumentError(f"{name} must be an integer, not {value!r}")
-    if not 2 <= silos <= 64:
-        raise ArgumentError(f"there must be 2 to 64 silos, not {silos}")
-    if not 0 <= collusion < silos:
-        raise ArgumentError(f"collusion must be from 0 to {silos - 1} for {silos} silos")
 
 
 @dataclass(frozen=True)
@@ -96,18 +85,6 @@ class MaskedNoise:
         not claimed.
         """
         return union_views(self.silos, self.collusion, self.epsilon)
-
-
-def union_views(silos: int, collusion: int, epsilon: Callable[[int], float]) -> tuple[View, ...]:
-    """The views of a union protocol whose loss depends on the number of honest silos."""
-    found = [View("coordinator", epsilon(silos))]
-    if collusion:
-        group = f"{collusion} silo{'s' if collusion > 1 else ''}"
-        loss = epsilon(silos - collusion)
-        found += [View(f"coordinator + {group}", loss), View(f"{group} + release", loss)]
-    else:
-        found.append(View("1 silo + release", epsilon(silos - 1), claimed=False))
-    return tuple(found)
 
 
 def _worst_ratio(q: int, b: Fraction, honest: int) -> Fraction:

@@ -47,8 +47,7 @@ from numpy.typing import NDArray
 from silograph.errors import ArgumentError
 from silograph.privacy.laplace import NoiseLaw, round_up, scale_for
 from silograph.privacy.loss import check_delta, check_epsilon
-from silograph.privacy.masked import check_parties
-from silograph.privacy.views import View
+from silograph.privacy.views import View, check_parties
 
 __all__ = ["Answer", "Kind", "SealedNoise"]
 

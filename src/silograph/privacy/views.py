@@ -5,12 +5,14 @@ coordinator and wide open to a silo that knows part of the noise.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from silograph.errors import ArgumentError
 from silograph.privacy.loss import shown_loss
 
-__all__ = ["PUBLISHED", "View"]
+__all__ = ["PUBLISHED", "View", "check_parties", "union_views"]
+
 
 #: One who sees the published release and nothing else.
 PUBLISHED = "published"
@@ -42,3 +44,26 @@ class View:
         delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
         beyond = "" if self.claimed else " (not claimed)"
         return f"{self.name}: ε = {shown_loss(self.epsilon)}{delta}{beyond}"
+
+
+def check_parties(silos: int, collusion: int) -> None:
+    """Refuse numbers of silos and colluders that make no sense."""
+    for name, value in (("silos", silos), ("collusion", collusion)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ArgumentError(f"{name} must be an integer, not {value!r}")
+    if not 2 <= silos <= 64:
+        raise ArgumentError(f"there must be 2 to 64 silos, not {silos}")
+    if not 0 <= collusion < silos:
+        raise ArgumentError(f"collusion must be from 0 to {silos - 1} for {silos} silos")
+
+
+def union_views(silos: int, collusion: int, epsilon: Callable[[int], float]) -> tuple[View, ...]:
+    """The views of a union protocol whose loss depends on the number of honest silos."""
+    found = [View("coordinator", epsilon(silos))]
+    if collusion:
+        group = f"{collusion} silo{'s' if collusion > 1 else ''}"
+        loss = epsilon(silos - collusion)
+        found += [View(f"coordinator + {group}", loss), View(f"{group} + release", loss)]
+    else:
+        found.append(View("1 silo + release", epsilon(silos - 1), claimed=False))
+    return tuple(found)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-import numpy as np
-
 from silograph import _core
 from silograph.crypto.identity import Identity
 from silograph.crypto.limbs import limbs
@@ -26,13 +24,13 @@ from silograph.protocol.wire import pack
 
 __all__ = [
     "COORDINATOR_STEPS",
-    "SILO_STEPS",
-    "ClearCoordinator",
     "ReportCoordinator",
     "ReportParameters",
     "ReportSilo",
+    "SILO_STEPS",
     "State",
 ]
+
 
 #: Pairs in a chunk: 128 KiB of bits.
 CHUNK_PAIRS = 1 << 20
@@ -187,31 +185,3 @@ class ReportCoordinator(_Keeper, CoordinatorSession[list[bytes]]):
     def result(self) -> list[bytes]:
         """Every silo's report; only when all are whole."""
         return self._kept()
-
-
-class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
-    """Protocol ``clear``: silos report their bare bits, and the noise is drawn here, once a pair.
-
-    The same distribution as a private union with this channel, and no protection at all while it is
-    drawn: for runs whose parties are one process. A proposal that asks for it is refused.
-    """
-
-    def __init__(
-        self,
-        parameters: ReportParameters,
-        roster: Roster,
-        run: bytes,
-        identity: Identity,
-        entropy: Entropy,
-        channel: tuple[Fraction, Fraction],
-    ) -> None:
-        super().__init__(parameters, roster, run, identity)
-        self._channel = channel
-        self._seed = entropy.bytes(32)
-
-    def result(self) -> bytes:
-        """Y, one bit a pair."""
-        words = [np.frombuffer(report, dtype=np.uint64) for report in self._kept()]
-        union = np.bitwise_or.reduce(words).tobytes()
-        p11, p01 = map(limbs, self._channel)
-        return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)

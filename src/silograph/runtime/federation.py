@@ -15,8 +15,8 @@ from silograph.methods.study import RELEASE, Study
 from silograph.methods.study import Option as StudyOption
 from silograph.privacy.channel import Channel
 from silograph.privacy.loss import check_delta, check_epsilon, check_number
-from silograph.privacy.masked import check_parties
 from silograph.privacy.sealed import Answer, Kind
+from silograph.privacy.views import check_parties
 from silograph.protocol.entropy import Entropy
 from silograph.queries.estimate import Estimate
 from silograph.queries.outline import Outline
