@@ -15,6 +15,7 @@ from silograph.experiments import printed
 from silograph.experiments.printed_featplus import printed_local_kstars, printed_local_triangles
 from silograph.graph.bitrows import BitRows
 from silograph.graph.silo import Silo, union
+from silograph.methods.featplus import share
 from silograph.methods.featplus_plan import plan_featplus
 from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.methods.featplus_sessions import FeatPlusCoordinatorSession, FeatPlusSiloSession
@@ -144,7 +145,7 @@ def count_printed_featplus(asked: WholeStudy, triangle: bytes) -> float:
     entropy = OsEntropy()
     run, parties = entropy.bytes(16), Parties.fresh(asked.silos, entropy)
     coordinator = FeatPlusCoordinatorSession(
-        plan, asked.subject, _Given(triangle), parties.roster, run, parties.coordinator[0]
+        plan, asked.subject, _Given(triangle), parties.roster, run, parties.coordinator[0], share
     )
     silos = [
         FeatPlusSiloSession(

@@ -6,7 +6,7 @@ from silograph.crypto.identity import Identity
 from silograph.errors import ArgumentError, StudyError
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.featplus import combine
+from silograph.methods.featplus import combine, local_report, share
 from silograph.methods.featplus_rounds import FeatPlusPlan, check_bound
 from silograph.methods.featplus_sessions import (
     FeatPlusCoordinatorSession,
@@ -76,7 +76,7 @@ class FeatPlusStudyPlan(StudyPlan):
         if not self.plan.answers_locally:
             return union
         return FeatPlusSiloSession(
-            self.plan, subject, union, roster, run, place, identity, entropy, silo
+            self.plan, subject, union, roster, run, place, identity, entropy, silo, local_report
         )
 
     def coordinator(
@@ -87,7 +87,7 @@ class FeatPlusStudyPlan(StudyPlan):
         union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
         if not self.plan.answers_locally:
             return union
-        return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity)
+        return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity, share)
 
     def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
         """The release and the local answers together."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError, PayloadError
 from silograph.graph.bitrows import BitRows, triangle_bytes
@@ -23,10 +24,12 @@ from silograph.privacy.views import View
 from silograph.protocol.broadcast import BroadcastParameters
 from silograph.protocol.numbers import NumberParameters
 from silograph.protocol.wire import pack
-from silograph.queries.partition import Owners
 
-__all__ = ["FeatPlusPlan", "Shared"]
+__all__ = ["FeatPlusPlan", "Owners", "Shared"]
 
+
+#: For each node the place of the silo that owns it.
+Owners = NDArray[np.uint8]
 
 _BOUND = struct.Struct("<d")
 

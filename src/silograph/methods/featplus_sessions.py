@@ -5,7 +5,7 @@ shown; the whole cost is paid before the first. A plan that gives all of epsilon
 no such parts, and the union's own sessions carry it.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from silograph.crypto.identity import Identity
@@ -13,7 +13,6 @@ from silograph.errors import OrderError
 from silograph.graph.bitrows import BitRows
 from silograph.graph.pairbits import PairBits
 from silograph.graph.silo import Silo
-from silograph.methods.featplus import local_report, share
 from silograph.methods.featplus_rounds import FeatPlusPlan, Shared
 from silograph.protocol import broadcast, numbers
 from silograph.protocol.broadcast import BroadcastCoordinator, BroadcastSilo
@@ -33,11 +32,12 @@ def _is_report(message: Envelope) -> bool:
 
 #: A silo's exact report in units, from the plan, what it was shown, its edges and its place.
 LocalAnswer = Callable[[FeatPlusPlan, Shared, Silo, int], int]
+#: What all silos are shown, from the plan, the release and all silos' noisy degrees.
+Share = Callable[[FeatPlusPlan, BitRows, Sequence[Sequence[int]]], Shared]
 
 
 class FeatPlusSiloSession(SiloSession):
-    """A silo in feat+; ``union`` is its session in the union. Experiments have the printed
-    ``answer`` in the place of ours."""
+    """A silo in feat+; ``union`` is its session in the union, ``answer`` counts its report."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class FeatPlusSiloSession(SiloSession):
         identity: Identity,
         entropy: Entropy,
         silo: Silo,
-        answer: LocalAnswer = local_report,
+        answer: LocalAnswer,
     ) -> None:
         self._plan, self._union, self._silo, self._place = plan, union, silo, place
         self._answer = answer
@@ -144,7 +144,8 @@ class FeatPlusResult:
 
 
 class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
-    """The coordinator of feat+; ``union`` is its session in the union."""
+    """The coordinator of feat+; ``union`` is its session in the union, ``share`` makes what all
+    silos are shown."""
 
     def __init__(
         self,
@@ -154,8 +155,9 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
         roster: Roster,
         run: bytes,
         identity: Identity,
+        share: Share,
     ) -> None:
-        self._plan, self._union = plan, union
+        self._plan, self._union, self._share = plan, union, share
         self._party = (roster, run, identity)
         degrees, shown = plan.degrees(subject), plan.shown(subject)
         self._degrees = NumberCoordinator(degrees, *self._party)
@@ -194,7 +196,7 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
         if self._union.room:
             return self._union.make(sent)
         graph = BitRows.from_triangle(self._plan.n, self._union.result())
-        shared = share(self._plan, graph, self._degrees.result())
+        shared = self._share(self._plan, graph, self._degrees.result())
         shown = self._shown.show(shared.content)
         self._shared = shared
         return shown

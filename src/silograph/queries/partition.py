@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError
+from silograph.methods.featplus_rounds import Owners
 
-__all__ = ["Owners", "node_owners", "owned_nodes", "owned_pairs"]
-
-Owners = NDArray[np.uint8]
+__all__ = ["node_owners", "owned_nodes", "owned_pairs"]
 
 
 def node_owners(degrees: Sequence[Sequence[int]] | NDArray[Any]) -> Owners:
