@@ -123,7 +123,7 @@ bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its e
 
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)
-	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/silograph reproduce --out experiments
+	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/python -m reproduction run --out experiments
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
 	@$(BIN)/python tests/planted.py

@@ -12,12 +12,12 @@ import sys
 import time
 from fractions import Fraction
 
+from reproduction.elliptic_curves import Own
 from rich.console import Console
 from rich.table import Table
 
 from peers import SILOS, Clock, sodium, total
-from silograph.crypto.elgamal import Decoder, JointKey, Place, SecretKey
-from silograph.experiments.curves import Own
+from silograph.methods.elgamal.cipher import Decoder, JointKey, Place, SecretKey
 
 CELLS = 8192
 SODIUM_CELLS = 256

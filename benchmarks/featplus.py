@@ -17,17 +17,17 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
+from reproduction.federations import community_split
+from reproduction.printed import printed_featplus
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from silograph import Silo, dataset, split, union
-from silograph.experiments.communities import community_split
-from silograph.experiments.compared import LOCAL, METHODS, Compared, Method, compare
-from silograph.experiments.printed_featplus import printed_featplus
-from silograph.methods.featplus import local_report, share
-from silograph.methods.featplus_plan import plan_featplus
-from silograph.queries.release import Release
+from silograph.estimators.release import Release
+from silograph.methods.featplus.answer import local_report, share
+from silograph.methods.featplus.method import plan_featplus
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote")

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from reproduction.redraw import Redraws, redraw
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from silograph import Channel, dataset
-from silograph.experiments.redraw import QUERIES, Redraws, redraw
+from silograph.cli.demo import QUERIES
 
 DRAWS, BATCH, EPSILON = 1000, 25, 3.0
 BESIDE = Path(__file__).parents[2] / "shared" / "data"

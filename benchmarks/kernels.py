@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph import Channel, Release, Silo, _core, clustered_power_law, dataset
-from silograph.graph.bitrows import BitRows, simd_levels
+from silograph.graph.bits import BitRows, simd_levels
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 LARGE, REPEATS = 20_000, 5

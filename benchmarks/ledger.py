@@ -18,8 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from silograph.runtime.ledger import Ledger, Spend
-from silograph.runtime.ledger_writing import add_spend
+from silograph.ledger.book import Ledger, Spend
+from silograph.ledger.chain import add_spend
 
 ROUNDS, EACH = 7, 60
 EARLIER = (0, 1_000, 10_000)

@@ -11,10 +11,8 @@ from functools import cache
 from typing import TypeVar
 
 import gmpy2
-
-from silograph.experiments.cellwise import SILOS, Group, combine, first_hop, flags, hop, share
-from silograph.experiments.curves import draw
-from silograph.experiments.peer_libraries import Sodium
+from reproduction.elliptic_curves import draw
+from reproduction.peer_libraries import SILOS, Group, Sodium, combine, first_hop, flags, hop, share
 
 __all__ = ["SILOS", "Clock", "Times", "finite_field", "sodium", "total"]
 

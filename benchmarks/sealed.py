@@ -31,13 +31,13 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph import _core, dataset, split
+from silograph.local.drive import Parties, Traffic, drive
+from silograph.messages.entropy import OsEntropy
+from silograph.methods.sealed.coordinator import SealedDealer
+from silograph.methods.sealed.noise import BoundedNoise, Noise, Output
+from silograph.methods.sealed.rounds import SealedParameters, sealed_cost
+from silograph.methods.sealed.silo import SealedSilo
 from silograph.methods.union import bits_of
-from silograph.protocol.sealed import SealedParameters, sealed_cost
-from silograph.protocol.sealed_dealer import SealedDealer
-from silograph.protocol.sealed_noise import BoundedNoise, Noise, Output
-from silograph.protocol.sealed_silo import SealedSilo
-from silograph.runtime.drive import Parties, Traffic, drive
-from silograph.runtime.entropy import OsEntropy
 
 ROOT = Path(__file__).parents[1]
 BESIDE = ROOT.parent / "shared" / "data"

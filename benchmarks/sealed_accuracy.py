@@ -1,10 +1,9 @@
 """Sealed beside a trusted curator and beside feat: the error of triangles and 2-stars.
 
 The hidden count of each graph is computed once and only the noise is drawn again: that of the count
-as the silos draw it (the protocol opens exactly that: tests/protocol/test_sealed.py), the largest
-noisy degree from its law. The curator holds
-the whole graph and uses the same mechanism, budget and delta with one silo's worth of noise. Feat's
-error is its exact variance formula on the graph.
+as the silos draw it (the protocol opens exactly that, as its tests show), the largest noisy degree
+from its law. The curator holds the whole graph and uses the same mechanism, budget and delta with
+one silo's worth of noise. Feat's error is its exact variance formula on the graph.
 
 Goals: error at most 1.05 × the curator's without collusion and 1.2 × with one colluding silo; at
 ε ≤ 2 at least 10 × below feat. A goal that is missed makes the exit code 1.
@@ -19,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduction.draws import curator_of, hidden_errors
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from silograph import dataset
-from silograph.experiments.hidden_counts import curator_of, hidden_errors
+from silograph.estimators.reference import outline_of
 from silograph.methods.prediction import Question, feat_error
-from silograph.methods.sealed import plan_sealed
-from silograph.privacy.sealed import Answer
-from silograph.queries.outline_sources import outline_of
+from silograph.methods.sealed.method import plan_sealed
+from silograph.methods.sealed.noise import Answer
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 QUERIES: tuple[tuple[str, int | None, Answer], ...] = (

@@ -34,22 +34,21 @@ from rich.table import Table
 from scipy import stats
 
 from silograph import NodeUniverse, Silo
-from silograph.crypto.identity import Identity
-from silograph.graph.pairbits import PairBits
+from silograph.graph.bits import PairBits
+from silograph.messages.entropy import OsEntropy
+from silograph.messages.envelope import EVERYONE, peek
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.baseline.machines import ReportCoordinator, ReportParameters, ReportSilo
+from silograph.methods.elgamal.coordinator import ElgamalCoordinator
+from silograph.methods.elgamal.rounds import ElgamalParameters
+from silograph.methods.elgamal.silo import ElgamalSilo
+from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.methods.sealed.coordinator import SealedDealer
+from silograph.methods.sealed.noise import Noise, Output
+from silograph.methods.sealed.rounds import SealedParameters
+from silograph.methods.sealed.silo import SealedSilo
 from silograph.methods.union import bits_of
-from silograph.protocol.elgamal import ElgamalParameters
-from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
-from silograph.protocol.elgamal_silo import ElgamalSilo
-from silograph.protocol.envelope import EVERYONE, peek
-from silograph.protocol.machine import CoordinatorSession, SiloSession
-from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.protocol.reports import ReportCoordinator, ReportParameters, ReportSilo
-from silograph.protocol.roster import COORDINATOR, Member, Roster
-from silograph.protocol.sealed import SealedParameters
-from silograph.protocol.sealed_dealer import SealedDealer
-from silograph.protocol.sealed_noise import Noise, Output
-from silograph.protocol.sealed_silo import SealedSilo
-from silograph.runtime.entropy import OsEntropy
 
 DENSITIES = (0.0, 0.1, 1.0)
 SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9

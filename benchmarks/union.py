@@ -32,15 +32,13 @@ from rich.table import Table
 
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph import _core as core
-from silograph.crypto.identity import Identity
-from silograph.crypto.limbs import limbs
-from silograph.graph.bitrows import BitRows, triangle_bytes
-from silograph.graph.pairbits import PairBits
+from silograph.dp.channel import limbs
+from silograph.graph.bits import BitRows, PairBits, triangle_bytes
+from silograph.messages.envelope import Binding, Envelope, open_envelope, seal
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
+from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import plan_union
-from silograph.privacy.masked import MaskedNoise
-from silograph.protocol.envelope import Binding, Envelope, open_envelope, seal
-from silograph.protocol.masked import CHUNK_PAIRS, packed_bytes
-from silograph.protocol.roster import COORDINATOR, Member, Roster
 
 ROOT = Path(__file__).parents[1]
 SILOS, EPSILON, COLLUSION = 4, 3.0, 1

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from silograph.graph.bitrows import BitRows
-from silograph.graph.datasets import dataset
+from silograph.graph.bits import BitRows
+from silograph.graph.samples import dataset
 
 # An example that takes long on a busy machine is no fault.
 settings.register_profile("silograph", deadline=None)
@@ -33,4 +33,4 @@ def facebook(data_folder: Path) -> BitRows:
 @pytest.fixture
 def hardly_any_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a test ask for an epsilon that protects nobody, so that an answer is the bare truth."""
-    monkeypatch.setattr("silograph.privacy.loss.LARGEST_EPSILON", 1e7)
+    monkeypatch.setattr("silograph.dp.loss.LARGEST_EPSILON", 1e7)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from silograph.runtime.nats.silo import SiloService
-from tests.runtime.kills import kill_while_spending
-from tests.runtime.nats.faults import every_case, run_case
-from tests.runtime.nats.proposals import LONGEST_JUDGING, STRICT, attack
-from tests.runtime.nats.world import trial
+from silograph.nats.silo import SiloService
+from tests.ledger.kills import kill_while_spending
+from tests.nats.faults import every_case, run_case
+from tests.nats.proposals import LONGEST_JUDGING, STRICT, attack
+from tests.nats.world import trial
 
 
 def main() -> int:

@@ -12,10 +12,10 @@ import pytest
 import typer.main
 
 from silograph.cli.app import app
-from silograph.runtime import certs
-from silograph.runtime.broker_files import users_text
-from silograph.runtime.metrics import NAMES
-from tests.runtime.brokers import SERVER, make_trial
+from silograph.nats.broker import users_text
+from silograph.nats.health import NAMES
+from silograph.party import certificates
+from tests.nats.brokers import SERVER, make_trial
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 TEXTS = sorted(p for p in DEPLOY.rglob("*") if p.suffix in (".md", ".service"))
@@ -77,7 +77,7 @@ def test_every_metric_is_explained() -> None:
 @pytest.mark.parametrize("path", sorted(DEPLOY.glob("*.toml")), ids=named)
 def test_configurations(path: Path) -> None:
     assert tomllib.loads(path.read_text())["version"] == 1
-    config = pytest.importorskip("silograph.runtime.config")
+    config = pytest.importorskip("silograph.party.config")
     {"silo": config.SiloConfig, "coordinator": config.CoordinatorConfig}[path.stem].read(path)
 
 
@@ -86,7 +86,7 @@ def test_the_servers_of_a_cluster(path: Path, tmp_path: Path) -> None:
     trial = make_trial(tmp_path, "north", "south")
     place = tmp_path / "certs"
     name = f"{path.stem}.example.org"
-    certs.issue(place, "server", datetime.now(UTC), hosts=[name])
+    certificates.issue(place, "server", datetime.now(UTC), hosts=[name])
     text = path.read_text().replace("/etc/silograph-broker", str(place))
     (tmp_path / "server.conf").write_text(
         text.replace("/var/lib/silograph-broker", str(tmp_path / "streams"))

@@ -31,7 +31,7 @@ FEATURES = {
     "silo.to_polars()": ("polars frames", "polars", "interop"),
     "silo.to_scipy()": ("sparse matrices", "scipy", "interop"),
     "silo.to_file(folder / 'own.parquet')": ("Parquet files", "pyarrow", "interop"),
-    "silograph.report.page(release)": ("pages", "vl_convert", "report"),
+    "silograph.result_page(release)": ("pages", "vl_convert", "report"),
     "release.to_networkx()": ("networkx graphs", "networkx", "interop"),
     "release.to_scipy()": ("sparse matrices", "scipy", "interop"),
     "certs.new_authority(folder / 'certs', datetime.now(UTC))": (
@@ -44,8 +44,8 @@ FEATURES = {
         "cryptography",
         "deploy",
     ),
-    "import_module('silograph.runtime.nats.silo')": ("deployments", "nats", "deploy"),
-    "import_module('silograph.runtime.nats.coordinator')": ("deployments", "nats", "deploy"),
+    "import_module('silograph.nats.silo')": ("deployments", "nats", "deploy"),
+    "import_module('silograph.nats.coordinator')": ("deployments", "nats", "deploy"),
     "BrokerConfig(('ws://localhost:1',), None, websocket=True).connect_options()": (
         "brokers over WebSocket",
         "aiohttp",

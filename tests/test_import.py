@@ -69,7 +69,7 @@ def test_an_import_loads_only_itself() -> None:
 
 def test_the_whole_interface_loads_nothing_heavy() -> None:
     found = loaded_by("import silograph\nfor name in silograph.__all__: getattr(silograph, name)")
-    assert {"numpy", "silograph.runtime.federation"} <= found
+    assert {"numpy", "silograph.local.federation"} <= found
     assert not found & HEAVY
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from . import limits
+from tests import limits
 
 
 def test_binomial_limits_are_exact() -> None:

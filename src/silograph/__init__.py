@@ -17,7 +17,11 @@ from silograph import errors
 from silograph._core import __version__
 
 if TYPE_CHECKING:
-    from silograph import report
+    from silograph.dp.channel import Channel
+    from silograph.dp.loss import View
+    from silograph.estimators.estimate import Estimate
+    from silograph.estimators.reference import Outline
+    from silograph.estimators.release import Provenance, Release
     from silograph.graph import (
         LoadReport,
         NodeUniverse,
@@ -29,16 +33,12 @@ if TYPE_CHECKING:
         split,
         union,
     )
+    from silograph.ledger.book import Ledger
+    from silograph.local.federation import Federation
+    from silograph.methods.baseline.answer import Reports
     from silograph.methods.planner import Plan, plan
-    from silograph.privacy.channel import Channel
-    from silograph.privacy.views import View
-    from silograph.queries.estimate import Estimate
-    from silograph.queries.outline import Outline
-    from silograph.queries.release import Provenance, Release
-    from silograph.queries.reports import Reports
-    from silograph.queries.sealed import SealedRelease
-    from silograph.runtime.federation import Federation
-    from silograph.runtime.ledger import Ledger
+    from silograph.methods.sealed.answer import SealedRelease
+    from silograph.page.result import result_page, save_page
 
 __all__ = [
     "Channel",
@@ -62,7 +62,8 @@ __all__ = [
     "errors",
     "plan",
     "read_graph",
-    "report",
+    "result_page",
+    "save_page",
     "split",
     "union",
 ]
@@ -70,33 +71,33 @@ __all__ = [
 #: Where the names above live. They are loaded when they are first asked for, so that who imports
 #: the package for one of them does not wait for all.
 _HOMES = {
-    "Channel": "privacy.channel",
-    "Estimate": "queries.estimate",
-    "Federation": "runtime.federation",
-    "Ledger": "runtime.ledger",
+    "Channel": "dp.channel",
+    "Estimate": "estimators.estimate",
+    "Federation": "local.federation",
+    "Ledger": "ledger.book",
     "LoadReport": "graph",
     "NodeUniverse": "graph",
-    "Outline": "queries.outline",
+    "Outline": "estimators.reference",
     "Plan": "methods.planner",
-    "Provenance": "queries.release",
-    "Release": "queries.release",
-    "Reports": "queries.reports",
-    "SealedRelease": "queries.sealed",
+    "Provenance": "estimators.estimate",
+    "Release": "estimators.release",
+    "Reports": "methods.baseline.answer",
+    "SealedRelease": "methods.sealed.answer",
     "Silo": "graph",
     "UniverseComparison": "graph",
-    "View": "privacy.views",
+    "View": "dp.loss",
     "clustered_power_law": "graph",
     "dataset": "graph",
     "plan": "methods.planner",
     "read_graph": "graph",
+    "result_page": "page.result",
+    "save_page": "page.result",
     "split": "graph",
     "union": "graph",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name == "report":
-        return import_module("silograph.report")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
@@ -105,4 +106,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -9,12 +9,11 @@ import pytest
 from scipy import stats
 
 from silograph.audit import laws, report, trials
+from silograph.messages.entropy import OsEntropy
 from silograph.methods import union
-from silograph.privacy.elgamal import ElgamalNoise
-from silograph.privacy.masked import MaskedNoise
-from silograph.runtime.entropy import OsEntropy
-
-from ..seeded import SeededEntropy
+from silograph.methods.elgamal.noise import ElgamalNoise
+from silograph.methods.masked.noise import MaskedNoise
+from tests.seeded import SeededEntropy
 
 MASKED = [case for case in report.DEFAULT_CASES if case[0] == "masked"]
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from reproduction.page import reproduction_page
 
-from silograph.report.reproduction import reproduction_page
-
-from ..report.synthetic import bend, synthetic
+from tests.reproduction.synthetic import bend, synthetic
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from .conftest import Watched
+from tests.browser.conftest import Watched
 
 #: Of the three experiments: two panels for each of four errors, the distances and two queries'
 #: times, one for the libraries.

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 import silograph as sg
-from silograph.report.result import lay_out
-
-from ..report.answers import NASTY, answer, facts
+from silograph.page.result import lay_out
+from tests.page.answers import NASTY, answer, facts
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +139,7 @@ def test_hostile_names_stay_text(browser: Any, tmp_path: Path) -> None:
         origin=type(degrees.origin)(**{**vars(degrees.origin), "release": release}),
     )  # fmt: skip
     path = tmp_path / "page.html"
-    sg.report.save_page(path, with_names, title=NASTY)
+    sg.save_page(path, with_names, title=NASTY)
     seen = Seen(browser, path)
     seen.page.on("dialog", lambda dialog: seen.said.append("a dialog"))
     seen.drawn(3)

@@ -93,15 +93,15 @@ BUGS = [
     Bug(
         "commands: half a file stays",
         "a file that could not be written whole is left in its place",
-        "src/silograph/graph/whole_file.py",
+        "src/silograph/whole_files.py",
         "partial = Path(beside) / target.name\n",
         "partial = target\n",
-        "pytest tests/graph/test_export.py",
+        "pytest tests/graph/test_convert.py",
     ),
     Bug(
         "commands: an epsilon that protects nobody",
         "a slip of the pen publishes the bare truth",
-        "src/silograph/privacy/loss.py",
+        "src/silograph/dp/loss.py",
         "if value > LARGEST_EPSILON:",
         "if value == LARGEST_EPSILON:",
         _BAD + " -k epsilon",
@@ -133,9 +133,9 @@ BUGS = [
     Bug(
         "commands: a list that was tampered with",
         "a saved node list whose name ends in .csv is not checked against its digest",
-        "src/silograph/graph/universe_file.py",
+        "src/silograph/graph/universe.py",
         "if _is_own(text):  # whatever its name ends in",
         "if delimiter is None and _is_own(text):",
-        "pytest tests/graph/test_export.py",
+        "pytest tests/graph/test_convert.py",
     ),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _PROTOCOL = "src/silograph/protocol/"
-_TESTS = "pytest tests/protocol/test_decoders.py -k "
+_TESTS = "pytest tests/messages/test_decoders.py -k "
 
 BUGS = [
     Bug(
@@ -43,7 +43,7 @@ BUGS = [
     Bug(
         "decoder: owners that are no silos",
         "a coordinator names an owner whom nobody has",
-        "src/silograph/methods/featplus.py",
+        "src/silograph/methods/featplus/answer.py",
         "if int(owners.max()) >= m:",
         "if int(owners.max()) > m:",
         _TESTS + "TestShared",
@@ -51,7 +51,7 @@ BUGS = [
     Bug(
         "decoder: a release with 1/0 in it",
         "a file ends its reader with an error that nobody handles",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "except (ValueError, ZeroDivisionError):",
         "except ValueError:",
         _TESTS + "TestReleaseFile",
@@ -59,49 +59,49 @@ BUGS = [
     Bug(
         "release: views below the channel",
         "a file of a graph without noise says that it costs 1",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "        if view.epsilon < channel.epsilon:",
         "        if view.claimed and view.epsilon < channel.epsilon - 1e-9:",
-        "pytest tests/queries/test_release.py -k TestLies",
+        "pytest tests/estimators/test_release.py -k TestLies",
     ),
     Bug(
         "release: colluding silos left out",
         "a file claims the coordinator's loss, and not that of the silos who may join it",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "    if worst < loss:",
         "    if worst < channel.epsilon:",
-        "pytest tests/queries/test_release.py -k TestLies",
+        "pytest tests/estimators/test_release.py -k TestLies",
     ),
     Bug(
         "release: losses below the channel",
         "a file says that silos who collude learn less than anyone does",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "        if loss < channel.epsilon:",
         "        if loss < 0:",
-        "pytest tests/queries/test_release.py -k TestLies",
+        "pytest tests/estimators/test_release.py -k TestLies",
     ),
     Bug(
         "release: losses that fall",
         "a file says that one silo more sees less",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "        if t and loss < losses[t - 1]:",
         "        if t and loss < losses[0]:",
-        "pytest tests/queries/test_release.py -k TestLies",
+        "pytest tests/estimators/test_release.py -k TestLies",
     ),
     Bug(
         "release: a loss that no number is",
         "a number that passes a float's range is read as a loss without a bound",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "    return number if math.isfinite(number) and not isinstance(value, bool) else None",
         "    return number if number == number and not isinstance(value, bool) else None",
-        "pytest tests/queries/test_release.py -k TestHostileFile",
+        "pytest tests/estimators/test_release.py -k TestHostileFile",
     ),
     Bug(
         "release: true for a number",
         "a file of one node, or of a loss of one, where a truth value stands",
-        "src/silograph/queries/release_file.py",
+        "src/silograph/estimators/release.py",
         "isinstance(value, int) and not isinstance(value, bool) and value >= least",
         "isinstance(value, int) and value >= least",
-        "pytest tests/queries/test_release.py -k TestHostileFile",
+        "pytest tests/estimators/test_release.py -k TestHostileFile",
     ),
 ]

@@ -10,12 +10,12 @@ _NATS = _RUNTIME + "nats/"
 
 _STUDIES = "pytest tests/methods/test_study.py"
 _SESSIONS = "pytest tests/methods/test_sessions.py"
-_POLICY = "pytest tests/runtime/test_policy.py"
-_STORE = "pytest tests/runtime/test_store.py"
-_CONTROL = "pytest tests/runtime/test_control.py"
-_CARRIER = "pytest tests/runtime/nats/test_carrier.py"
-_SERVICE = "pytest tests/runtime/nats/test_service.py"
-_HOSTILE = "pytest tests/runtime/nats/test_hostile.py"
+_POLICY = "pytest tests/party/test_policy.py"
+_STORE = "pytest tests/party/test_store.py"
+_CONTROL = "pytest tests/party/test_control.py"
+_CARRIER = "pytest tests/nats/test_carrier.py"
+_SERVICE = "pytest tests/nats/test_service.py"
+_HOSTILE = "pytest tests/nats/test_hostile.py"
 
 BUGS = [
     Bug(
@@ -53,7 +53,7 @@ BUGS = [
     Bug(
         "two messages under one name",
         "chunks of the ElGamal union overwrite each other",
-        "src/silograph/protocol/elgamal.py",
+        "src/silograph/methods/elgamal/rounds.py",
         "        return int(chunk * parameters.hops + hop)\n",
         "        return int(chunk)\n",
         _SESSIONS,
@@ -91,7 +91,7 @@ BUGS = [
         _NATS + "silo.py",
         "        policy.check_fields(study, len(roster.silos), self._party.clock())\n",
         "",
-        "pytest tests/runtime/nats/test_proposals.py -k bare_fields",
+        "pytest tests/nats/test_proposals.py -k bare_fields",
     ),
     Bug(
         "a message made anew",

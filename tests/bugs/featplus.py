@@ -4,22 +4,22 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_NOISE = "src/silograph/privacy/featplus.py"
-_OWNERS = "src/silograph/queries/partition.py"
-_LOCAL = "src/silograph/queries/local.py"
-_GRADIENT = "src/silograph/queries/gradient.py"
-_NUMBERS = "src/silograph/protocol/numbers.py"
-_BROADCAST = "src/silograph/protocol/broadcast.py"
-_METHOD = "src/silograph/methods/featplus.py"
+_NOISE = "src/silograph/methods/featplus/noise.py"
+_OWNERS = "src/silograph/methods/featplus/answer.py"
+_LOCAL = "src/silograph/methods/featplus/answer.py"
+_GRADIENT = "src/silograph/estimators/gradient.py"
+_NUMBERS = "src/silograph/methods/featplus/noisy_vectors.py"
+_BROADCAST = "src/silograph/methods/featplus/shared_view.py"
+_METHOD = "src/silograph/methods/featplus/answer.py"
 _KERNEL = "crates/core/src/graph/local.rs"
 
-_COSTS = "pytest tests/privacy/test_featplus.py"
-_PAPER = "pytest tests/queries/test_local.py -k kstars-2 or triangles-None"
-_GRADIENTS = "pytest tests/queries/test_gradient.py"
-_WHOLE = "pytest tests/methods/test_featplus.py"
-_SENT = "pytest tests/protocol/test_numbers.py"
-_SHOWN = "pytest tests/protocol/test_broadcast.py"
-_RUN = "pytest tests/runtime/test_featplus.py -k TestLedger or TestCount"
+_COSTS = "pytest tests/methods/featplus/test_noise.py"
+_PAPER = "pytest tests/methods/featplus/test_local.py -k kstars-2 or triangles-None"
+_GRADIENTS = "pytest tests/methods/featplus/test_gradient.py"
+_WHOLE = "pytest tests/methods/featplus/test_method.py"
+_SENT = "pytest tests/methods/featplus/test_noisy_vectors.py"
+_SHOWN = "pytest tests/methods/featplus/test_shared_view.py"
+_RUN = "pytest tests/methods/featplus/test_federation.py -k TestLedger or TestCount"
 
 _CERTIFICATES = [
     Bug(
@@ -105,7 +105,7 @@ _CERTIFICATES = [
     Bug(
         "feat+: the ledger gets ε1",
         "only the release is spent",
-        "src/silograph/methods/featplus_plan.py",
+        "src/silograph/methods/featplus/method.py",
         "self.losses, self.views, self.advice = self.plan.losses,",
         "self.losses, self.views, self.advice = self.plan.union.losses,",
         _RUN,

@@ -5,16 +5,16 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _DP = "crates/core/src/dp/"
-_LAW = "src/silograph/privacy/laplace.py"
-_NOISE = "src/silograph/privacy/sealed.py"
-_STARS = "src/silograph/queries/sealed_stars.py"
-_ANSWERS = "src/silograph/queries/sealed.py"
+_LAW = "src/silograph/dp/laplace.py"
+_NOISE = "src/silograph/methods/sealed/noise.py"
+_STARS = "src/silograph/methods/sealed/answer.py"
+_ANSWERS = "src/silograph/methods/sealed/answer.py"
 
-_LAWS = "pytest tests/privacy/test_laplace.py"
-_COSTS = "pytest tests/privacy/test_sealed.py"
-_DRAWS = "pytest tests/privacy/test_laplace_draws.py"
-_EXACT = "pytest tests/queries/test_sealed.py -k TestExact"
-_COVER = "pytest tests/queries/test_sealed.py -k TestIntervals"
+_LAWS = "pytest tests/dp/test_laplace.py"
+_COSTS = "pytest tests/methods/sealed/test_noise.py"
+_DRAWS = "pytest tests/dp/test_laplace_draws.py"
+_EXACT = "pytest tests/methods/sealed/test_answer.py -k TestExact"
+_COVER = "pytest tests/methods/sealed/test_answer.py -k TestIntervals"
 
 _SAMPLERS = [
     Bug(

@@ -5,8 +5,8 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _RUNTIME = "src/silograph/runtime/"
-_BOARD = "pytest tests/runtime/test_metrics.py"
-_HEALTH = "pytest tests/runtime/nats/test_health.py"
+_BOARD = "pytest tests/nats/test_metrics.py"
+_HEALTH = "pytest tests/nats/test_health.py"
 
 BUGS = [
     Bug(

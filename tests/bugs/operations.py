@@ -6,17 +6,17 @@ __all__ = ["BUGS"]
 
 _RUNTIME = "src/silograph/runtime/"
 
-_KEYS = "pytest tests/runtime/test_keys.py"
-_FILES = "pytest tests/runtime/test_whole_files.py"
-_ROSTER = "pytest tests/runtime/test_roster_file.py"
-_CERTS = "pytest tests/runtime/test_certs.py"
-_BROKER = "pytest tests/runtime/test_broker_files.py"
-_BACKUP = "pytest tests/runtime/test_ledger_backup.py"
-_JOURNAL = "pytest tests/runtime/test_journal.py"
-_METRICS = "pytest tests/runtime/test_metrics.py"
+_KEYS = "pytest tests/party/test_keys.py"
+_FILES = "pytest tests/test_files.py"
+_ROSTER = "pytest tests/party/test_roster.py"
+_CERTS = "pytest tests/party/test_certificates.py"
+_BROKER = "pytest tests/nats/test_broker.py"
+_BACKUP = "pytest tests/ledger/test_backup.py"
+_JOURNAL = "pytest tests/party/test_journal.py"
+_METRICS = "pytest tests/nats/test_metrics.py"
 _COMMANDS = "pytest tests/cli/test_operations.py"
 
-_LEDGER = "pytest tests/runtime/test_ledger.py"
+_LEDGER = "pytest tests/ledger/test_book.py"
 
 BUGS = [
     Bug(
@@ -57,7 +57,7 @@ BUGS = [
         _RUNTIME + "nats/silo.py",
         "except Exception as error:  # what cannot be judged is refused",
         "except KeyError as error:  # what cannot be judged is refused",
-        "pytest tests/runtime/nats/test_proposals.py",
+        "pytest tests/nats/test_proposals.py",
     ),
     Bug(
         "operations: an approval that is not judged",
@@ -67,12 +67,12 @@ BUGS = [
                     return
                 self._accept""",
         "                self._accept",
-        "pytest tests/runtime/nats/test_proposals.py -k operator",
+        "pytest tests/nats/test_proposals.py -k operator",
     ),
     Bug(
         "operations: a channel for anybody",
         "a short text in a proposal is a computation without an end",
-        "src/silograph/methods/plans.py",
+        "src/silograph/methods/method.py",
         """    if study.protocol != "clear":
 """,
         """    if study.protocol == "clear":
@@ -87,7 +87,7 @@ BUGS = [
         except Exception as error:""",
         """            study = open_proposal(run.proposal, self._party.roster)
         except KeyError as error:""",
-        "pytest tests/runtime/nats/test_proposals.py",
+        "pytest tests/nats/test_proposals.py",
     ),
     Bug(
         "operations: a study without bounds",
@@ -100,7 +100,7 @@ BUGS = [
     Bug(
         "operations: work that grows with the noise",
         "a wide noise costs every silo seconds to judge",
-        "src/silograph/privacy/laplace.py",
+        "src/silograph/dp/laplace.py",
         "_MOST_SUMMED = 150_000",
         "_MOST_SUMMED = 30_000_000",
         "pytest tests/methods/test_study.py -k bounded",
@@ -108,10 +108,10 @@ BUGS = [
     Bug(
         "operations: a bound that leaves out a ratio",
         "the loss of a large coalition is certified too small",
-        "src/silograph/privacy/laplace.py",
+        "src/silograph/dp/laplace.py",
         "max(shift + 1, steps)",
         "max(shift, steps)",
-        "pytest tests/privacy/test_laplace.py -k fewer_steps",
+        "pytest tests/dp/test_laplace.py -k fewer_steps",
     ),
     Bug(
         "operations: a key that others can read",

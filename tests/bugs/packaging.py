@@ -13,7 +13,7 @@ BUGS = [
         "importing the package loads all of it",
         "src/silograph/__init__.py",
         "from silograph._core import __version__\n",
-        "from silograph._core import __version__\nimport silograph.runtime.federation\n",
+        "from silograph._core import __version__\nimport silograph.local.federation\n",
         _IMPORT,
     ),
     Bug(

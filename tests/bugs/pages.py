@@ -5,10 +5,10 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _SRC = "src/silograph/"
-_FACTS = "pytest tests/report/test_answer.py"
-_PAGE = "pytest tests/report/test_result.py"
-_BUDGET = "pytest tests/report/test_budget.py"
-_DISPLAY = "pytest tests/queries/test_display.py"
+_FACTS = "pytest tests/page/test_answer.py"
+_PAGE = "pytest tests/page/test_result.py"
+_BUDGET = "pytest tests/page/test_budget.py"
+_DISPLAY = "pytest tests/estimators/test_display.py"
 
 BUGS = [
     Bug(

@@ -5,10 +5,10 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _REPORT = "src/silograph/report/"
-_VERDICTS = "pytest tests/report/test_verdicts.py"
-_NUMBERS = "pytest tests/report/test_printed_numbers.py"
-_HTML = "pytest tests/report/test_html.py"
-_PAGE = "pytest tests/report/test_reproduction.py"
+_VERDICTS = "pytest tests/reproduction/test_verdicts.py"
+_NUMBERS = "pytest tests/reproduction/test_printed_numbers.py"
+_HTML = "pytest tests/page/test_html.py"
+_PAGE = "pytest tests/reproduction/test_page.py"
 _BROWSER = "pytest tests/browser/test_report.py"
 
 BUGS = [
@@ -74,7 +74,7 @@ BUGS = [
         _REPORT + "measured.py",
         "relative / math.sqrt(repetitions) / math.log(10)",
         "relative / math.log(10)",
-        "pytest tests/report/test_measured.py",
+        "pytest tests/reproduction/test_measured.py",
     ),
     Bug(
         "report: a floor of pairs",

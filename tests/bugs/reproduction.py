@@ -4,19 +4,19 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_COINS = "src/silograph/experiments/own_coins.py"
-_REPORTS = "src/silograph/experiments/all_reports.py"
-_WALKS = "src/silograph/queries/report_walks.py"
-_HIDDEN = "src/silograph/experiments/hidden_counts.py"
-_DRAWS = "src/silograph/experiments/draws.py"
-_TASKS = "src/silograph/experiments/tasks.py"
-_JOURNAL = "src/silograph/experiments/task_journal.py"
-_RUNNER = "src/silograph/experiments/runner.py"
-_RESULTS = "src/silograph/experiments/results.py"
+_COINS = "reproduction/draws.py"
+_REPORTS = "reproduction/draws.py"
+_WALKS = "src/silograph/methods/baseline/answer.py"
+_HIDDEN = "reproduction/draws.py"
+_DRAWS = "reproduction/draws.py"
+_TASKS = "reproduction/tasks.py"
+_JOURNAL = "reproduction/runner.py"
+_RUNNER = "reproduction/runner.py"
+_RESULTS = "reproduction/results.py"
 
-_LAWS = "pytest tests/experiments/test_draws.py"
-_ROWS = "pytest tests/experiments/test_runner.py -k TestTasks"
-_STATE = "pytest tests/experiments/test_runner.py -k TestContinuing"
+_LAWS = "pytest tests/reproduction/test_draws.py"
+_ROWS = "pytest tests/reproduction/test_runner.py -k TestTasks"
+_STATE = "pytest tests/reproduction/test_runner.py -k TestContinuing"
 
 BUGS = [
     Bug(
@@ -153,6 +153,6 @@ BUGS = [
         _RESULTS,
         'for row in (*found["rows"], *found["left_out"])',
         'for row in found["rows"]',
-        "pytest tests/experiments/test_results.py",
+        "pytest tests/reproduction/test_results.py",
     ),
 ]

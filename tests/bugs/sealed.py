@@ -8,13 +8,13 @@ _SHARES = "crates/core/src/shares/"
 _PROTOCOL = "src/silograph/protocol/"
 
 _ENUMERATED = "cargo shares::tests"
-_COUNTS = "pytest tests/protocol/test_sealed.py -k each_answer_alone or random_federations"
-_ORDER = "pytest tests/protocol/test_sealed.py -k TestOrder"
-_HOSTILE = "pytest tests/protocol/test_sealed.py -k TestHostile"
-_OPENINGS = "pytest tests/protocol/test_sealed_privacy.py -k TestOpenings"
-_OUTPUTS = "pytest tests/protocol/test_sealed_privacy.py -k TestOutputs"
-_HELD = "pytest tests/protocol/test_sealed_privacy.py -k TestWhoHoldsWhat or TestMessages"
-_LOCK = "pytest tests/protocol/test_sealed_privacy.py -k TestLock"
+_COUNTS = "pytest tests/methods/sealed/test_machines.py -k each_answer_alone or random_federations"
+_ORDER = "pytest tests/methods/sealed/test_machines.py -k TestOrder"
+_HOSTILE = "pytest tests/methods/sealed/test_machines.py -k TestHostile"
+_OPENINGS = "pytest tests/methods/sealed/test_privacy.py -k TestOpenings"
+_OUTPUTS = "pytest tests/methods/sealed/test_privacy.py -k TestOutputs"
+_HELD = "pytest tests/methods/sealed/test_privacy.py -k TestWhoHoldsWhat or TestMessages"
+_LOCK = "pytest tests/methods/sealed/test_privacy.py -k TestLock"
 
 BUGS = [
     Bug(
@@ -167,7 +167,7 @@ BUGS = [
         _PROTOCOL + "sealed_silo.py",
         "np.uint64(FACTORS[output.name]) * drawn",
         "drawn",
-        "pytest tests/protocol/test_sealed.py -k noise_is_what",
+        "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
     ),
     Bug(
         "noise left out by the first silo",
@@ -175,7 +175,7 @@ BUGS = [
         _PROTOCOL + "sealed_silo.py",
         ".draw(given.length(output), seed).view(np.uint64)",
         ".draw(given.length(output), seed).view(np.uint64) * np.uint64(self._place > 0)",
-        "pytest tests/protocol/test_sealed.py -k noise_is_what",
+        "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
     ),
     Bug(
         "one noise for all answers",
@@ -183,7 +183,7 @@ BUGS = [
         _PROTOCOL + "sealed_silo.py",
         "label = pack(output.name.encode(), str(phase).encode())",
         'label = pack(b"", str(phase).encode())',
-        "pytest tests/protocol/test_sealed.py -k noise_is_what",
+        "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
     ),
     Bug(
         "the bound without its margin",
@@ -191,7 +191,7 @@ BUGS = [
         _PROTOCOL + "sealed_noise.py",
         "min(self.cap, largest + self.margin)",
         "min(self.cap, largest)",
-        "pytest tests/protocol/test_sealed.py -k TestBoundedNoise",
+        "pytest tests/methods/sealed/test_machines.py -k TestBoundedNoise",
     ),
     Bug(
         "answers of other silos not compared",
@@ -199,7 +199,7 @@ BUGS = [
         _PROTOCOL + "sealed_silo.py",
         "if message.payload[:32] != answers.digest:",
         "if len(message.payload[:32]) != len(answers.digest):",
-        "pytest tests/protocol/test_sealed.py -k TestBoundedNoise",
+        "pytest tests/methods/sealed/test_machines.py -k TestBoundedNoise",
     ),
     Bug(
         "dealt material used twice",

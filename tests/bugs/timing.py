@@ -4,16 +4,16 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_CURVES = "src/silograph/experiments/curves.py"
-_TIMES = "src/silograph/experiments/times.py"
-_STUDIES = "src/silograph/experiments/whole_studies.py"
-_PEERS = "src/silograph/experiments/peer_libraries.py"
-_BITS = "src/silograph/graph/pairbits.py"
+_CURVES = "reproduction/elliptic_curves.py"
+_TIMES = "reproduction/times.py"
+_STUDIES = "reproduction/times.py"
+_PEERS = "reproduction/peer_libraries.py"
+_BITS = "src/silograph/graph/bits.py"
 _ROWS = "crates/core/src/graph/bitrows.rs"
-_FEATPLUS = "src/silograph/methods/featplus_sessions.py"
-_CHUNK = "pytest tests/graph/test_pairbits.py"
-_TABLE = "pytest tests/experiments/test_curves.py"
-_FIGURE = "pytest tests/experiments/test_times.py"
+_FEATPLUS = "src/silograph/methods/featplus/machines.py"
+_CHUNK = "pytest tests/graph/test_pair_bits.py"
+_TABLE = "pytest tests/reproduction/test_elliptic_curves.py"
+_FIGURE = "pytest tests/reproduction/test_times.py"
 
 BUGS = [
     Bug(

@@ -16,22 +16,22 @@ _PRIVACY = "src/silograph/privacy/"
 _PROTOCOL = "src/silograph/protocol/"
 _RUNTIME = "src/silograph/runtime/"
 
-_NOISE = "pytest tests/privacy/test_masked.py"
-_SILENT = "pytest tests/protocol/test_masked.py -k follows_the_channel and holders0"
-_HELD = "pytest tests/protocol/test_masked.py -k follows_the_channel and holders1"
-_RESULT = "pytest tests/protocol/test_masked.py -k only_held_pairs"
-_LEAKS = "pytest tests/protocol/test_masked.py -k TestWhatLeaks"
-_DECODERS = "pytest tests/protocol/test_decoders.py -k packed_vector"
-_ORDER = "pytest tests/protocol/test_masked.py -k TestOrder"
+_NOISE = "pytest tests/methods/masked/test_noise.py"
+_SILENT = "pytest tests/methods/masked/test_machines.py -k follows_the_channel and holders0"
+_HELD = "pytest tests/methods/masked/test_machines.py -k follows_the_channel and holders1"
+_RESULT = "pytest tests/methods/masked/test_machines.py -k only_held_pairs"
+_LEAKS = "pytest tests/methods/masked/test_machines.py -k TestWhatLeaks"
+_DECODERS = "pytest tests/messages/test_decoders.py -k packed_vector"
+_ORDER = "pytest tests/methods/masked/test_machines.py -k TestOrder"
 _HOSTILE = (
-    "pytest tests/protocol/test_envelope.py tests/protocol/test_masked.py"
+    "pytest tests/messages/test_envelope.py tests/methods/masked/test_machines.py"
     " -k TestHostile or digest or test_envelope"
 )
-_CELLS = "pytest tests/crypto/test_elgamal.py"
-_COINS = "pytest tests/crypto/test_elgamal_coins.py"
-_HOPS = "pytest tests/protocol/test_elgamal.py -k flips_once"
-_REFUSALS = "pytest tests/protocol/test_elgamal.py -k TestRefusals"
-_LEDGER = "pytest tests/runtime/test_federation.py -k TestLedger"
+_CELLS = "pytest tests/methods/elgamal/test_cipher.py"
+_COINS = "pytest tests/methods/elgamal/test_cipher_coins.py"
+_HOPS = "pytest tests/methods/elgamal/test_machines.py -k flips_once"
+_REFUSALS = "pytest tests/methods/elgamal/test_machines.py -k TestRefusals"
+_LEDGER = "pytest tests/local/test_federation.py -k TestLedger"
 
 _CERTIFICATES = [
     Bug(
@@ -80,7 +80,7 @@ _CERTIFICATES = [
         _PRIVACY + "loss.py",
         "math.nextafter(value, math.inf)",
         "math.nextafter(value, 0.0)",
-        "pytest tests/privacy/test_channel.py",
+        "pytest tests/dp/test_channel.py",
     ),
     Bug(
         "certificate rounded to nearest",
@@ -88,7 +88,7 @@ _CERTIFICATES = [
         _PRIVACY + "loss.py",
         "return value if Decimal(value) >= bound else math.nextafter(value, math.inf)",
         "return value",
-        "pytest tests/privacy/test_channel.py",
+        "pytest tests/dp/test_channel.py",
     ),
     Bug(
         "p of randomized response rounded down",
@@ -96,7 +96,7 @@ _CERTIFICATES = [
         _PRIVACY + "channel.py",
         "return cls(1 - p, p)",
         "p -= Fraction(1, 2**64)\n        return cls(1 - p, p)",
-        "pytest tests/privacy/test_channel.py",
+        "pytest tests/dp/test_channel.py",
     ),
     Bug(
         "flip b rounded down",
@@ -104,7 +104,7 @@ _CERTIFICATES = [
         _PRIVACY + "elgamal.py",
         "    return flip\n",
         "    return flip - Fraction(1, 2**64)\n",
-        "pytest tests/privacy/test_elgamal.py",
+        "pytest tests/methods/elgamal/test_noise.py",
     ),
     Bug(
         "flips counted for m silos",
@@ -112,7 +112,7 @@ _CERTIFICATES = [
         _PRIVACY + "elgamal.py",
         "p = self.flipped(honest)\n",
         "p = self.flipped(self.silos)\n",
-        "pytest tests/privacy/test_elgamal.py",
+        "pytest tests/methods/elgamal/test_noise.py",
     ),
     Bug(
         "printed sold as ε",
@@ -120,7 +120,7 @@ _CERTIFICATES = [
         _PRIVACY + "elgamal.py",
         'log_upper(ratio**self.silos if self.variant == "printed" else ratio)',
         "log_upper(ratio)",
-        "pytest tests/privacy/test_elgamal.py",
+        "pytest tests/methods/elgamal/test_noise.py",
     ),
     Bug(
         "replace sold against silos",
@@ -128,7 +128,7 @@ _CERTIFICATES = [
         _PRIVACY + "elgamal.py",
         "if honest < self.silos:\n",
         "if honest < 0:\n",
-        "pytest tests/privacy/test_elgamal.py",
+        "pytest tests/methods/elgamal/test_noise.py",
     ),
 ]
 
@@ -718,7 +718,7 @@ _STEPS = [
         _RUNTIME + "drive.py",
         "plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)",
         "plan.silo(parties.roster, place, identity, RunEntropy(bytes(32)), silo)",
-        "pytest tests/runtime/nats/test_transcripts.py -k masked",
+        "pytest tests/nats/test_transcripts.py -k masked",
     ),
     Bug(
         "clear: noise that is not drawn",
@@ -726,7 +726,7 @@ _STEPS = [
         _PROTOCOL + "reports.py",
         "return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
         "return union",
-        "pytest tests/runtime/test_federation.py",
+        "pytest tests/local/test_federation.py",
     ),
     Bug(
         "a machine that takes any message",
@@ -734,7 +734,7 @@ _STEPS = [
         _PROTOCOL + "machine.py",
         "if message.round not in self.TAKES:",
         "if message.round in ():",
-        "pytest tests/protocol/test_decoders.py -k by_itself",
+        "pytest tests/messages/test_decoders.py -k by_itself",
     ),
     Bug(
         "a machine that hears anyone",
@@ -742,7 +742,7 @@ _STEPS = [
         _PROTOCOL + "machine.py",
         "if not ours and message.sender != COORDINATOR:",
         "if ours and message.sender != message.sender:",
-        "pytest tests/protocol/test_masked.py tests/protocol/test_broadcast.py",
+        "pytest tests/methods/masked/test_machines.py tests/methods/featplus/test_shared_view.py",
     ),
     Bug(
         "a machine without its table",
@@ -750,7 +750,7 @@ _STEPS = [
         _PROTOCOL + "machine.py",
         "if (self.state, message.round) not in self.STEPS:",
         "if (self.state, message.round) in ():",
-        "pytest tests/protocol/test_masked.py tests/protocol/test_numbers.py",
+        "pytest tests/methods/masked/test_machines.py tests/methods/featplus/test_noisy_vectors.py",
     ),
     Bug(
         "one loss for all levels in the ledger",
@@ -782,7 +782,7 @@ _STEPS = [
         _RUNTIME + "entropy.py",
         "return os.urandom(count)",
         "return bytes(count)",
-        "pytest tests/runtime/test_federation.py -k entropy",
+        "pytest tests/local/test_federation.py -k entropy",
     ),
 ]
 

@@ -417,7 +417,7 @@ def test_a_disk_that_fills_up_afterwards(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("silograph.queries.release_file.os.fsync", full)
+    monkeypatch.setattr("silograph.estimators.release.os.fsync", full)
     before = contents(folder)
     ask = "collect a.csv b.csv --nodes nodes.txt --epsilon 1 -o g.release --lineage claims --ledger"
     assert main([*ask.split(), "own.ledger"]) == WRONG

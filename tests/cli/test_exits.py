@@ -6,7 +6,7 @@ import typer
 from silograph import __version__, _core, cli, errors
 from silograph.cli.app import app
 from silograph.cli.exits import HELP, explain
-from silograph.graph.bitrows import simd_levels
+from silograph.graph.bits import simd_levels
 
 CODES = {
     "BudgetError": 3,
@@ -61,7 +61,7 @@ def test_our_own_faults(
     def broken() -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("silograph.experiments.demo.demo_silos", broken)
+    monkeypatch.setattr("silograph.cli.demo.demo_silos", broken)
     assert cli.main(["demo"]) == 70
     said = capsys.readouterr().err
     assert said.startswith("silograph: a fault in Silograph itself, KeyError: 'surprise'")
@@ -91,7 +91,7 @@ def test_through_the_door(
     def fails() -> None:
         raise error
 
-    monkeypatch.setattr("silograph.experiments.demo.demo_silos", fails)
+    monkeypatch.setattr("silograph.cli.demo.demo_silos", fails)
     assert cli.main(["demo", "--json"]) == code
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
@@ -120,7 +120,7 @@ def test_the_version_says_how_it_was_built(
     assert core.startswith(f"core: Rust, release profile, {simd_levels()[-1]}; commit ")
     assert extras == "extras: interop, deploy, websocket, report"
     monkeypatch.setattr(_core, "build", lambda: ("debug", "0123abc"))
-    monkeypatch.setattr("silograph.cli.version.find_spec", lambda _: None)
+    monkeypatch.setattr("silograph.cli.app.find_spec", lambda _: None)
     assert cli.main(["--version"]) == 0
     said = capsys.readouterr().out
     assert "debug profile" in said

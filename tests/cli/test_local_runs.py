@@ -9,11 +9,10 @@ import pytest
 import typer
 
 from silograph import Ledger, NodeUniverse, Release, Silo, clustered_power_law, union
-from silograph.cli import main
+from silograph.cli import bench, main
 from silograph.cli.app import app
-from silograph.experiments import quick_bench
-from silograph.graph.bitrows import BitRows
-from silograph.report import save_page
+from silograph.graph.bits import BitRows
+from silograph.page import save_page
 
 
 class Said:
@@ -96,7 +95,7 @@ class TestSplit:
         def full(_: int) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("silograph.graph.whole_file.os.fsync", full)
+        monkeypatch.setattr("silograph.whole_files.os.fsync", full)
         said = run("split --generate 60 -o out")
         assert said.code == 2
         assert said.err.startswith("silograph: No space left on device")
@@ -257,8 +256,8 @@ class TestCount:
 class TestBench:
     def test_screen_and_json(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, small in (("_TRIANGLE_NODES", 128), ("_ELGAMAL_NODES", 32)):
-            monkeypatch.setattr(quick_bench, name, small)
-        monkeypatch.setattr(quick_bench, "_UNION_WORK", 50_000)
+            monkeypatch.setattr(bench, name, small)
+        monkeypatch.setattr(bench, "_UNION_WORK", 50_000)
         monkeypatch.setenv("COLUMNS", "80")
         said = run("bench --nodes 5000 --silos 3")
         assert (said.code, said.err) == (0, "")
@@ -274,8 +273,8 @@ class TestBench:
 
     def test_numpy_stands_in_for_igraph(self) -> None:
         graph = BitRows.from_pairs(64, clustered_power_law(64, seed=2).pairs)
-        _, ours = quick_bench._igraph(graph)
-        _, theirs = quick_bench._numpy(graph)
+        _, ours = bench._igraph(graph)
+        _, theirs = bench._numpy(graph)
         assert ours() == theirs() == graph.triangles
 
 

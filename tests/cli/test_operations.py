@@ -20,12 +20,12 @@ from silograph.errors import (
     RollbackError,
     RosterError,
 )
-from silograph.experiments.trial import Trial
-from silograph.runtime import keys
-from silograph.runtime.journal import Journal, Trail
-from silograph.runtime.ledger import Ledger
-from silograph.runtime.roster_file import read_roster, write_roster
+from silograph.ledger.book import Ledger
+from silograph.party import keys
+from silograph.party.journal import Journal, Trail
+from silograph.party.roster import read_roster, write_roster
 from tests.cli.test_cli import run as run_process
+from tests.support.local_deployment import Trial
 
 RUN = bytes(range(16))
 
@@ -377,8 +377,8 @@ def test_nothing_heavy_is_imported() -> None:
     import sys
 
     code = (
-        "import sys, silograph.cli.app, silograph.runtime.keys, silograph.runtime.certs, "
-        "silograph.runtime.broker_files\n"
+        "import sys, silograph.cli.app, silograph.party.keys, silograph.party.certificates, "
+        "silograph.nats.broker\n"
         "print([m for m in ('nats', 'cryptography', 'aiohttp') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

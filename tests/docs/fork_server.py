@@ -28,11 +28,11 @@ __all__ = ["CLIENT", "serve"]
 #: What commands would load, each for itself.
 LOADED = (
     "silograph.cli.app",
-    "silograph.report.reproduction",
-    "silograph.report.result",
-    "silograph.runtime.certs",
-    "silograph.runtime.nats.coordinator",
-    "silograph.runtime.nats.silo",
+    "reproduction.page",
+    "silograph.page.result",
+    "silograph.party.certificates",
+    "silograph.nats.coordinator",
+    "silograph.nats.silo",
 )
 
 #: The text of the command; its first line and the server's name are filled in.

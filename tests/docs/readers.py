@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import silograph as sg
-from silograph.experiments.trial import Trial
-from silograph.runtime.journal import Journal, Trail
-from silograph.runtime.keys import new_identity
-from silograph.runtime.roster_file import new_roster, write_roster
+from silograph.party.journal import Journal, Trail
+from silograph.party.keys import new_identity
+from silograph.party.roster import new_roster, write_roster
 from tests.docs.blocks import blocks
+from tests.support.local_deployment import Trial
 
 __all__ = ["NOT_RUN", "PREPARED", "ROOT", "pages"]
 

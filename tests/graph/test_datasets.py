@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from silograph.errors import ArgumentError, DatasetError
-from silograph.graph import dataset, datasets, download
+from silograph.graph import dataset, samples
 
 CONTENT = gzip.compress(b"# toy\n0 1\n1 2\n2 0\n2 3\n")
 
@@ -23,10 +23,10 @@ def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> datasets.Entry:
+def toy(monkeypatch: pytest.MonkeyPatch) -> samples.Entry:
     """A dataset of four edges in the registry."""
-    entry = datasets.Entry("toy.txt.gz", 4, 4, 1)
-    monkeypatch.setitem(datasets.REGISTRY, "toy", entry)
+    entry = samples.Entry("toy.txt.gz", 4, 4, 1)
+    monkeypatch.setitem(samples.REGISTRY, "toy", entry)
     return entry
 
 
@@ -58,9 +58,9 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("name", list(datasets.REGISTRY))
+@pytest.mark.parametrize("name", list(samples.REGISTRY))
 def test_published_counts(name: str, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = datasets.REGISTRY[name]
+    entry = samples.REGISTRY[name]
     graph = dataset(name, folder=data_folder)
     assert (len(graph.universe), len(graph), graph.triangles()) == (
         entry.nodes,
@@ -73,9 +73,9 @@ def test_published_counts(name: str, data_folder: Path, monkeypatch: pytest.Monk
 
 
 def test_places_in_order(
-    toy: datasets.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy: samples.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = datasets.cache_folder()
+    cache = samples.cache_folder()
     assert cache == tmp_path / "cache" / "silograph"
     cache.mkdir(parents=True)
     (cache / toy.file).write_bytes(CONTENT)
@@ -90,12 +90,12 @@ def test_places_in_order(
         dataset("toy", folder=tmp_path)
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/ada")
-    assert datasets.cache_folder() == Path("/home/ada/.cache/silograph")
+    assert samples.cache_folder() == Path("/home/ada/.cache/silograph")
 
 
-def test_download(toy: datasets.Entry, server: str) -> None:
+def test_download(toy: samples.Entry, server: str) -> None:
     assert len(dataset("toy", base_url=server)) == 4
-    cache = datasets.cache_folder()
+    cache = samples.cache_folder()
     assert [file.name for file in cache.iterdir()] == [toy.file]
     assert len(dataset("toy", base_url="https://nowhere.invalid/")) == 4  # from the cache
 
@@ -109,20 +109,20 @@ def test_download(toy: datasets.Entry, server: str) -> None:
     ],
 )
 def test_bad_downloads_leave_nothing(
-    toy: datasets.Entry,
+    toy: samples.Entry,
     server: str,
     path: str,
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(download.fetch, "__kwdefaults__", {"most": 1000, "timeout": 5.0})
+    monkeypatch.setattr(samples.fetch, "__kwdefaults__", {"most": 1000, "timeout": 5.0})
     with pytest.raises(DatasetError, match=message) as caught:
         dataset("toy", base_url=server + path)
     assert "set SILOGRAPH_DATA to a folder that has the file" in str(caught.value)
-    assert list(datasets.cache_folder().iterdir()) == []
+    assert list(samples.cache_folder().iterdir()) == []
 
 
-def test_without_a_network(toy: datasets.Entry) -> None:
+def test_without_a_network(toy: samples.Entry) -> None:
     with pytest.raises(DatasetError, match=r"toy.txt.gz is not in .*cannot be fetched.*SILOGRAPH_"):
         dataset("toy", base_url="http://127.0.0.1:9/")
     for url in ("http://snap.stanford.edu/data/", "file:///etc/", "ftp://127.0.0.1/"):
@@ -130,7 +130,7 @@ def test_without_a_network(toy: datasets.Entry) -> None:
             dataset("toy", base_url=url)
 
 
-def test_wrong_and_damaged_files(toy: datasets.Entry, tmp_path: Path) -> None:
+def test_wrong_and_damaged_files(toy: samples.Entry, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="no dataset 'enron'; there are facebook, wiki-vote"):
         dataset("enron")
     path = tmp_path / toy.file

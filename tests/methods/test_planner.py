@@ -18,11 +18,11 @@ from silograph import (
     plan,
     split,
 )
-from silograph.graph.bitrows import BitRows
+from silograph.estimators.reference import guess, outline_of
+from silograph.graph.bits import BitRows
+from silograph.methods.featplus.method import choose_split
 from silograph.methods.planner import TRUST, plan_options
 from silograph.methods.prediction import Question, feat_error, owned_share
-from silograph.methods.split import choose_split
-from silograph.queries.outline_sources import guess, outline_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")
 

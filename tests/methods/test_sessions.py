@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 
 from silograph import Silo, clustered_power_law, split
 from silograph.errors import BindingError, OrderError, ProtocolError
+from silograph.messages.entropy import RunEntropy
+from silograph.messages.envelope import EVERYONE, Envelope, Outgoing, peek
+from silograph.messages.identity import COORDINATOR
+from silograph.messages.machine import SiloSession
+from silograph.messages.rounds import Uploads
 from silograph.methods.catalogue import plan_study
-from silograph.methods.plans import StudyPlan
-from silograph.protocol.chunks import Uploads
-from silograph.protocol.envelope import EVERYONE, Envelope, Outgoing, peek
-from silograph.protocol.machine import SiloSession
-from silograph.protocol.masked import MaskedCoordinator, MaskedParameters
-from silograph.protocol.roster import COORDINATOR
-from silograph.runtime.entropy import RunEntropy
-
-from .test_study import KEYS, ROSTER, study
+from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters
+from silograph.methods.method import StudyPlan
+from tests.methods.test_study import KEYS, ROSTER, study
 
 SILOS = split(clustered_power_law(40, edges_per_node=3, seed=1), 3, seed=1, rate=0.4)
 METHODS: dict[str, dict[str, Any]] = {

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from silograph.crypto.identity import Identity
 from silograph.errors import ProtocolError, StudyError
-from silograph.methods.baseline_plan import BaselinePlan
+from silograph.messages.envelope import EVERYONE, Envelope, seal
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.methods.baseline.method import BaselinePlan
 from silograph.methods.catalogue import plan_study, settle_study
-from silograph.methods.feat_plan import FeatPlan
+from silograph.methods.feat.method import FeatPlan
 from silograph.methods.study import Index, Study, StudyMember, open_proposal
-from silograph.protocol.envelope import EVERYONE, Envelope, seal
-from silograph.protocol.roster import COORDINATOR, Member, Roster
 
 KEYS = [Identity(bytes([i + 1] * 32)) for i in range(4)]
 ROSTER = Roster(

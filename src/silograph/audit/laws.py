@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from silograph.privacy.loss import log_upper
+from silograph.dp.loss import log_upper
 
 __all__ = [
     "Law",

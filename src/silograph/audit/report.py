@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from silograph.audit import laws, trials
+from silograph.dp.loss import View
 from silograph.errors import ArgumentError
+from silograph.messages.entropy import Entropy
+from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.elgamal.noise import ElgamalNoise
+from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import plan_union
-from silograph.privacy.baseline import BaselineNoise
-from silograph.privacy.elgamal import ElgamalNoise
-from silograph.privacy.masked import MaskedNoise
-from silograph.privacy.views import View
-from silograph.protocol.entropy import Entropy
 
 __all__ = ["DEFAULT_CASES", "AuditLine", "audit"]
 

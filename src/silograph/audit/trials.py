@@ -12,13 +12,13 @@ from fractions import Fraction
 import numpy as np
 
 from silograph import _core
-from silograph.crypto.elgamal import Decoder, JointKey, Member, Place, SecretKey
-from silograph.crypto.elgamal import Run as ElgamalRun
-from silograph.crypto.limbs import limbs
-from silograph.privacy.baseline import BaselineNoise
-from silograph.privacy.elgamal import ElgamalNoise
-from silograph.privacy.masked import MaskedNoise
-from silograph.protocol.entropy import Entropy
+from silograph.dp.channel import limbs
+from silograph.messages.entropy import Entropy
+from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.elgamal.cipher import Decoder, JointKey, Member, Place, SecretKey
+from silograph.methods.elgamal.cipher import Run as ElgamalRun
+from silograph.methods.elgamal.noise import ElgamalNoise
+from silograph.methods.masked.noise import MaskedNoise
 
 __all__ = ["elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
 

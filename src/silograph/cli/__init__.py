@@ -2,19 +2,26 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 #: What Typer makes of Ctrl-C.
 _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on ``arguments``; the exit code. An error is one line."""
+    """Run ``silograph`` on ``arguments``; the exit code. An error is one line."""
     # Imported here, so that `import silograph` does not load a command line.
     from silograph.cli.app import app  # noqa: PLC0415
+
+    return run(app, "silograph", arguments)
+
+
+def run(app: Callable[..., Any], name: str, arguments: Sequence[str] | None = None) -> int:
+    """Run a Typer application called ``name``; the exit code. An error is one line."""
     from silograph.cli.exits import ABORTED, FINE, WRONG, explain  # noqa: PLC0415
 
     words, debug = _without_debug(list(sys.argv[1:] if arguments is None else arguments))
@@ -22,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(AttributeError, ValueError):  # an ε must not end a command
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        found = app(words, prog_name="silograph", standalone_mode=False)
+        found = app(words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -42,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _drop_output()
     if line:
         with suppress(OSError):
-            sys.stderr.write(f"silograph: {line}\n")
+            sys.stderr.write(f"{name}: {line}\n")
             sys.stderr.flush()
     return code
 

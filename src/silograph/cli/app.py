@@ -1,32 +1,121 @@
-"""The commands, put together. Each has a module of its own."""
+"""The command line: every command by name. A command's module is loaded when it is called."""
 
-from typing import Annotated
+import platform
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from silograph.cli import broker, certs, journal, keys, ledger, roster, silo, study, universe
-from silograph.cli.audit import audit
-from silograph.cli.bench import bench
-from silograph.cli.collect import collect
-from silograph.cli.count import count
-from silograph.cli.demo import demo
+from silograph import __version__, _core
 from silograph.cli.exits import HELP
-from silograph.cli.notes import noted
-from silograph.cli.plan import plan
-from silograph.cli.query import query
-from silograph.cli.report import report
-from silograph.cli.reproduce import reproduce
-from silograph.cli.split import split
-from silograph.cli.version import show_version
+from silograph.cli.terminal import noted
+from silograph.extras import EXTRAS
 
-EVERYDAY, DEPLOYMENT, RESEARCH = "Everyday", "Deployment", "Research"
+__all__ = ["app"]
+
+_EVERYDAY, _DEPLOYMENT, _RESEARCH = "Everyday", "Deployment", "Research"
+
+#: Every command: the module that it is in, and its panel of the help.
+_COMMANDS = {
+    "demo": ("demo", _EVERYDAY),
+    "count": ("count", _EVERYDAY),
+    "collect": ("count", _EVERYDAY),
+    "query": ("query", _EVERYDAY),
+    "plan": ("plan", _EVERYDAY),
+    "bench": ("bench", _EVERYDAY),
+    "ledger": ("ledger", _EVERYDAY),
+    "universe": ("data", _EVERYDAY),
+    "split": ("data", _RESEARCH),
+    "audit": ("audit", _RESEARCH),
+    "keys": ("keys", _DEPLOYMENT),
+    "roster": ("roster", _DEPLOYMENT),
+    "certs": ("certs", _DEPLOYMENT),
+    "broker": ("broker", _DEPLOYMENT),
+    "silo": ("silo", _DEPLOYMENT),
+    "study": ("study", _DEPLOYMENT),
+    "journal": ("journal", _DEPLOYMENT),
+}
+#: Commands that have commands of their own: ``app`` in their module.
+_GROUPS = {"ledger", "universe", "keys", "roster", "certs", "broker", "silo", "study", "journal"}
+#: Paragraphs of a help text flow.
+_STYLE: Literal["markdown"] = "markdown"
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Typer's table of commands, filled as they are asked for: each costs time to load."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module, panel = _COMMANDS[name]
+            found = import_module(f"silograph.cli.{module}")
+            around = typer.Typer(rich_markup_mode=_STYLE, pretty_exceptions_enable=False)
+            around.callback()(lambda: None)
+            if name in _GROUPS:
+                around.add_typer(found.app, name=name, rich_help_panel=panel)
+            else:
+                around.command(name, rich_help_panel=panel)(getattr(found, name))
+            self._loaded[name] = get_group(around).commands[name]
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _COMMANDS
+
+
+class _Group(TyperGroup):
+    """The command ``silograph``."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and what it was built and runs with, and end."""
+    if wanted:
+        typer.echo(_version())
+        raise typer.Exit
+
+
+def _version() -> str:
+    profile, commit = _core.build()
+    extras = [name for name, libraries in EXTRAS.items() if all(map(find_spec, libraries))]
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    system = f"{platform.system()} {platform.machine()}"
+    level = _core.simd_levels()[-1]
+    return (
+        f"silograph {__version__} ({python}, NumPy {version('numpy')}, {system})\n"
+        f"core: Rust, {profile} profile, {level}; commit {commit or 'not recorded'}\n"
+        f"extras: {', '.join(extras) or 'none'}"
+    )
+
 
 app = typer.Typer(
     name="silograph",
+    cls=_Group,
     help="Statistics of a graph that no one holds, under edge differential privacy.",
     epilog=HELP,
     no_args_is_help=True,
-    rich_markup_mode="markdown",  # paragraphs flow
+    rich_markup_mode=_STYLE,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -45,26 +134,3 @@ def options(
 ) -> None:
     """Options of every command."""
     context.with_resource(noted())
-
-
-app.command(rich_help_panel=EVERYDAY)(demo)
-app.command(rich_help_panel=EVERYDAY)(count)
-app.command(rich_help_panel=EVERYDAY)(collect)
-app.command(rich_help_panel=EVERYDAY)(query)
-app.command(rich_help_panel=EVERYDAY)(plan)
-app.command(rich_help_panel=EVERYDAY)(bench)
-app.add_typer(ledger.app, name="ledger", rich_help_panel=EVERYDAY)
-app.add_typer(universe.app, name="universe", rich_help_panel=EVERYDAY)
-
-app.command(rich_help_panel=RESEARCH)(split)
-app.command(rich_help_panel=RESEARCH)(audit)
-app.command(rich_help_panel=RESEARCH)(reproduce)
-app.command(rich_help_panel=RESEARCH)(report)
-
-app.add_typer(keys.app, name="keys", rich_help_panel=DEPLOYMENT)
-app.add_typer(roster.app, name="roster", rich_help_panel=DEPLOYMENT)
-app.add_typer(certs.app, name="certs", rich_help_panel=DEPLOYMENT)
-app.add_typer(broker.app, name="broker", rich_help_panel=DEPLOYMENT)
-app.add_typer(silo.app, name="silo", rich_help_panel=DEPLOYMENT)
-app.add_typer(study.app, name="study", rich_help_panel=DEPLOYMENT)
-app.add_typer(journal.app, name="journal", rich_help_panel=DEPLOYMENT)

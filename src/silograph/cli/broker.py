@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json
+from silograph.cli.terminal import echo_json
 from silograph.errors import ArgumentError
-from silograph.runtime import certs
-from silograph.runtime.broker import TlsFiles
-from silograph.runtime.broker_files import ServerSettings, write_broker_files
-from silograph.runtime.roster_file import read_roster
+from silograph.nats.broker import ServerSettings, write_broker_files
+from silograph.party import certificates
+from silograph.party.connection import TlsFiles
+from silograph.party.roster import read_roster
 
 __all__ = ["app"]
 
@@ -48,7 +48,9 @@ def config(
 ) -> None:
     """Write nats.conf and users.conf: mutual TLS, durable streams, permissions of each party."""
     files = TlsFiles(
-        tls / f"{certs.AUTHORITY}.pem", tls / f"{certs.BROKER}.pem", tls / f"{certs.BROKER}.key"
+        tls / f"{certificates.AUTHORITY}.pem",
+        tls / f"{certificates.BROKER}.pem",
+        tls / f"{certificates.BROKER}.key",
     )
     names = dict(_pair(text) for text in subject or [])
     settings = ServerSettings(files, store or out / "streams", listen, websocket, names)

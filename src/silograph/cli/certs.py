@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.exits import FINE, NO
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json
-from silograph.runtime import certs
-from silograph.runtime.roster_file import read_roster
+from silograph.cli.terminal import echo_json
+from silograph.party import certificates
+from silograph.party.roster import read_roster
 
 __all__ = ["app"]
 
@@ -30,7 +30,7 @@ def new(
     roster: Annotated[Path, typer.Option(help="Who takes part.", show_default=False)],
     out: Folder,
     host: Hosts = None,
-    days: Days = certs.DAYS,
+    days: Days = certificates.DAYS,
     as_json: Json = False,
 ) -> None:
     """Make an authority, and certificates for the broker and every party of a roster.
@@ -40,9 +40,9 @@ def new(
     """
     members, now = read_roster(roster).members, datetime.now(UTC)
     made = [
-        certs.new_authority(out, now, days),
-        certs.issue(out, certs.BROKER, now, days, host or _LOCAL),
-        *(certs.issue(out, member.name, now, days) for member in members),
+        certificates.new_authority(out, now, days),
+        certificates.issue(out, certificates.BROKER, now, days, host or _LOCAL),
+        *(certificates.issue(out, member.name, now, days) for member in members),
     ]
     _say(made, as_json)
 
@@ -52,11 +52,11 @@ def issue(
     name: Annotated[str, typer.Argument(help="A party's name.", show_default=False)],
     out: Folder,
     host: Hosts = None,
-    days: Days = certs.DAYS,
+    days: Days = certificates.DAYS,
     as_json: Json = False,
 ) -> None:
     """Make one more certificate with the authority in a folder; with --host, a server's."""
-    _say([certs.issue(out, name, datetime.now(UTC), days, host or ())], as_json)
+    _say([certificates.issue(out, name, datetime.now(UTC), days, host or ())], as_json)
 
 
 @app.command("show")
@@ -65,13 +65,13 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show whose certificates they are and when they expire; exit code 1 if one has."""
-    found = [certs.show_certificate(path) for path in paths]
+    found = [certificates.show_certificate(path) for path in paths]
     _say(found, as_json)
     expired = any(certificate.days_left(datetime.now(UTC)) < 0 for certificate in found)
     raise typer.Exit(NO if expired else FINE)
 
 
-def _say(found: list[certs.CertificateFile], as_json: bool) -> None:
+def _say(found: list[certificates.CertificateFile], as_json: bool) -> None:
     now = datetime.now(UTC)
     if as_json:
         echo_json([_plain(certificate, now) for certificate in found])
@@ -84,7 +84,7 @@ def _say(found: list[certs.CertificateFile], as_json: bool) -> None:
         typer.echo(f"  expires {certificate.expires:%Y-%m-%d %H:%M} UTC ({when})")
 
 
-def _plain(certificate: certs.CertificateFile, now: datetime) -> dict[str, Any]:
+def _plain(certificate: certificates.CertificateFile, now: datetime) -> dict[str, Any]:
     return {
         "path": str(certificate.path),
         "subject": certificate.subject,

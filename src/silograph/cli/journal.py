@@ -8,13 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json
+from silograph.cli.terminal import echo_json
 from silograph.errors import ArgumentError
-from silograph.runtime.journal import Mark
-from silograph.runtime.journal_fields import LEVELS
-from silograph.runtime.journal_reading import entries
-from silograph.runtime.journal_reading import verify as verify_journal
+from silograph.party.journal import LEVELS, Mark, entries
+from silograph.party.journal import verify as verify_journal
 
 __all__ = ["app"]
 

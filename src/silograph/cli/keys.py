@@ -1,16 +1,57 @@
-"""``silograph keys``: identities of parties."""
+"""``silograph keys``: identities on disk, and the passphrases that seal them."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from silograph.cli.json_output import echo_json
+from silograph import whole_files
 from silograph.cli.options import Json
-from silograph.cli.passphrases import PassphraseFile, new_passphrase
-from silograph.runtime import keys
+from silograph.cli.terminal import echo_json
+from silograph.errors import KeyFileError
+from silograph.party import keys
+from silograph.party.keys import show_identity
 
-__all__ = ["app"]
+__all__ = ["PassphraseFile", "app", "for_identity", "new_passphrase"]
+
+
+# --- Passphrases: typed at a prompt, or in a file of their own; never an argument -----------------
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(help="A file (mode 0600) whose first line is the passphrase.", show_default=False),
+]
+_LARGEST = 4096
+
+
+def for_identity(identity: Path, file: Path | None) -> str | None:
+    """The passphrase of an identity file; asks for it where the file is sealed."""
+    if file is not None:
+        return _first_line(file)
+    if not show_identity(identity).sealed:
+        return None
+    return str(typer.prompt(f"passphrase of {identity}", hide_input=True, err=True))
+
+
+def new_passphrase(file: Path | None) -> str:
+    """A passphrase for a new file, asked for twice."""
+    if file is not None:
+        return _first_line(file)
+    return str(typer.prompt("new passphrase", hide_input=True, confirmation_prompt=True, err=True))
+
+
+def _first_line(file: Path) -> str:
+    content = whole_files.read(file, _LARGEST, KeyFileError, private=True)
+    try:
+        line = content.decode().partition("\n")[0].rstrip("\r")
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{file}: not a text in UTF-8") from None
+    if not line:
+        raise KeyFileError(f"{file}: its first line is empty")
+    return line
+
+
+# --- ``silograph keys``: identities of parties ----------------------------------------------------
 
 app = typer.Typer(help="Make and show a party's identity.", no_args_is_help=True)
 

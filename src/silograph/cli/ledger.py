@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from silograph.cli.json_output import echo_json
+from silograph import whole_files
 from silograph.cli.options import Json
+from silograph.cli.terminal import echo_json
 from silograph.errors import ArgumentError, LedgerError
-from silograph.runtime import whole_files
-from silograph.runtime.ledger import Ledger, Witness
+from silograph.ledger.book import Ledger, Witness
 
 __all__ = ["app"]
 

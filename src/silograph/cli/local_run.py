@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from silograph.cli.exits import explain
-from silograph.cli.notes import note
 from silograph.cli.options import column_pair
+from silograph.cli.terminal import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.graph.bits import memory_of
 from silograph.graph.identifiers import Case
-from silograph.graph.pairbits import memory_of
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.runtime.federation import Federation
-from silograph.runtime.ledger import Ledger
+from silograph.ledger.book import Ledger
+from silograph.local.federation import Federation
 
 __all__ = ["Reading", "Spending", "read_silos", "spending"]
 

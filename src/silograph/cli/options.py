@@ -6,15 +6,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError
-from silograph.graph.files import read_graph
-from silograph.graph.header import Columns as ColumnPair
-from silograph.graph.silo import Silo
+from silograph.estimators.release import Release
+from silograph.graph.convert import Columns as ColumnPair
+from silograph.graph.silo import Silo, read_graph
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.planner import TRUST as TRUSTS
 from silograph.methods.union import PROTOCOLS
-from silograph.privacy.loss import check_delta, check_epsilon
-from silograph.queries.release import Release
 
 __all__ = [
     "BUDGET",

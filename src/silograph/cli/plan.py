@@ -6,7 +6,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import (
     Collusion,
     Delta,
@@ -19,9 +18,10 @@ from silograph.cli.options import (
     one_of,
     read_like,
 )
+from silograph.cli.terminal import echo_json
+from silograph.dp.loss import shown_loss
 from silograph.methods.planner import PLANNED, TRUST, Plan
 from silograph.methods.planner import plan as make_plan
-from silograph.privacy.loss import shown_loss
 
 __all__ = ["plan", "plan_table"]
 

@@ -1,14 +1,14 @@
-"""``silograph query``: questions to a release."""
+"""``silograph query``: questions to a release. Apart, so that it starts fast."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json, K, Query, check_question
-from silograph.queries.estimate import Estimate
-from silograph.queries.release import Release
+from silograph.cli.terminal import echo_json
+from silograph.estimators.estimate import Estimate
+from silograph.estimators.release import Release
 
 __all__ = ["query"]
 

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from silograph.cli.json_output import echo_json
+from silograph.cli.keys import PassphraseFile, for_identity
 from silograph.cli.options import Json, one_of
-from silograph.cli.passphrases import PassphraseFile, for_identity
+from silograph.cli.terminal import echo_json
 from silograph.errors import ArgumentError, RosterError
-from silograph.protocol.roster import ROLES, Member
-from silograph.runtime.keys import key_text, load_identity, read_key
-from silograph.runtime.roster_file import (
+from silograph.messages.identity import ROLES, Member
+from silograph.party.keys import key_text, load_identity, read_key
+from silograph.party.roster import (
     RosterFile,
     check_role,
     digest_text,

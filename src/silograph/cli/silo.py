@@ -14,16 +14,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from silograph.cli.exits import FINE, NO
-from silograph.cli.json_output import echo_json
 from silograph.cli.options import Json
+from silograph.cli.terminal import echo_json
+from silograph.dp.loss import shown_loss
 from silograph.errors import ConfigError, StudyError, TransportError
+from silograph.ledger.book import Ledger
 from silograph.methods.study import Study, read_proposal
-from silograph.privacy.loss import shown_loss
-from silograph.runtime.config import SiloConfig
-from silograph.runtime.ledger import Ledger
-from silograph.runtime.party import Party, locked, open_store
-from silograph.runtime.silo_data import load_silo
-from silograph.runtime.store import Run
+from silograph.party.config import SiloConfig, load_silo
+from silograph.party.opened import Party, locked, open_store
+from silograph.party.store import Run
 
 __all__ = ["app"]
 
@@ -44,7 +43,7 @@ def run(config: Config) -> None:
 
 
 async def _serve(config: SiloConfig) -> None:
-    from silograph.runtime.nats.silo import SiloService  # noqa: PLC0415 - needs the extra
+    from silograph.nats.silo import SiloService  # noqa: PLC0415 - needs the extra
 
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
@@ -107,7 +106,7 @@ def check(config: Config, as_json: Json = False) -> None:
 
 
 async def _try_broker(config: SiloConfig) -> tuple[bool, str]:
-    from silograph.runtime.nats.link import Link  # noqa: PLC0415
+    from silograph.nats.link import Link  # noqa: PLC0415
 
     began = time.perf_counter()
     try:

@@ -10,19 +10,17 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from silograph.cli.json_output import echo_json
-from silograph.cli.notes import note
+from silograph import whole_files
 from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, one_of
-from silograph.cli.outputs import check_output
+from silograph.cli.terminal import check_output, echo_json, note
+from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.study import RELEASE, Option
-from silograph.privacy.loss import shown_loss
-from silograph.runtime import whole_files
-from silograph.runtime.config import CoordinatorConfig
+from silograph.party.config import CoordinatorConfig
 
 if TYPE_CHECKING:
-    from silograph.runtime.nats.coordinator import CoordinatorService, StudyProgress
+    from silograph.nats.coordinator import CoordinatorService, StudyProgress
 
 __all__ = ["app"]
 
@@ -66,7 +64,7 @@ def propose(
     as_json: Json = False,
 ) -> None:
     """Propose a study to the silos of the roster, and carry it to its end."""
-    from silograph.runtime.nats.coordinator import Question  # noqa: PLC0415
+    from silograph.nats.coordinator import Question  # noqa: PLC0415
 
     chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
     only, options = tuple(silos or ()), _options(option or [])
@@ -191,7 +189,7 @@ def _value(text: str) -> Option:
 
 
 def _service(config: Path) -> "CoordinatorService":
-    from silograph.runtime.nats.coordinator import CoordinatorService  # noqa: PLC0415
+    from silograph.nats.coordinator import CoordinatorService  # noqa: PLC0415
 
     return CoordinatorService(CoordinatorConfig.read(config))
 

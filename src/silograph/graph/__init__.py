@@ -1,13 +1,9 @@
 """Graphs: the public node universe, the edges of a silo, and where both come from."""
 
-from silograph.graph.comparison import UniverseComparison
-from silograph.graph.datasets import dataset
-from silograph.graph.files import read_graph
-from silograph.graph.generate import clustered_power_law
-from silograph.graph.report import LoadReport
-from silograph.graph.silo import Silo, union
-from silograph.graph.split import split
-from silograph.graph.universe import NodeUniverse
+from silograph.graph.reading import LoadReport
+from silograph.graph.samples import clustered_power_law, dataset, split
+from silograph.graph.silo import Silo, read_graph, union
+from silograph.graph.universe import NodeUniverse, UniverseComparison
 
 __all__ = [
     "LoadReport",

@@ -1,14 +1,128 @@
-"""Identifiers as text: the one place where a value of any kind becomes an identifier."""
+"""Identifiers: values become text, text becomes positions, and errors explain what is wrong."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
-from typing import Literal
+from os import PathLike, fspath, strerror
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from silograph.errors import ArgumentError
-from silograph.graph.faults import shown
+from silograph._core import EdgeText, GzipError, IdTable, LineError
+from silograph.errors import ArgumentError, EdgeError
+
+# --- The words for what is wrong with a file, a line or an identifier -----------------------------
+
+
+class Lookup(Protocol):
+    """What a universe offers to whoever explains an unknown identifier."""
+
+    @property
+    def _table(self) -> IdTable:
+        """The positions of all ids."""
+
+    @property
+    def strip(self) -> bool:
+        """Whether white space at the ends is removed."""
+
+    @property
+    def case(self) -> str | None:
+        """The letter case that identifiers are given."""
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, id_: object) -> bool: ...
+
+
+def shown(text: object, most: int = 40) -> str:
+    """A quoted, escaped, short form of a text that may be anything.
+
+    >>> print(shown("a" * 100))
+    'aaaaaaaaaaaaaaaaaaaa…' (100 characters)
+    >>> print(shown("tab\\tbell\\x07"))
+    'tab\\tbell\\x07'
+    """
+    text = str(text)
+    if len(text) <= most:
+        return repr(text)
+    start = repr(text[: most // 2])
+    return f"{start[:-1]}…{start[-1]} ({len(text)} characters)"
+
+
+def unknown_id(id_: str, universe: Lookup) -> str:
+    """What to say of an identifier that the universe does not hold, with a hint if there is one."""
+    message = f"id {shown(id_)} is not in the universe of {len(universe):,} nodes"
+    stripped = id_.strip()
+    if not stripped:
+        return message
+    if not universe.strip and stripped != id_ and stripped in universe:
+        return f"{message}; without the white space it is: make the universe with strip=True"
+    if universe.case is None:
+        for case, changed in (("lower", id_.lower()), ("upper", id_.upper())):
+            if changed in universe:
+                return f"{message}, but {shown(changed)} is: make the universe with case={case!r}"
+    usual = stripped.removesuffix(".0").lstrip("0") or "0"
+    if usual != id_ and usual in universe:
+        return f"{message}; {shown(usual)} is, and ids are compared as text"
+    return message
+
+
+def open_text(path: str | PathLike[str]) -> EdgeText:
+    """A whole file in memory, unzipped; an :class:`EdgeError` where it cannot be had."""
+    try:
+        return EdgeText.open(path)
+    except FileNotFoundError:
+        raise EdgeError(f"{fspath(path)}: there is no such file") from None
+    except IsADirectoryError:
+        raise EdgeError(f"{fspath(path)}: is a folder, not a file") from None
+    except OSError as error:
+        reason = strerror(error.errno) if error.errno else str(error)
+        raise EdgeError(f"{fspath(path)}: cannot be read: {reason}") from None
+    except GzipError as error:
+        raise EdgeError(
+            f"{fspath(path)}: the gzip data are damaged or end too early ({error}); "
+            "fetch or copy the file again"
+        ) from None
+
+
+def line_fault(
+    source: str, error: LineError, universe: Lookup | None = None, magic: bytes = b""
+) -> EdgeError:
+    """The error for one line: file, line, what, and how to mend it."""
+    code, line, text, expected, found = error.args
+    match code:
+        case "fields":
+            what = (
+                f"{found} field{'s' * (found != 1)}, where the first row has {expected}; "
+                "every row must have as many as the first"
+            )
+        case "unknown" if universe is not None:
+            what = unknown_id(text, universe)
+            if line == 1:
+                what += " (if the first line is a header, pass header=True)"
+        case "spaced":
+            what = f"id {shown(text)} begins or ends with white space; pass strip=True to remove it"
+        case "control":
+            what = f"id {shown(text)} has a line break inside"
+        case "empty":
+            what = "an empty id"
+        case "unclosed":
+            what = (
+                "a quoted field does not end on its line; line breaks inside quotes are not "
+                "read, and format='whitespace' takes quotes as they stand"
+            )
+        case "after-quote":
+            what = "there is text between a closing quote and the next field"
+        case "not-utf8" if magic[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            what = "the file is UTF-16; save it as UTF-8"
+        case "not-utf8":
+            what = "bytes that are not UTF-8; a binary file, or text to be saved as UTF-8"
+        case _:
+            what = "a NUL byte; this is a binary file, not a text edge list"
+    return EdgeError(f"{source}:{line}: {what}")
+
+
+# --- Identifiers as text: the one place where a value of any kind becomes an identifier -----------
 
 
 class NotAnIdError(Exception):
@@ -65,3 +179,39 @@ def check_normalisation(strip: object, case: object) -> None:
         raise ArgumentError(f"strip is {strip!r}; it must be True or False")
     if case not in (None, "lower", "upper"):
         raise ArgumentError(f"case is {case!r}; it must be 'lower', 'upper' or None")
+
+
+# --- From the ids in an object to positions in a universe -----------------------------------------
+
+Positions = npt.NDArray[np.uint32]
+_NONE = 2**32 - 1
+
+
+def find(
+    table: IdTable,
+    values: Iterable[object],
+    place: Callable[[int], str],
+    universe: Lookup | None = None,
+) -> Positions:
+    """Positions of all values; an :class:`EdgeError` that names the first one without.
+
+    ``place`` says in words where the value of a given number stands; ``universe`` is what the
+    table is of, for a hint at what is wrong with an id.
+    """
+    integers = plain_integers(values)
+    if integers is not None:
+        found = table.find_ints(integers)
+    else:
+        values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        try:
+            found = table.find_texts(id_texts(values))
+        except NotAnIdError as error:
+            what, position = error.args
+            raise EdgeError(f"{place(position)}: {what}") from None
+    missing = found == _NONE
+    if missing.any():
+        position = int(missing.argmax())
+        id_ = integers[position] if integers is not None else list(values)[position]
+        what = unknown_id(str(id_), universe) if universe is not None else f"{id_!r} is unknown"
+        raise EdgeError(f"{place(position)}: {what}")
+    return found

@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from silograph._core import settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
-from silograph.graph import export, interop
-from silograph.graph.header import Choice, Columns
-from silograph.graph.lookup import find
-from silograph.graph.reader import Ask, read_over
-from silograph.graph.report import LoadReport
+from silograph.graph import convert
+from silograph.graph.convert import Choice, Columns
+from silograph.graph.identifiers import Case, find
+from silograph.graph.reading import Ask, LoadReport, read_alone, read_over
 from silograph.graph.universe import NodeUniverse
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import scipy.sparse
+
 
 Pairs = npt.NDArray[np.uint32]
 
@@ -75,7 +75,7 @@ class Silo:
     def _found(
         cls,
         universe: NodeUniverse,
-        ends: interop.Ends,
+        ends: convert.Ends,
         kind: str,
         name: str,
         *,
@@ -116,13 +116,13 @@ class Silo:
     def from_edges(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
         """From a (k, 2) array of ids, or any sequence of pairs of ids; an empty one is allowed."""
         _check(universe)
-        return cls._found(universe, interop.array_ends(source), "edges", name)
+        return cls._found(universe, convert.array_ends(source), "edges", name)
 
     @classmethod
     def from_pairs(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
         """From a (k, 2) array of positions in the universe."""
         _check(universe)
-        first, second = interop.position_ends(source, len(universe))
+        first, second = convert.position_ends(source, len(universe))
         return cls._settled(universe, first, second, kind="pairs", name=name)
 
     @classmethod
@@ -153,16 +153,16 @@ class Silo:
     def from_scipy(cls, universe: NodeUniverse, source: Any, *, name: str = "") -> Self:
         """From an n × n scipy.sparse adjacency; rows are positions, directions are merged."""
         _check(universe)
-        places = interop.scipy_ends(source, len(universe))
-        first, second = interop.position_ends(places, len(universe))
+        places = convert.scipy_ends(source, len(universe))
+        first, second = convert.position_ends(places, len(universe))
         return cls._settled(universe, first, second, kind="scipy", name=name)
 
     @classmethod
     def from_adjacency(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
         """From a dense n × n adjacency; rows are positions, directions are merged."""
         _check(universe)
-        places = interop.matrix_ends(source, len(universe))
-        first, second = interop.position_ends(places, len(universe))
+        places = convert.matrix_ends(source, len(universe))
+        first, second = convert.position_ends(places, len(universe))
         return cls._settled(universe, first, second, kind="adjacency", name=name)
 
     @classmethod
@@ -176,7 +176,7 @@ class Silo:
     ) -> Self:
         """From two columns of a pandas frame: named, known by name, or the only two."""
         _check(universe)
-        ends, choice = interop.pandas_ends(source, columns)
+        ends, choice = convert.pandas_ends(source, columns)
         return cls._found(universe, ends, "pandas", name, choice=choice)
 
     @classmethod
@@ -190,7 +190,7 @@ class Silo:
     ) -> Self:
         """From two columns of a polars frame: named, known by name, or the only two."""
         _check(universe)
-        ends, choice = interop.polars_ends(source, columns)
+        ends, choice = convert.polars_ends(source, columns)
         return cls._found(universe, ends, "polars", name, choice=choice)
 
     @classmethod
@@ -199,7 +199,7 @@ class Silo:
     ) -> Self:
         """From a networkx graph of any kind; its nodes are ids."""
         _check(universe)
-        return cls._found(universe, interop.networkx_ends(source), "networkx", name)
+        return cls._found(universe, convert.networkx_ends(source), "networkx", name)
 
     @classmethod
     def from_igraph(
@@ -212,35 +212,35 @@ class Silo:
     ) -> Self:
         """From an igraph graph; ids are the vertex attribute, else ``name``, else the index."""
         _check(universe)
-        return cls._found(universe, interop.igraph_ends(source, attribute), "igraph", name)
+        return cls._found(universe, convert.igraph_ends(source, attribute), "igraph", name)
 
     def to_edges(self) -> npt.NDArray[np.str_]:
         """The edges as a (k, 2) array of ids. Like all exports, for the silo's own tools only."""
-        return export.edges(self)
+        return convert.edges(self)
 
     def to_file(self, path: str | PathLike[str]) -> None:
         """Writes an edge file, .csv, .tsv or .parquet, whole or not at all."""
-        export.to_file(self, path)
+        convert.to_file(self, path)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
         """The symmetric n × n adjacency; rows are positions."""
-        return export.to_scipy(self)  # type: ignore[no-any-return]
+        return convert.to_scipy(self)  # type: ignore[no-any-return]
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return export.to_pandas(self)  # type: ignore[no-any-return]
+        return convert.to_pandas(self)  # type: ignore[no-any-return]
 
     def to_polars(self) -> "polars.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return export.to_polars(self)  # type: ignore[no-any-return]
+        return convert.to_polars(self)  # type: ignore[no-any-return]
 
     def to_networkx(self) -> "networkx.Graph[Any]":
         """An undirected graph; its nodes are the ids of the universe, all of them."""
-        return export.to_networkx(self)
+        return convert.to_networkx(self)
 
     def to_igraph(self) -> "igraph.Graph":
         """An undirected graph; its vertices are named by the ids of the universe, all of them."""
-        return export.to_igraph(self)
+        return convert.to_igraph(self)
 
     @property
     def universe(self) -> NodeUniverse:
@@ -340,3 +340,36 @@ def _check(universe: object) -> None:
     if not isinstance(universe, NodeUniverse):
         kind = type(universe).__name__
         raise ArgumentError(f"universe is of type {kind}; a NodeUniverse is needed first")
+
+
+# --- Whole graphs out of edge files, where no universe is given -----------------------------------
+
+
+def read_graph(
+    path: str | PathLike[str],
+    *,
+    columns: Columns = None,
+    format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+    header: bool | None = None,
+    strip: bool = False,
+    case: Case = None,
+    name: str = "",
+) -> Silo:
+    """Reads an edge file over the universe of the ids in it.
+
+    The options are those of :meth:`Silo.from_file`; ``strip`` and ``case`` become the
+    normalisation of the universe. Ids are sorted: integers by value, otherwise by code point.
+
+    For local work and experiments. Silos that answer together agree on a universe first, and
+    use :meth:`Silo.from_file`.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> _ = path.write_text("source,target\\n10,9\\n9,10\\n9,9\\n")
+    >>> graph = read_graph(path)
+    >>> graph.universe.ids, len(graph), graph.report.self_loops
+    (('9', '10'), 1, 1)
+    """
+    NodeUniverse((), strip=strip, case=case)  # the options are checked before the file is read
+    table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
+    return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)

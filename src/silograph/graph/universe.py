@@ -1,27 +1,208 @@
-"""The node universe: the public, ordered list of nodes that all silos agree on."""
+"""The node universe: the public, ordered list of nodes that all silos agree on, and its file."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from os import PathLike
-from typing import NoReturn, Self
+from os import PathLike, fspath
+from typing import Literal, NoReturn, Self
 
 import numpy as np
 
-from silograph._core import IdError, IdTable
-from silograph.errors import ArgumentError, UniverseError
-from silograph.graph import universe_file
-from silograph.graph.comparison import UniverseComparison
-from silograph.graph.faults import shown
+from silograph._core import EdgeText, IdError, IdTable, LineError
+from silograph.errors import ArgumentError, EdgeError, UniverseError
+from silograph.graph.convert import is_number
 from silograph.graph.identifiers import (
     Case,
     NotAnIdError,
     check_normalisation,
     id_text,
     id_texts,
+    line_fault,
+    open_text,
     plain_integers,
+    shown,
 )
-from silograph.graph.reader import universe_of_files
+from silograph.graph.reading import universe_of_files
+from silograph.whole_files import written_whole
+
+# --- How two node universes differ, for people who have to agree on one ---------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniverseComparison:
+    """The outcome of :meth:`NodeUniverse.compare`; true when the two are the same."""
+
+    same: bool
+    """Whether the digests are equal: ids, order and normalisation."""
+    sizes: tuple[int, int]
+    """The number of nodes here and there."""
+    only_here: int
+    """How many ids the other does not have."""
+    only_there: int
+    """How many ids only the other has."""
+    examples_here: tuple[str, ...]
+    """A few of the ids that are only here."""
+    examples_there: tuple[str, ...]
+    """A few of the ids that are only there."""
+    order_differs: bool
+    """Whether the ids that both have stand in another order."""
+    normalisation_differs: bool
+    """Whether ``strip`` or ``case`` are different."""
+
+    def __bool__(self) -> bool:
+        return self.same
+
+    def __str__(self) -> str:
+        here, there = self.sizes
+        if self.same:
+            return f"the same universe of {here:,} nodes"
+        lines = [f"different universes: {here:,} nodes here, {there:,} there"]
+        sides = (
+            ("here", self.only_here, self.examples_here),
+            ("there", self.only_there, self.examples_there),
+        )
+        for side, count, examples in sides:
+            if count:
+                some = ", ".join(map(shown, examples)) + (", …" if count > len(examples) else "")
+                lines.append(f"  only {side}: {count:,} ({some})")
+        if self.order_differs:
+            lines.append("  the common ids are in another order")
+        if self.normalisation_differs:
+            lines.append("  the normalisation (strip, case) is different")
+        return "\n".join(lines)
+
+
+# --------------------------------------------------------------------------------------------------
+# Universe files: Silograph's own, which carries its digest, and plain lists or tables of ids.
+#
+# The own format is text: one line ``# silograph-universe v1 n=… strip=… case=… sha256=…``, then one
+# id a line.
+
+_MARK = "# silograph-universe "
+_FIRST = re.compile(
+    r"# silograph-universe v1 n=(\d{1,10}) strip=(true|false) case=(none|lower|upper)"
+    r" sha256=([0-9a-f]{64})"
+)
+_NAMES = frozenset({"id", "ids", "node", "nodes", "node_id", "nodeid", "name", "vertex", "user_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the first line of the own format says."""
+
+    n: int
+    strip: bool
+    case: Literal["lower", "upper"] | None
+    digest: str
+
+
+def name(path: str | PathLike[str]) -> str:
+    """A path as messages show it."""
+    return fspath(path)
+
+
+def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
+    """Writes the own format, whole or not at all."""
+    first = (
+        f"{_MARK}v1 n={kept.n} strip={str(kept.strip).lower()} "
+        f"case={kept.case or 'none'} sha256={kept.digest}\n"
+    )
+    with written_whole(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(first)
+        file.writelines(f"{id_}\n" for id_ in ids)
+
+
+def read(
+    path: str | PathLike[str], *, column: str | int | None, header: bool | None
+) -> tuple[list[str], Kept | None]:
+    """The ids of a file, and what its first line says if it is of the own format."""
+    source = name(path)
+    delimiter = _delimiter(source)
+    try:
+        text = open_text(path)
+        if _is_own(text):  # whatever its name ends in
+            lines = text.lines()
+            return lines[1:], _kept(source, lines[0])
+        if delimiter is None and column is None:
+            ids = [line for line in text.lines() if line.strip()][bool(header) :]
+        else:
+            ids = _column(source, text, delimiter, column, header)
+    except LineError as error:
+        raise UniverseError(str(line_fault(source, error))) from None
+    except EdgeError as error:
+        raise UniverseError(str(error)) from None
+    if not ids:
+        raise UniverseError(f"{source}: there are no ids in it")
+    return ids, None
+
+
+def _is_own(text: EdgeText) -> bool:
+    try:
+        rows = text.head(ord(","), 1)
+    except LineError:  # a list may hold what no table may
+        return False
+    return bool(rows) and rows[0][0].startswith(_MARK)
+
+
+def _delimiter(source: str) -> int | None:
+    stem = source.lower().removesuffix(".gz")
+    if stem.endswith(".csv"):
+        return ord(",")
+    return ord("\t") if stem.endswith((".tsv", ".tab")) else None
+
+
+def _kept(source: str, line: str) -> Kept:
+    match = _FIRST.fullmatch(line)
+    if match is None:
+        raise UniverseError(
+            f"{source}:1: a universe file of another version, or a damaged first line"
+        )
+    n, strip, case, digest = match.groups()
+    known: dict[str, Literal["lower", "upper"] | None] = {"lower": "lower", "upper": "upper"}
+    return Kept(int(n), strip == "true", known.get(case), digest)
+
+
+def _column(
+    source: str,
+    text: EdgeText,
+    delimiter: int | None,
+    column: str | int | None,
+    header: bool | None,
+) -> list[str]:
+    rows = text.head(delimiter, 100)
+    if not rows:
+        return []
+    first, body = rows[0], rows[1:]
+    if column is None:
+        known = [place for place, field in enumerate(first) if field.strip().lower() in _NAMES]
+        if len(first) > 1 and len(known) != 1:
+            some = ", ".join(map(shown, first[:8]))
+            raise UniverseError(
+                f"{source}:1: {len(first)} columns ({some}); pass column= to choose one"
+            )
+        place = known[0] if len(known) == 1 else 0
+    elif isinstance(column, str):
+        if column not in first or header is False:
+            some = ", ".join(map(shown, first[:8]))
+            raise ArgumentError(f"{source}: no column {shown(column)}; the first row is {some}")
+        place, header = first.index(column), True
+    else:
+        place = column
+        if isinstance(column, bool) or not 0 <= column < len(first):
+            raise ArgumentError(
+                f"{source}: column is {column!r}; the columns are 0 … {len(first) - 1}"
+            )
+    if header is None:
+        numbers = bool(body) and all(is_number(row[place]) for row in body if place < len(row))
+        named = first[place].strip().lower() in _NAMES
+        header = named or (numbers and not is_number(first[place]))
+    # The second column of a layout is not read here; any number past the last will do.
+    return text.column((delimiter, len(first), place, len(first), header))
+
+
+# --- The node universe: the public, ordered list of nodes that all silos agree on -----------------
 
 MOST_NODES = 2**32 - 1
 _DOMAIN = b"silograph/node-universe/v1\0"
@@ -106,24 +287,24 @@ class NodeUniverse:
         .csv or .tsv or where ``column`` (a name or a position) is given, a table.
         """
         check_normalisation(bool(strip), case)
-        ids, kept = universe_file.read(path, column=column, header=header)
+        ids, kept = read(path, column=column, header=header)
         if kept is None:
             try:
                 return cls(ids, strip=bool(strip), case=case)
             except UniverseError as error:
-                raise UniverseError(f"{universe_file.name(path)}: {error}") from None
+                raise UniverseError(f"{name(path)}: {error}") from None
         if (strip is not None and strip != kept.strip) or (case is not None and case != kept.case):
             raise UniverseError(
-                f"{universe_file.name(path)}: it was saved with strip={kept.strip}, "
+                f"{name(path)}: it was saved with strip={kept.strip}, "
                 f"case={kept.case!r}; leave both out to read it"
             )
         try:
             universe = cls(ids, strip=kept.strip, case=kept.case)
         except UniverseError as error:
-            raise UniverseError(f"{universe_file.name(path)}: damaged: {error}") from None
+            raise UniverseError(f"{name(path)}: damaged: {error}") from None
         if len(universe) != kept.n or universe.digest != kept.digest:
             raise UniverseError(
-                f"{universe_file.name(path)}: damaged: the {len(universe):,} ids in it do not "
+                f"{name(path)}: damaged: the {len(universe):,} ids in it do not "
                 f"have the digest in its first line (made from {kept.n:,})"
             )
         return universe
@@ -151,8 +332,8 @@ class NodeUniverse:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes a readable file, whole or not at all: a line with the digest, then the ids."""
-        kept = universe_file.Kept(len(self), self._strip, self._case, self.digest)
-        universe_file.write(path, kept, iter(self))
+        kept = Kept(len(self), self._strip, self._case, self.digest)
+        write(path, kept, iter(self))
 
     @property
     def strip(self) -> bool:

@@ -1,14 +1,14 @@
 """Every method that a study can ask for, and from a study to its plan."""
 
 from silograph.errors import ArgumentError, ChannelError, StudyError
-from silograph.methods.baseline_plan import BaselinePlan
-from silograph.methods.feat_plan import FeatPlan
-from silograph.methods.featplus_plan import FeatPlusStudyPlan
-from silograph.methods.plans import StudyPlan
-from silograph.methods.sealed_plan import SealedStudyPlan
+from silograph.estimators.reference import Outline
+from silograph.estimators.release import Release
+from silograph.methods.baseline.method import BaselinePlan
+from silograph.methods.feat.method import FeatPlan
+from silograph.methods.featplus.method import FeatPlusStudyPlan
+from silograph.methods.method import StudyPlan
+from silograph.methods.sealed.method import SealedStudyPlan
 from silograph.methods.study import RELEASE, Study
-from silograph.queries.outline import Outline
-from silograph.queries.release import Release
 
 __all__ = ["METHODS", "QUERIES", "plan_study", "settle_study"]
 

@@ -10,19 +10,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from silograph.dp.loss import check_delta, check_epsilon, check_parties, shown_loss
 from silograph.errors import ArgumentError, ChannelError
+from silograph.estimators.estimate import definitions, table
+from silograph.estimators.gradient import GRADIENTS
+from silograph.estimators.reference import Outline, guess, outline_like
+from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
+from silograph.methods.featplus.method import choose_split
+from silograph.methods.featplus.noise import Split
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
-from silograph.methods.sealed import SEALED_QUERIES, plan_sealed, sealed_limit
-from silograph.methods.split import choose_split
-from silograph.privacy.featplus import Split
-from silograph.privacy.loss import check_delta, check_epsilon, shown_loss
-from silograph.privacy.views import check_parties
-from silograph.queries.display import definitions, table
-from silograph.queries.gradient import GRADIENTS
-from silograph.queries.outline import Outline
-from silograph.queries.outline_sources import guess, outline_like
-from silograph.queries.release import Release
+from silograph.methods.sealed.method import SEALED_QUERIES, plan_sealed, sealed_limit
 
 __all__ = ["PLANNED", "TRUST", "Option", "Plan", "plan", "plan_options"]
 

@@ -15,12 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from silograph.dp.channel import Channel, Weights
+from silograph.estimators.reference import Outline
+from silograph.methods.baseline.answer import ReportWeights
+from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.featplus.noise import Split, gradient_sensitivity, paper_sensitivity
 from silograph.methods.union import plan_union
-from silograph.privacy.baseline import BaselineNoise
-from silograph.privacy.channel import Channel, Weights
-from silograph.privacy.featplus import Split, gradient_sensitivity, paper_sensitivity
-from silograph.queries.outline import Outline
-from silograph.queries.report_counts import ReportWeights
 
 __all__ = [
     "Question",

@@ -20,12 +20,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from silograph.crypto.identity import Identity
+from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
-from silograph.privacy.loss import check_delta, check_epsilon
-from silograph.protocol.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
-from silograph.protocol.roster import COORDINATOR, Roster
-from silograph.protocol.wire import pack
+from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
+from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
 
 __all__ = [
     "LOCAL_PROTOCOLS",

@@ -4,25 +4,23 @@ machines that carry it out."""
 from dataclasses import dataclass
 from fractions import Fraction
 
-from silograph.crypto.identity import Identity
+from silograph.dp.channel import Channel
+from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError
-from silograph.graph.pairbits import PairBits
+from silograph.graph.bits import PairBits
 from silograph.graph.silo import Silo
-from silograph.privacy.channel import Channel
-from silograph.privacy.elgamal import ElgamalNoise, Variant
-from silograph.privacy.loss import shown_loss
-from silograph.privacy.masked import MaskedNoise
-from silograph.privacy.views import PUBLISHED, View
-from silograph.protocol.chunks import Bits, Chunked
-from silograph.protocol.clear import ClearCoordinator
-from silograph.protocol.elgamal import ElgamalParameters
-from silograph.protocol.elgamal_coordinator import ElgamalCoordinator
-from silograph.protocol.elgamal_silo import ElgamalSilo
-from silograph.protocol.entropy import Entropy
-from silograph.protocol.machine import CoordinatorSession, SiloSession
-from silograph.protocol.masked import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.protocol.reports import ReportParameters, ReportSilo
-from silograph.protocol.roster import Roster
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.messages.rounds import Bits, Chunked
+from silograph.methods.baseline.machines import ReportParameters, ReportSilo
+from silograph.methods.clear.machines import ClearCoordinator
+from silograph.methods.elgamal.coordinator import ElgamalCoordinator
+from silograph.methods.elgamal.noise import ElgamalNoise, Variant
+from silograph.methods.elgamal.rounds import ElgamalParameters
+from silograph.methods.elgamal.silo import ElgamalSilo
+from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.methods.masked.noise import MaskedNoise
 
 __all__ = ["PROTOCOLS", "UnionPlan", "bits_of", "plan_union"]
 

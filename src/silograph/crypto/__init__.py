@@ -1,1 +1,0 @@
-"""Cryptography from well-kept Rust crates, in whole steps: bytes and chunks cross, no scalars."""

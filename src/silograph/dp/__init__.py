@@ -1,0 +1,1 @@
+"""What noise costs: no messages, no input or output."""

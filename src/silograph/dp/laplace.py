@@ -1,0 +1,341 @@
+"""Integer noise: discrete Laplace values, whole or in shares, and what they cost.
+
+What
+    Every one of m parties adds a **share**: the difference of two independent Pólya variables
+    (negative binomial, shape 1/h, p = e^(−1/scale)). Shapes add: k shares together are the
+    difference of two negative binomial variables of shape k/h, and h of them are one discrete
+    Laplace variable, P(z) ∝ e^(−|z|/scale). With h = 1 every party adds a whole one.
+Guarantee
+    Against those who know all shares but k, a number that changes by ``shift`` has a loss of
+    sup_z ln P(z)/P(z+shift), P of shape κ = k/h.
+
+    κ ≥ 1: exactly shift/scale. The noise is a discrete Laplace variable and something independent,
+    which is post-processing: at most shift/scale; and P(z)/P(z+1) tends to e^(1/scale) for large z.
+
+    κ < 1: exactly ln P(0)/P(shift), which is more. Proof: a negative binomial law of shape κ < 1
+    is a mixture of geometric sequences (its k-th coefficient is the k-th moment of a Beta(κ, 1−κ)
+    variable), so P(z) = Σ_j nb(j)·nb(j+z) is one, as a function of z ≥ 0. Such a mixture decreases
+    and is log-convex, so P(z)/P(z+shift) is largest at z = 0 among z ≥ 0; for −shift < z < 0 it is
+    P(|z|)/P(shift−|z|) ≤ P(0)/P(shift); below that it is less than 1.
+Why a bound, and how
+    P are Fourier coefficients of (1 − 2p·cos θ + p²)^−κ, so ρ_s = P(s)/P(s−1) satisfies
+    ρ_s = (s−1+κ)/((p+1/p)·s − (s+1−κ)·ρ_{s+1}), which grows with ρ_{s+1} and falls with p+1/p.
+    Begun far out with the lower bound p·(s−1+κ)/s (nb(j+s)/nb(j+s−1) = p·(j+s−1+κ)/(j+s) is least
+    at j = 0), and rounded down at every step, it gives lower bounds of all ρ. P(0)/P(shift) is the
+    product of their reciprocals. The recursion takes a bounded number of steps: where the shift is
+    larger, ρ_s ≥ p·(s−1+κ)/s serves for the rest, whose product is a ratio of gamma functions with
+    Kershaw's bounds (x + κ/2)^(1−κ) < Γ(x+1)/Γ(x+κ) < (x − ½ + √(κ+¼))^(1−κ).
+Reference
+    A. Ghosh, T. Roughgarden, M. Sundararajan, Universally utility-maximizing privacy mechanisms
+    (2009), for the discrete Laplace law; S. Goryczka, L. Xiong (2017), for its shares; D. Kershaw,
+    Some extensions of W. Gautschi's inequalities for the gamma function (1983).
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph.dp.loss import log_upper
+from silograph.errors import ArgumentError
+
+__all__ = ["NoiseLaw", "round_up", "scale_for"]
+
+# What the samplers take (crates/core/src/dp/laplace.rs).
+_LARGEST_PART = 2**62
+_LARGEST_SCALE = 2**50
+# Fixed point of the recursion for ρ, and how far out it begins.
+_BITS = 128
+_REACH = 24
+_MOST_STEPS = 40_000
+# The longest table of a law, and the longest of which tails are summed.
+_MOST_VALUES = 30_000_000
+_MOST_SUMMED = 150_000
+# Fractional bits of λ.
+_SPREAD_BITS = 320
+_PRECISE = Context(prec=180)
+
+
+def scale_for(sensitivity: int, epsilon: Fraction | float) -> Fraction:
+    """The least scale that costs at most epsilon and that the samplers take.
+
+    Sensitivity/ε where its parts are at most 2^62; otherwise the least such fraction above it.
+
+    >>> scale_for(2, 0.5)
+    Fraction(4, 1)
+    >>> scale_for(1, Fraction(1, 3) / 2**70)
+    Traceback (most recent call last):
+    silograph.errors.ArgumentError: epsilon 2.8e-22 is too small: the answer would be all noise
+    """
+    epsilon = Fraction(epsilon)
+    if sensitivity < 1 or epsilon <= 0:
+        raise ArgumentError("noise needs a positive sensitivity and a positive epsilon")
+    wanted = sensitivity / epsilon
+    if wanted > _LARGEST_SCALE:
+        raise ArgumentError(
+            f"epsilon {float(epsilon):.2g} is too small: the answer would be all noise"
+        )
+    return _least_above(wanted)
+
+
+def round_up(exact: Fraction) -> float:
+    """The least float that is not less.
+
+    >>> round_up(Fraction(1, 3)) > 1 / 3 >= Fraction(1, 3) - Fraction(1, 2**54)
+    True
+    """
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+
+
+def _least_above(wanted: Fraction) -> Fraction:
+    """The least fraction ≥ wanted with parts up to 2^62: a walk down the Stern–Brocot tree.
+
+    Between two neighbours of the tree, a/b < c/d, every fraction has parts of at least a+c and
+    b+d: where those are too large, c/d is the answer.
+    """
+    a, b, c, d = 0, 1, 1, 0
+    while above := c - wanted * d:
+        # Mediants below wanted replace a/b, the others c/d; many steps of one kind at once.
+        right = min(math.ceil((wanted * b - a) / above) - 1, _room(a, b, c, d))
+        a, b = a + right * c, b + right * d
+        left = min(math.floor(above / (wanted * b - a)), _room(c, d, a, b))
+        c, d = c + left * a, d + left * b
+        if not (right or left):
+            break
+    return Fraction(c, d)
+
+
+def _room(a: int, b: int, c: int, d: int) -> int:
+    """How often c/d can be added to a/b."""
+    rooms = [(_LARGEST_PART - x) // y for x, y in ((a, c), (b, d)) if y]
+    return max(min(rooms), 0)
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The law of the sum of ``parties`` shares, ``shares`` of which make one discrete Laplace.
+
+    >>> law = NoiseLaw(Fraction(2), shares=3, parties=4)
+    >>> law.loss(honest=3, shift=1), round(law.loss(honest=2, shift=1), 4)
+    (0.5, 0.8563)
+    >>> round(law.stderr, 4)
+    3.2322
+    """
+
+    scale: Fraction
+    shares: int
+    parties: int
+
+    def __post_init__(self) -> None:
+        if self.scale <= 0 or self.shares < 1 or self.parties < 1:
+            raise ArgumentError("noise needs a positive scale, shares and parties")
+
+    @property
+    def shape(self) -> Fraction:
+        """parties/shares: how many whole discrete Laplace variables the noise is worth."""
+        return Fraction(self.parties, self.shares)
+
+    def summed(self, count: int) -> "NoiseLaw":
+        """The law of the sum of so many independent noises."""
+        return NoiseLaw(self.scale, self.shares, self.parties * count)
+
+    # -- privacy -----------------------------------------------------------------------------
+
+    def loss(self, honest: int, shift: int, steps: int = _MOST_STEPS) -> float:
+        """The certified loss of a number that changes by ``shift``, where only so many parties'
+        shares are unknown. ``steps`` bounds the work: fewer give a bound that is less tight.
+
+        It grows with the shift, and falls as the scale grows. At equal shift/scale it grows with
+        the shift: P(0)/P(s) = e^(s/scale)/E[e^−v] where v has the density
+        [sinh(v/2s)·sinh((v/2 + s/scale)/s)]^−κ, up to a constant; since sinh(x/s)/sinh(x/s′) grows
+        with x for s < s′, a larger s makes v larger.
+        """
+        if not 1 <= honest <= self.parties:
+            raise ArgumentError(f"honest must be from 1 to {self.parties}, not {honest!r}")
+        if shift < 0:
+            raise ArgumentError(f"a shift is at least 0, not {shift!r}")
+        if shift == 0:
+            return 0.0
+        if honest >= self.shares:
+            return round_up(shift / self.scale)
+        shape, near = Fraction(honest, self.shares), min(shift, steps)
+        found = log_upper(1 / _product_of_ratios(self.scale, shape, near, steps))
+        return found if near == shift else found + self._far_loss(shape, near, shift)
+
+    def _far_loss(self, shape: Fraction, near: int, shift: int) -> float:
+        """What the ratios from ``near`` to ``shift`` add to a loss, by Kershaw's bounds, and by
+        far more than the few last places that floats may lose."""
+        kappa = float(shape)
+        rest = (1 - kappa) * math.log((shift - 0.5 + math.sqrt(kappa + 0.25)) / (near + kappa / 2))
+        return (float((shift - near) / self.scale) + rest) * (1 + 2.0**-40) + 2.0**-40
+
+    def tail(self, x: int) -> float:
+        """A certified upper bound of P(noise ≥ x), which is P(noise ≤ −x).
+
+        Σ_j nb(j)·P(second ≥ j+x), all terms positive. What is cut off is bounded by a geometric
+        series, and the result is raised by more than all rounding errors together. Where the law
+        is too wide for that, or x too far out, Chernoff's bound serves, which is less tight.
+        """
+        if x <= 0:
+            return 1.0
+        far = self._chernoff(x)
+        if self._width > _MOST_SUMMED:
+            return far
+        table = self._table
+        reach = len(table.law) // 2
+        if x > reach:
+            return far
+        found = float(table.law[:reach] @ table.above[x : x + reach]) + float(table.above[reach])
+        return min(found * table.rounding, far)
+
+    def _chernoff(self, x: int) -> float:
+        """E e^(θz)·e^(−θx), which is a bound for every θ between 0 and 1/scale.
+
+        E e^(θz) = ((1−p)²/((1−p·e^θ)(1−p·e^−θ)))^κ; the best θ is near 1/scale − κ/x.
+        """
+        shape, rate = float(self.shape), float(1 / self.scale)
+        theta = max(rate - shape / x, rate / 2)
+        parts = (
+            -theta * x,
+            2 * shape * math.log(-math.expm1(-rate)),
+            -shape * math.log(-math.expm1(theta - rate)),
+            -shape * math.log(-math.expm1(-theta - rate)),
+        )
+        # Each part loses a few last places: the sum is raised by far more than that.
+        return math.exp(min(sum(parts) + sum(map(abs, parts)) * 2.0**-40, 0.0))
+
+    @property
+    def _width(self) -> int:
+        """How many values there are before a probability of about e^−60, twice."""
+        shape, rate = float(self.shape), float(1 / self.scale)
+        return 2 * math.ceil((shape + 12 * math.sqrt(shape) + 60) / rate) + 200
+
+    @cached_property
+    def _table(self) -> "_Table":
+        """As far out as a probability of about e^−60."""
+        shape, rate, size = float(self.shape), float(1 / self.scale), self._width
+        law = _negative_binomial(shape, rate, size)
+        ratio = math.exp(-rate) * max(1.0, (size + shape) / (size + 1))
+        beyond = float(law[-1]) * ratio / (1 - ratio)
+        # Sums of n positive terms lose n·2^−53 at most; logarithms as `_negative_binomial` says.
+        logs = abs(shape - 1) * (2 + math.log(size)) * (size + 16)
+        logs += 4 * (shape * abs(math.log(-math.expm1(-rate))) + size * rate + 16)
+        rounding = math.exp((2 * logs + 4 * size) * 2.0**-52)
+        return _Table(law, np.cumsum(law[::-1])[::-1] + beyond, rounding)
+
+    def least_reach(self, chance: float) -> int:
+        """The least s ≥ 0 for which P(noise ≤ −s−1) ≤ chance for certain."""
+        if not chance > 0:
+            raise ArgumentError("a chance of 0 cannot be had")
+        low, high = 0, 1
+        while self.tail(high) > chance:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.tail(middle) <= chance else (middle, high)
+        return high - 1
+
+    # -- answers -----------------------------------------------------------------------------
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """λ = p/(1−p)², half the variance of one discrete Laplace variable, to within 2^−320."""
+        p = _PRECISE.exp(
+            -_PRECISE.divide(Decimal(self.scale.denominator), Decimal(self.scale.numerator))
+        )
+        exact = Fraction(p) / (1 - Fraction(p)) ** 2
+        return Fraction(round(exact * 2**_SPREAD_BITS), 2**_SPREAD_BITS)
+
+    @property
+    def variance(self) -> Fraction:
+        """2·κ·p/(1−p)²."""
+        return 2 * self.shape * self.spread
+
+    @property
+    def stderr(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
+
+    def probabilities(self, reach: int) -> NDArray[np.float64]:
+        """P(z) for z from −reach to reach, to about 10^−15.
+
+        The Fourier transform of the characteristic function ((1−p)²/(1−2p·cos θ+p²))^κ on a circle
+        so long that what is beyond it does not show.
+        """
+        # Beyond 1,400 nothing but 0 is left, to within 10^−300.
+        rate, shape = min(float(1 / self.scale), 1400.0), float(self.shape)
+        wide = reach + math.ceil(40 / rate + 12 * self.stderr) + 64
+        if wide > _MOST_VALUES:
+            raise ArgumentError("the noise is too wide for a table of its law")
+        size = 1 << (2 * wide).bit_length()
+        # 1 + sin²(θ/2)/sinh²(rate/2), without cancellation.
+        bend = np.sin(np.pi * np.arange(size // 2 + 1) / size) / math.sinh(rate / 2)
+        law = np.fft.irfft(np.exp(-shape * np.log1p(bend**2)), size)
+        both: NDArray[np.float64] = np.concatenate([law[reach:0:-1], law[: reach + 1]])
+        return np.maximum(both, 0)
+
+    def margin(self, coverage: float = 0.95) -> int:
+        """The least q with P(|noise| ≤ q) ≥ coverage.
+
+        Where the noise is wider than some thousands, the law of a coarser grid is used, and q is
+        up to a part in two thousand larger than it need be.
+        """
+        grid = max(1, int(self.stderr // 4096))
+        law = NoiseLaw(self.scale / grid, self.shares, self.parties) if grid > 1 else self
+        one = law.probabilities(math.ceil(16 * law.stderr) + 8)
+        middle = len(one) // 2
+        within = 2 * np.cumsum(one[middle:]) - one[middle]
+        found = int(np.argmax(within >= coverage))
+        return (found + 1) * grid if grid > 1 else found
+
+
+class _Table(NamedTuple):
+    """P(k) and P(≥ k) of the negative binomial law, the second with a bound of what is beyond the
+    table; and by how much rounding may have made sums of products of them too small."""
+
+    law: NDArray[np.float64]
+    above: NDArray[np.float64]
+    rounding: float
+
+
+def _negative_binomial(shape: float, rate: float, size: int) -> NDArray[np.float64]:
+    """P(k), k from 0 to size, of the negative binomial law with p = e^−rate.
+
+    The logarithm is a sum of size terms of one sign, which loses at most size·2^−52 times its
+    value, |shape − 1|·(1 + ln size) at most, and two terms that lose a few last places.
+    """
+    k = np.arange(1, size + 1, dtype=np.float64)
+    logs = np.concatenate([[0.0], np.cumsum(np.log1p((shape - 1) / k)) - rate * k])
+    law: NDArray[np.float64] = np.exp(logs + shape * math.log(-math.expm1(-rate)))
+    return law
+
+
+@lru_cache(maxsize=256)
+def _product_of_ratios(scale: Fraction, shape: Fraction, shift: int, steps: int) -> Fraction:
+    """A lower bound of P(shift)/P(0) for a shape below 1, in fixed point rounded down; of so many
+    steps, or of as many as the shift."""
+    # Enough bits for p itself, however small.
+    bits = _BITS + math.ceil(2 / scale)
+    one = 1 << bits
+    rate = _PRECISE.divide(Decimal(scale.denominator), Decimal(scale.numerator))
+    p = Fraction(_PRECISE.exp(-rate))
+    # p + 1/p rounded up, p rounded down: by far more than the 180th place that may be wrong.
+    both = math.ceil((p + 1 / p) * one) + 1
+    far = min(shift + math.ceil(_REACH * scale), max(shift + 1, steps))
+    num, den = shape.numerator, shape.denominator
+    ratio = math.floor(p * (far - 1 + shape) / far * one) - 1
+    product, places = 1, 0
+    for s in range(far - 1, 0, -1):
+        below = both * s * den - ((s + 1) * den - num) * ratio
+        ratio = (((s - 1) * den + num) << 2 * bits) // below
+        if s <= shift:
+            excess = max(product.bit_length() - _BITS, 0)
+            product = (product >> excess) * ratio
+            places += bits - excess
+    return Fraction(product, 1 << places) if places > 0 else Fraction(product << -places)

@@ -1,0 +1,1 @@
+"""From a noisy graph to answers with error bars."""

@@ -1,0 +1,237 @@
+"""4-cycles.
+
+Model
+    Σ over 4-cycles of the product of a(y) over its four pairs. A 4-cycle is a pair of opposite
+    corners with two common neighbours, so Ĉ4 = ¼·Σ_{u<v} (ĉ² − q̂), where ĉ sums a(uw)·a(wv) over
+    w and q̂ sums its square.
+Bias
+    None, exactly.
+Variance
+    Σ over sets of one to four pairs of the product of their variances and the square of the
+    4-cycles that they would complete. One pair: the paths of length 3 between its ends. The noisy
+    graph's own estimate of that sum, on all rows or a sample, counts sets of j pairs j times; what
+    is too much is taken off (for two pairs with v0 in place of v1, which differ on edges only).
+Cost
+    Popcounts at all pairs; for the standard error one product of some rows with the matrix.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph.dp.channel import Channel, Weights
+from silograph.estimators.degrees import degree_values, edges_value
+from silograph.estimators.estimate import FloatArray
+from silograph.estimators.pair_sums import ExactSums, RowSample, Tally
+from silograph.estimators.stars import kstars_value
+from silograph.estimators.triangles import triangles_value
+from silograph.graph.bits import BitRows
+
+__all__ = [
+    "CycleSums",
+    "four_cycles_noise",
+    "four_cycles_stderr",
+    "four_cycles_value",
+    "four_cycles_variance",
+    "four_cycles_variance_estimate",
+]
+
+# Rows on which the standard error is computed, and the block of rows unpacked at once.
+_SAMPLED_ROWS = 256
+_BLOCK_ROWS = 512
+
+
+def four_cycles_value(noisy: Tally, channel: Channel) -> Fraction:
+    """¼·Σ_{u<v} (ĉ² − q̂)."""
+    a, b, n = channel.alpha, channel.beta, noisy.graph.n
+    pairs, _ = noisy.exact
+    gamma, gamma2 = a - b, a**2 - b**2
+    squares = pairs.square(gamma**2, b * gamma, b**2 * (n - 2))
+    return (squares - pairs.linear(gamma2**2, b**2 * gamma2, b**4 * (n - 2))) / 4
+
+
+@dataclass(frozen=True)
+class CycleSums:
+    """What the variance of 4-cycles needs of a graph besides its sums over pairs."""
+
+    #: Σ over pairs of the squared number of paths of length 3 between their ends, on the edges
+    #: and elsewhere.
+    on_edges: Fraction
+    elsewhere: Fraction
+    #: Σ c²s and Σ c³ over pairs.
+    c2s: Fraction
+    c3: Fraction
+    #: Paths of three edges, and complete subgraphs of four nodes.
+    paths: Fraction
+    cliques: Fraction
+
+    @classmethod
+    def of(cls, graph: BitRows) -> "CycleSums":
+        """Exact, by dense linear algebra on n × n matrices, in blocks."""
+        perfect = Weights(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+        everyone = RowSample.by_size(graph.degrees, graph.n)
+        on_edges, elsewhere = _path_squares(graph, perfect, everyone)
+        paths = round(graph.edge_products((graph.degrees - 1).astype(np.float64)))
+        c2s, c3 = _cubic_sums(graph)
+        return cls(
+            Fraction(_integer(on_edges)),
+            Fraction(_integer(elsewhere)),
+            Fraction(c2s),
+            Fraction(c3),
+            Fraction(paths - 3 * graph.triangles),
+            Fraction(graph.four_cliques),
+        )
+
+
+def four_cycles_variance(truth: Tally, channel: Channel) -> Fraction:
+    """The variance of :func:`four_cycles_value` over the noise, for a known graph."""
+    graph = truth.graph
+    counts = Fraction(graph.edges), Fraction(graph.wedges)
+    return four_cycles_noise(channel.weights, graph.n, *truth.exact, *counts, CycleSums.of(graph))
+
+
+def four_cycles_noise(
+    w: Weights,
+    n: int,
+    pairs: ExactSums,
+    joined: ExactSums,
+    edges: Fraction,
+    wedges: Fraction,
+    sums: CycleSums,
+) -> Fraction:
+    """The same from the sums of a graph, however they are known."""
+    first = w.v1 * sums.on_edges + w.v0 * sums.elsewhere
+    cycles, paths = (pairs.cc - pairs.c) / 4, sums.paths
+    apart = edges * (edges - 1) / 2 - wedges
+    # Two pairs that meet at v: squares of the common neighbours of their other ends, but for v.
+    second = w.v0**2 * (n - 2) * pairs.cc + w.v0 * w.delta * sums.c2s + w.delta**2 * sums.c3
+    second += w.v1**2 * (pairs.c - 2 * pairs.cc)
+    # Two pairs apart: they complete a cycle with two edges, or with all four of the other pairs.
+    second += 2 * w.v0**2 * apart + w.v0 * w.delta * paths + 2 * w.delta**2 * cycles
+    chords = (joined.cc - joined.c) / 2
+    second += 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * sums.cliques)
+    partial = _partial_cycles(n, edges, wedges, apart, paths, cycles)
+    return first + second + _three_pairs(w, partial) + _four_pairs(w, partial)
+
+
+def four_cycles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
+    """An estimate of :func:`four_cycles_variance`, unbiased where v0 = v1 (see *Variance*)."""
+    graph, w, n = noisy.graph, channel.weights, noisy.graph.n
+    # Nodes with many common neighbours are those with many paths.
+    gamma, beta = float(w.gamma), float(w.beta)
+    sizes = noisy.row_squares(gamma**2, beta * gamma, beta**2 * (n - 2), 1.0, 1.0)
+    sample = RowSample.by_size(sizes, _SAMPLED_ROWS)
+    on_ones, on_zeros = _path_squares(graph, w, sample)
+    first = w.spread(1) * Fraction(on_ones) + w.spread(0) * Fraction(on_zeros)
+    edges, wedges = edges_value(graph, channel), kstars_value(graph, channel, 2)
+    cycles = four_cycles_value(noisy, channel)
+    squares = w.alpha**2 * graph.edges + w.beta**2 * (n * (n - 1) // 2 - graph.edges)
+    apart = (edges**2 - squares) / 2 - wedges
+    paths = _paths_value(noisy, channel)
+    common2 = wedges + 4 * cycles
+    second = w.v0**2 * ((n - 4) * common2 + wedges + 2 * apart + 2 * cycles)
+    partial = _partial_cycles(n, edges, wedges, apart, paths, cycles)
+    return first - second - 2 * _three_pairs(w, partial) - 3 * _four_pairs(w, partial)
+
+
+def four_cycles_stderr(noisy: Tally, channel: Channel) -> float:
+    """From the estimated variance, but not less than that of a graph without edges."""
+    floor = 3 * channel.weights.v0**4 * math.comb(noisy.graph.n, 4)
+    return math.sqrt(max(four_cycles_variance_estimate(noisy, channel), floor))
+
+
+def _partial_cycles(
+    n: int, edges: Fraction, wedges: Fraction, apart: Fraction, paths: Fraction, cycles: Fraction
+) -> list[Fraction]:
+    """How often j edges of the graph lie on a 4-cycle of the complete graph, j = 0 … 4."""
+    return [
+        Fraction(3 * math.comb(n, 4)),
+        edges * (n - 2) * (n - 3),
+        wedges * (n - 3) + 2 * apart,
+        paths,
+        cycles,
+    ]
+
+
+def _three_pairs(w: Weights, partial: list[Fraction]) -> Fraction:
+    """Three pairs vary and the fourth is an edge: any of its j + 1 edges can be the fourth."""
+    terms = (w.v0 ** (3 - j) * w.delta**j * (j + 1) * partial[j + 1] for j in range(4))
+    return sum(terms, Fraction(0))
+
+
+def _four_pairs(w: Weights, partial: list[Fraction]) -> Fraction:
+    """All four pairs vary."""
+    return sum((w.v0 ** (4 - j) * w.delta**j * partial[j] for j in range(5)), Fraction(0))
+
+
+def _paths_value(noisy: Tally, channel: Channel) -> Fraction:
+    """The unbiased number of paths of three edges: Σ a(uv)·(d̂u − a)·(d̂v − a) − 3·T̂."""
+    graph = noisy.graph
+    alpha, beta = float(channel.alpha), float(channel.beta)
+    degrees = degree_values(graph, channel)
+    ones, zeros = degrees - alpha, degrees - beta
+    others = (zeros.sum() ** 2 - zeros @ zeros) / 2 - graph.edge_products(zeros)
+    total = alpha * graph.edge_products(ones) + beta * others
+    return Fraction(float(total)) - 3 * triangles_value(noisy, channel)
+
+
+def _path_squares(graph: BitRows, w: Weights, sample: RowSample) -> tuple[float, float]:
+    """Σ over pairs of the squared (unbiased) number of paths of length 3 between their ends, over
+    the noisy ones and over the noisy zeros.
+
+    With A the matrix of a(y): paths(u,v) = (A³)(u,v) − a(uv)·(r(u) + r(v) − a(uv)²), where r(u) is
+    the sum of the squares of row u; what is taken off are walks that turn back.
+    """
+    on_ones = on_zeros = 0.0
+    for start in range(0, len(sample.rows), _BLOCK_ROWS):
+        rows = sample.rows[start : start + _BLOCK_ROWS]
+        weights = sample.weights[start : start + _BLOCK_ROWS]
+        bits, paths = _paths_from(graph, w, rows)
+        squares = paths**2
+        squares[np.arange(len(rows)), rows] = 0
+        on_ones += float(weights @ (squares * bits).sum(axis=1)) / 2
+        on_zeros += float(weights @ (squares * (1 - bits)).sum(axis=1)) / 2
+    return on_ones, on_zeros
+
+
+def _paths_from(
+    graph: BitRows, w: Weights, rows: NDArray[np.uint32]
+) -> tuple[FloatArray, FloatArray]:
+    """The noisy bits of some rows, and the unbiased numbers of paths of length 3 from them."""
+    n, degrees = graph.n, graph.degrees.astype(np.float64)
+    alpha, beta, gamma = float(w.alpha), float(w.beta), float(w.gamma)
+    bits = graph.bits(rows).astype(np.float64)
+    turns = alpha**2 * degrees + beta**2 * (n - 1 - degrees)
+    s = degrees[rows, None] + degrees[None, :] - 2 * bits
+    two = gamma**2 * graph.common_neighbours(rows) + beta * gamma * s + beta**2 * (n - 2)
+    two[np.arange(len(rows)), rows] = turns[rows]
+    three = beta * (two.sum(axis=1, keepdims=True) - two)
+    for start in range(0, n, _BLOCK_ROWS):
+        block = graph.bits(slice(start, start + _BLOCK_ROWS)).astype(np.float64)
+        three += gamma * (two[:, start : start + _BLOCK_ROWS] @ block)
+    a = beta + gamma * bits
+    return bits, three - a * (turns[rows, None] + turns[None, :] - a**2)
+
+
+def _cubic_sums(graph: BitRows) -> tuple[int, int]:
+    """Σ c²s and Σ c³ over pairs."""
+    c2s = c3 = 0
+    for start in range(0, graph.n, _BLOCK_ROWS):
+        rows = np.arange(start, min(start + _BLOCK_ROWS, graph.n), dtype=np.uint32)
+        c = graph.common_neighbours(rows).astype(np.int64)
+        s = (
+            graph.degrees[rows, None]
+            + graph.degrees[None, :]
+            - 2 * graph.bits(rows).astype(np.int64)
+        )
+        c2s += int((c * c * s).sum())
+        c3 += int((c * c * c).sum())
+    return c2s // 2, c3 // 2
+
+
+def _integer(x: float) -> int:
+    """A sum of squares of integers, as one (exact below 2^53)."""
+    return round(x)

@@ -1,0 +1,166 @@
+"""The sums over pairs that the estimators of triangles, 4-cycles and clustering need.
+
+For a pair u < v of the noisy graph let c be the number of common neighbours, y the pair's own
+bit, and s = d(u) + d(v) − 2y. The unbiased estimate of the *true* number of common neighbours is
+linear in them (with a(y) = β + γy):
+
+    ĉ = γ²c + βγs + β²(n−2)
+
+so sums of ĉ, and of its square, follow from the sums of 1, c, s, c², cs and s².
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph.estimators.estimate import FloatArray
+from silograph.graph.bits import BitRows
+
+__all__ = ["ExactSums", "PairSums", "RowSample", "Tally"]
+
+ExactSums: TypeAlias = "PairSums[Fraction]"
+S = TypeVar("S", Fraction, FloatArray)
+
+# Beyond this many nodes, standard errors (never values) are computed from a sample of rows.
+_ALL_ROWS = 8192
+_SAMPLED_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class PairSums(Generic[S]):
+    """Sums of 1, c, s, c², cs and s² over a set of pairs: exact fractions, or arrays of floats."""
+
+    one: S
+    c: S
+    s: S
+    cc: S
+    cs: S
+    ss: S
+
+    # The same arithmetic for fractions and for arrays, which have no type in common.
+    def linear(self, p: Any, q: Any, r: Any) -> S:
+        """Σ (p·c + q·s + r)."""
+        total: Any = p * self.c + q * self.s + r * self.one
+        return total  # type: ignore[no-any-return]
+
+    def square(self, p: Any, q: Any, r: Any) -> S:
+        """Σ (p·c + q·s + r)²."""
+        squares: Any = p * p * self.cc + q * q * self.ss + r * r * self.one
+        mixed: Any = p * q * self.cs + p * r * self.c + q * r * self.s
+        return squares + 2 * mixed  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Some rows of a matrix and, for each, how many rows it stands for."""
+
+    rows: NDArray[np.uint32]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def by_size(cls, sizes: NDArray[np.float64] | NDArray[np.int64], count: int) -> "RowSample":
+        """All rows where they are few; otherwise the largest, and of the rest every k-th in order.
+
+        A few rows dominate sums of squares, so they are taken for certain; a systematic sample of
+        a sorted list is stratified by itself, and needs no randomness.
+        """
+        n = len(sizes)
+        if n <= count:
+            return cls(np.arange(n, dtype=np.uint32), np.ones(n))
+        order = np.argsort(-sizes, kind="stable").astype(np.uint32)
+        certain, rest = order[: count // 2], order[count // 2 :]
+        drawn = count - len(certain)
+        middles = ((np.arange(drawn) + 0.5) * len(rest) / drawn).astype(np.int64)
+        weights = np.concatenate([np.ones(len(certain)), np.full(drawn, len(rest) / drawn)])
+        return cls(np.concatenate([certain, rest[middles]]), weights)
+
+
+class Tally:
+    """The sums of one graph, computed when first asked for and kept.
+
+    >>> from silograph.graph.bitrows import BitRows
+    >>> path = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
+    >>> pairs, joined = Tally(path).exact
+    >>> int(pairs.c), int(joined.one)
+    (1, 2)
+    """
+
+    def __init__(self, graph: BitRows) -> None:
+        self.graph = graph
+
+    @cached_property
+    def moments(self) -> NDArray[np.uint64]:
+        """The row moments of every node (see :meth:`BitRows.moments`)."""
+        return self.graph.moments(np.arange(self.graph.n, dtype=np.uint32))
+
+    @cached_property
+    def exact(self) -> tuple[ExactSums, ExactSums]:
+        """Sums over all pairs, and over the pairs with y = 1."""
+        everyone = RowSample.by_size(self.graph.degrees, self.graph.n)
+        return self._sums(everyone, self.moments)
+
+    @cached_property
+    def sampled(self) -> tuple[ExactSums, ExactSums]:
+        """The same for standard errors: on large graphs from a sample of rows."""
+        if self.graph.n <= _ALL_ROWS or "exact" in self.__dict__:
+            return self.exact
+        sample = RowSample.by_size(self.graph.degrees, _SAMPLED_ROWS)
+        return self._sums(sample, self.graph.moments(sample.rows))
+
+    def row_squares(self, p: float, q: float, r: float, on: float, off: float) -> FloatArray:
+        """For each node the sum over the others of (p·c + q·s + r)², times `on` where y = 1, `off`
+        where y = 0."""
+        degrees = self.graph.degrees.astype(np.float64)
+        c, cc, cd, yc, ycc, ycd, yd, ydd = self.moments.T.astype(np.float64)
+        # s = d(u) + d(v) − 2y: for a neighbour d(v) + k with k = d(u) − 2 …
+        k = degrees - 2
+        ys, yss, ycs = yd + k * degrees, ydd + 2 * k * yd + k**2 * degrees, ycd + k * yc
+        joined = PairSums(degrees, yc, ys, ycc, ycs, yss)
+        # … and for the others, all but the neighbours and u itself, d(v) + d(u).
+        count = self.graph.n - 1 - degrees
+        zc, zcc, zcd = c - yc, cc - ycc, cd - ycd
+        zd = degrees.sum() - degrees - yd
+        zdd = (degrees**2).sum() - degrees**2 - ydd
+        zs, zss = zd + count * degrees, zdd + 2 * degrees * zd + count * degrees**2
+        others = PairSums(count, zc, zs, zcc, zcd + degrees * zc, zss)
+        total: FloatArray = on * joined.square(p, q, r) + off * others.square(p, q, r)
+        return total
+
+    def _sums(self, sample: RowSample, moments: NDArray[np.uint64]) -> tuple[ExactSums, ExactSums]:
+        graph, n, m = self.graph, self.graph.n, self.graph.edges
+        degrees = graph.degrees
+        d2, d3 = _total(degrees**2), _total(degrees**3)
+        # Σ d(u)·d(v) over the edges, from which Σ s² over the edges follows.
+        dd = round(graph.edge_products(degrees.astype(np.float64)))
+        own = degrees[sample.rows]
+        c, cc, cd, yc, ycc, ycd = (moments[:, i].astype(np.int64) for i in range(6))
+        weights = None if len(sample.rows) == n else sample.weights
+        # The kernel sums over ordered pairs, hence the halves.
+        pairs = PairSums(
+            one=Fraction(n * (n - 1), 2),
+            c=Fraction(graph.wedges),
+            s=Fraction(2 * m * (n - 2)),
+            cc=_total(cc, weights) / 2,
+            cs=_total(own * c + cd - 2 * yc, weights) / 2,
+            ss=(n - 6) * d2 + 4 * m * m + 4 * m,
+        )
+        joined = PairSums(
+            one=Fraction(m),
+            c=Fraction(3 * graph.triangles),
+            s=d2 - 2 * m,
+            cc=_total(ycc, weights) / 2,
+            cs=_total((own - 2) * yc + ycd, weights) / 2,
+            ss=d3 + 2 * dd - 4 * d2 + 4 * m,
+        )
+        return pairs, joined
+
+
+def _total(column: NDArray[np.int64], weights: NDArray[np.float64] | None = None) -> Fraction:
+    """A sum; without weights an exact one, since 64 bits could overflow on large, dense graphs."""
+    if weights is None:
+        return Fraction(sum(map(int, column)))
+    return Fraction(float(weights @ column))

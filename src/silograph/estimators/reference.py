@@ -1,0 +1,409 @@
+"""The outline of a graph: as much as one must believe of it to predict how large errors will be.
+
+Every variance in this project is a sum over motifs of the graph. An outline holds those sums,
+exact for a public reference graph, estimated from a past release, or guessed from little more than
+the number of edges; :mod:`silograph.estimators.reference` makes them. It is about a graph *like*
+the one that the silos hold, never taken from their edges.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph.dp.channel import Channel, Weights
+from silograph.dp.loss import shown_loss
+from silograph.errors import ArgumentError
+from silograph.estimators.cycles import CycleSums, four_cycles_noise
+from silograph.estimators.degrees import degree_values, edges_noise
+from silograph.estimators.estimate import FloatArray
+from silograph.estimators.gradient import four_cycles_gradient, triangles_gradient
+from silograph.estimators.pair_sums import ExactSums, PairSums, Tally
+from silograph.estimators.release import Release
+from silograph.estimators.stars import kstars_noise, square_root
+from silograph.estimators.triangles import clustering_noise, triangles_noise
+from silograph.graph.bits import BitRows
+from silograph.graph.samples import clustered_power_law
+from silograph.graph.silo import Silo
+
+__all__ = ["EdgeSample", "Outline", "guess", "outline_like", "outline_of", "outline_of_release"]
+
+
+# --- The reference --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSample:
+    """Some edges: the degrees of their ends, their common neighbours, the paths of length 3
+    between their ends, and for how many edges each stands."""
+
+    first: FloatArray
+    second: FloatArray
+    common: FloatArray
+    paths: FloatArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Sums over a graph that nobody has to hold.
+
+    >>> import numpy as np
+    >>> from silograph.graph.bitrows import BitRows
+    >>> from silograph.queries.outline_sources import outline_of
+    >>> k4 = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], dtype=np.uint32)
+    >>> outline = outline_of(BitRows.from_pairs(4, k4))
+    >>> outline.count("triangles"), outline.count("kstars", 2), outline.count("clustering")
+    (4.0, 12.0, 1.0)
+    """
+
+    nodes: int
+    degrees: NDArray[np.int64]
+    triangles: Fraction
+    #: Sums over all pairs, and over the edges (see :mod:`silograph.estimators.pair_sums`).
+    pairs: ExactSums
+    joined: ExactSums
+    sample: EdgeSample
+    #: None where nobody asked for 4-cycles.
+    cycles: CycleSums | None
+    #: Where all this comes from, in words.
+    source: str
+
+    @cached_property
+    def edges(self) -> Fraction:
+        """The number of edges."""
+        return self.joined.one
+
+    @cached_property
+    def wedges(self) -> Fraction:
+        """The number of 2-stars, which is the sum of common neighbours over pairs."""
+        return self.pairs.c
+
+    @property
+    def top_degree(self) -> int:
+        """The largest degree."""
+        return int(self.degrees.max(initial=0))
+
+    def count(self, query: str, k: int | None = None) -> float:
+        """What the answer to a query would be. Of degrees it is their mean."""
+        match query:
+            case "edges":
+                return float(self.edges)
+            case "degrees":
+                return float(2 * self.edges / self.nodes)
+            case "kstars":
+                return float(sum(n * math.comb(d, k or 1) for d, n in self._degree_counts.items()))
+            case "triangles":
+                return float(self.triangles)
+            case "four_cycles":
+                return float((self.pairs.cc - self.pairs.c) / 4)
+            case "clustering":
+                return float(3 * self.triangles / self.wedges) if self.wedges else math.nan
+        raise ArgumentError(f"no error can be predicted for {query}")
+
+    def noise(self, query: str, w: Weights, k: int | None = None) -> float:
+        """The standard deviation of the unbiased answer on a release whose pairs have variance
+        v1 on edges and v0 elsewhere. Of degrees it is that of a typical node."""
+        try:
+            return square_root(self._variance(query, w, k))
+        except OverflowError:  # of many silos at a small epsilon: nothing would be known
+            return math.inf
+
+    def _variance(self, query: str, w: Weights, k: int | None) -> Fraction:
+        sums = self.pairs, self.joined, self.edges, self.wedges
+        match query:
+            case "edges":
+                return edges_noise(w, self.nodes, self.edges)
+            case "degrees":
+                return w.v0 * (self.nodes - 1) + w.delta * 2 * self.edges / self.nodes
+            case "kstars":
+                return self._kstars_variance(w, k or 1)
+            case "triangles":
+                return triangles_noise(w, self.nodes, *sums, self.triangles)
+            case "clustering" if self.wedges:
+                return clustering_noise(w, self.nodes, *sums, self.triangles)
+            case "four_cycles" if self.cycles is not None:
+                return four_cycles_noise(w, self.nodes, *sums, self.cycles)
+        raise ArgumentError(f"this outline predicts no error for {query}")
+
+    def gradients(self, query: str, k: int | None = None) -> FloatArray:
+        """How much one more edge would change the answer, at each edge of the sample."""
+        match query:
+            case "edges":
+                return np.ones_like(self.sample.weights)
+            case "kstars":
+                return _stars_at(self.sample.first, k or 1) + _stars_at(self.sample.second, k or 1)
+            case "triangles":
+                return self.sample.common
+            case "four_cycles":
+                return self.sample.paths
+        raise ArgumentError(f"there are no local answers for {query}")
+
+    @cached_property
+    def _degree_counts(self) -> Counter[int]:
+        return Counter(self.degrees.tolist())
+
+    def _kstars_variance(self, w: Weights, k: int) -> Fraction:
+        ends = self.sample.first, self.sample.second
+        # Of a star with k leaves the pair gives one: k − 1 of the others at each end.
+        joined = math.prod(_stars_at(d, k) for d in ends)
+        apart = math.prod(_stars_at(d + 1, k) for d in ends)
+        weights = self.sample.weights
+        products = float(weights @ joined), float(weights @ apart)
+        return kstars_noise(w, self.nodes, self._degree_counts, k, *products)
+
+
+def _stars_at(degrees: FloatArray, k: int) -> FloatArray:
+    """C(d − 1, k − 1): the k-stars at a node of degree d that need a given edge of it."""
+    factors = (np.maximum(degrees - 1 - i, 0) / (i + 1) for i in range(k - 1))
+    stars: FloatArray = math.prod(factors, start=np.ones_like(degrees))
+    return stars
+
+
+# --------------------------------------------------------------------------------------------------
+# Where outlines come from: a public graph, a past release, or little more than a few numbers.
+
+#: Edges of which an outline keeps the neighbourhood.
+_SAMPLED_EDGES = 4096
+#: Nodes of the generated graph that stands in where only numbers are known.
+_STAND_IN = 2048
+#: A release that shows the graph itself: gradients on it are what an edge adds.
+_CERTAIN = Channel(1, 0)
+
+
+def outline_of(graph: Silo | BitRows, *, cycles: bool = True) -> Outline:
+    """The exact outline of a public graph. Sums for 4-cycles take n³ steps; they can be left out.
+
+    **Public** is the point: an outline of the silos' own edges would be a release without noise.
+    """
+    rows = graph if isinstance(graph, BitRows) else _rows(graph)
+    tally = Tally(rows)
+    pairs, joined = tally.exact
+    return Outline(
+        rows.n,
+        rows.degrees,
+        Fraction(rows.triangles),
+        pairs,
+        joined,
+        _sample(rows, with_paths=cycles),
+        CycleSums.of(rows) if cycles else None,
+        f"a public graph of {rows.n:,} nodes and {rows.edges:,} edges",
+    )
+
+
+def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
+    """The outline that a past release suggests. It costs no privacy: the release was paid for."""
+    n = release.n
+    if n < 3:
+        raise ArgumentError(f"a release of {n} nodes: too few to plan by; there must be 3")
+    edges, wedges = max(release.edges().value, 1.0), max(release.kstars(2).value, 1.0)
+    degrees = np.clip(degree_values(release.graph, release.channel), 0, n - 1)
+    found = _stand_in(
+        n,
+        edges,
+        shape=degrees,
+        wedges=wedges,
+        triangles=max(release.triangles().value, 0.0),
+        common_squares=max(4 * release.four_cycles().value, 0.0) + wedges,
+        cycles=cycles,
+    )
+    return replace(found, source=f"a past release at ε = {shown_loss(release.epsilon)}")
+
+
+def outline_like(like: Outline | Release | Silo, *, cycles: bool = True) -> Outline:
+    """The outline of whatever is given."""
+    if isinstance(like, Outline):
+        return like
+    if isinstance(like, Release):
+        return outline_of_release(like, cycles=cycles)
+    if isinstance(like, Silo):
+        return outline_of(like, cycles=cycles)
+    raise ArgumentError("like must be a public graph, a past release or an outline")
+
+
+def guess(
+    nodes: int,
+    edges: float | None = None,
+    *,
+    wedges: float | None = None,
+    triangles: float | None = None,
+    common_squares: float | None = None,
+    top_degree: int | None = None,
+    cycles: bool = True,
+) -> Outline:
+    """An outline from a few numbers; what is not given is as in a clustered power-law graph.
+
+    ``common_squares`` is Σ over pairs of the squared number of common neighbours. With nothing
+    but the number of nodes, 8 edges a node are assumed.
+    """
+    if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 3:
+        raise ArgumentError(f"nodes must be an integer from 3 up, not {nodes!r}")
+    most = math.comb(nodes, 2)
+    given = {
+        "edges": (edges, most),
+        "wedges": (wedges, nodes * math.comb(nodes - 1, 2)),
+        "triangles": (triangles, math.comb(nodes, 3)),
+        "common_squares": (common_squares, most * (nodes - 2) ** 2),
+        "top_degree": (top_degree, nodes - 1),
+    }
+    for name, (value, limit) in given.items():
+        if value is not None and not 0 < value <= limit:
+            raise ArgumentError(f"{name} = {value!r}: among {nodes:,} nodes 1 to {limit:,} fit")
+    likely = float(edges) if edges else min(8.0 * nodes, most / 2)
+    found = _stand_in(
+        nodes,
+        likely,
+        wedges=wedges,
+        triangles=triangles,
+        common_squares=common_squares,
+        top_degree=top_degree,
+        cycles=cycles,
+    )
+    told = [name for name, (value, _) in given.items() if value is not None]
+    words = f"{', '.join(told)} as given" if told else "8 edges a node"
+    return replace(found, source=f"{words}; the rest as in a clustered power-law graph")
+
+
+def _rows(graph: Silo) -> BitRows:
+    return BitRows.from_pairs(len(graph.universe), graph.pairs)
+
+
+def _sample(rows: BitRows, *, with_paths: bool) -> EdgeSample:
+    pairs = rows.pairs()
+    picked = np.arange(len(pairs))
+    if len(pairs) > _SAMPLED_EDGES:
+        # A systematic sample of the edges in order of their ends' degrees is stratified by itself.
+        products = rows.degrees[pairs[:, 0]] * rows.degrees[pairs[:, 1]]
+        order = np.argsort(products, kind="stable")
+        middles = (np.arange(_SAMPLED_EDGES) + 0.5) * len(pairs) / _SAMPLED_EDGES
+        picked = order[middles.astype(np.int64)]
+    chosen = pairs[picked]
+    common = triangles_gradient(rows, _CERTAIN, chosen, 0)
+    paths = four_cycles_gradient(rows, _CERTAIN, chosen, 0) if with_paths else np.zeros(len(chosen))
+    ends = rows.degrees[chosen].astype(np.float64).reshape(-1, 2)
+    weights = np.full(len(chosen), len(pairs) / max(len(chosen), 1))
+    return EdgeSample(ends[:, 0], ends[:, 1], common, paths, weights)
+
+
+def _stand_in(
+    nodes: int,
+    edges: float,
+    *,
+    shape: FloatArray | None = None,
+    wedges: float | None = None,
+    triangles: float | None = None,
+    common_squares: float | None = None,
+    top_degree: int | None = None,
+    cycles: bool,
+) -> Outline:
+    """A generated graph of this density, with its sums brought to the size that is asked for.
+
+    Sums over degrees follow from the degrees; sums over neighbourhoods grow in proportion, and are
+    as correlated with the degrees as in the generated graph. A rough idea, not a model.
+    """
+    small = min(nodes, _STAND_IN)
+    each = min(max(1, round(edges / nodes)), max((small - 1) // 2, 1))
+    like = outline_of(clustered_power_law(small, each, 0.6), cycles=cycles)
+    degrees = _degrees(like.degrees if shape is None else shape, nodes, edges, wedges, top_degree)
+    d, d2, d3 = (float((degrees.astype(float) ** j).sum()) for j in (1, 2, 3))
+    m = max(d / 2, 1.0)
+    paths2 = max(d2 / 2 - m, 1.0)
+    per_edge, per_path = m / float(like.edges), paths2 / max(float(like.wedges), 1.0)
+    t = triangles if triangles is not None else float(like.triangles) * per_path
+    closer = t / max(float(like.triangles), 1.0)
+    closed = max(float(like.joined.cc) * closer**2 / per_edge, 9 * t * t / m)
+    open_squares = float(like.pairs.cc - like.joined.cc) * per_path
+    cc = max(common_squares or closed + open_squares, paths2)
+    closed = min(closed, cc)
+    pairs_ss = (nodes - 6) * d2 + 4 * m * m + 4 * m
+    joined_ss = d3 + d2 * d2 / (2 * m) - 4 * d2 + 4 * m
+    pairs = _sums(
+        math.comb(nodes, 2), paths2, 2 * m * (nodes - 2), cc, pairs_ss, _correlation(like.pairs)
+    )
+    joined = _sums(m, 3 * t, d2 - 2 * m, closed, joined_ss, _correlation(like.joined))
+    deeper = cc / float(like.pairs.cc) * per_path / per_edge
+    sample = EdgeSample(
+        *_ends(like.sample, degrees),
+        like.sample.common * closer / per_edge,
+        like.sample.paths * math.sqrt(deeper / per_edge),
+        like.sample.weights * per_edge,
+    )
+    grown = None
+    if like.cycles is not None:
+        old = like.cycles
+        grown = CycleSums(
+            on_edges=old.on_edges * Fraction(deeper),
+            elsewhere=old.elsewhere * Fraction(deeper),
+            c2s=old.c2s * Fraction(deeper),
+            c3=old.c3 * Fraction(deeper),
+            paths=old.paths * Fraction(per_path * per_path / per_edge),
+            cliques=old.cliques * Fraction(closer),
+        )
+    return Outline(nodes, degrees, Fraction(t), pairs, joined, sample, grown, "")
+
+
+def _degrees(
+    shape: NDArray[np.int64] | FloatArray,
+    nodes: int,
+    edges: float,
+    wedges: float | None,
+    top: int | None,
+) -> NDArray[np.int64]:
+    """Degrees like these, but of so many nodes, with so many edges, 2-stars and so large a top.
+
+    Raising all degrees to one power makes them more or less unequal; the power is found by
+    bisection.
+    """
+    places = (np.arange(nodes) + 0.5) * len(shape) / nodes
+    base = np.maximum(np.sort(shape.astype(float))[places.astype(np.int64)], 1e-3)
+
+    def bent(power: float) -> FloatArray:
+        logs = power * (np.log(base) - np.log(base[-1]))
+        raised = np.exp(logs)
+        d: FloatArray = np.minimum(raised * (2 * edges / raised.sum()), nodes - 1)
+        return d
+
+    def too_even(power: float) -> bool:
+        d = bent(power)
+        if wedges is not None:
+            return float((d * (d - 1)).sum()) / 2 < wedges
+        return top is not None and float(d[-1]) < top
+
+    found = bent(1.0)
+    if wedges is not None or top is not None:
+        low, high = 0.0, 8.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if too_even(middle) else (low, middle)
+        found = bent(high)
+    if top is not None:
+        found[-1] = top
+    return np.rint(found).astype(np.int64)
+
+
+def _ends(sample: EdgeSample, degrees: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """The degrees at the ends of the sampled edges, brought to the same rank among the new ones
+    (an edge meets a node in proportion to its degree)."""
+    ordered = np.sort(degrees)
+    share = np.cumsum(ordered) / max(int(ordered.sum()), 1)
+
+    def moved(ends: FloatArray) -> FloatArray:
+        ranks = (np.argsort(np.argsort(ends, kind="stable"), kind="stable") + 0.5) / len(ends)
+        places = np.searchsorted(share, ranks)
+        return ordered[np.minimum(places, len(ordered) - 1)].astype(float)
+
+    both = moved(np.concatenate([sample.first, sample.second]))
+    return both[: len(sample.first)], both[len(sample.first) :]
+
+
+def _correlation(sums: ExactSums) -> float:
+    return float(sums.cs) / math.sqrt(max(float(sums.cc * sums.ss), 1.0))
+
+
+def _sums(one: float, c: float, s: float, cc: float, ss: float, correlation: float) -> ExactSums:
+    cs = correlation * math.sqrt(max(cc * ss, 0.0))
+    return PairSums(*(Fraction(x) for x in (one, c, s, cc, cs, ss)))

@@ -1,0 +1,159 @@
+"""k-stars, for any k ≥ 1: a centre and k of its neighbours (a 1-star is an edge and its end).
+
+Model
+    Σ over nodes u of e_k(a(u,·)), the elementary symmetric polynomial of the row of unbiased
+    bits. With c ones and z = n−1−c zeros in a noisy row, e_k = Σ_j C(c,j)·C(z,k−j)·α^j·β^(k−j).
+Bias
+    None, exactly. The paper's C(d̃,k) of the unbiased degree is not unbiased (it is convex).
+Variance
+    Σ_u R(d_u) + 2·Σ_{u<v} v(uv)·P(u∖v)·P(v∖u), where R(d) is the variance of e_k of a row with d
+    edges, and P(u∖v) = C(d_u − x_uv, k−1) counts what the pair would add at u. Both parts have
+    unbiased estimates from the noisy graph: a polynomial Σ_l Δ^l·C(d,l) of a degree has the
+    estimate Σ_l Δ^l·e_l, and the rows of u and v share only the pair itself.
+Cost
+    One pass over the bits, and big-integer arithmetic per distinct noisy degree.
+"""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from silograph.dp.channel import Channel, Weights
+from silograph.graph.bits import BitRows
+
+__all__ = [
+    "kstars_noise",
+    "kstars_stderr",
+    "kstars_value",
+    "kstars_variance",
+    "kstars_variance_estimate",
+    "newton_differences",
+    "square_root",
+    "symmetric_polynomials",
+]
+
+
+def symmetric_polynomials(weights: Weights, ones: int, zeros: int, top: int) -> list[Fraction]:
+    """e_0 … e_top of a row with that many noisy ones and zeros.
+
+    >>> from silograph.privacy.channel import Channel
+    >>> [str(e) for e in symmetric_polynomials(Channel(1, 0).weights, 3, 4, 3)]
+    ['1', '3', '3', '1']
+    """
+    # Over the common denominator all is integer: fractions would reduce at every step.
+    den = math.lcm(weights.alpha.denominator, weights.beta.denominator)
+    one, zero = int(weights.alpha * den), int(weights.beta * den)
+    from_ones = [math.comb(ones, j) * one**j for j in range(top + 1)]
+    from_zeros = [math.comb(zeros, j) * zero**j for j in range(top + 1)]
+    return [
+        Fraction(sum(from_ones[j] * from_zeros[k - j] for j in range(k + 1)), den**k)
+        for k in range(top + 1)
+    ]
+
+
+def kstars_value(noisy: BitRows, channel: Channel, k: int) -> Fraction:
+    """Σ_u e_k of the unbiased bits of row u."""
+    return sum(
+        (
+            count * symmetric_polynomials(channel.weights, c, noisy.n - 1 - c, k)[k]
+            for c, count in _distinct(noisy).items()
+        ),
+        Fraction(0),
+    )
+
+
+def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
+    """The variance of :func:`kstars_value` over the noise, for a known graph."""
+    apart = [math.comb(int(d), k - 1) for d in truth.degrees]
+    joined = [math.comb(int(d) - 1, k - 1) if d else 0 for d in truth.degrees]
+    pairs = truth.pairs().tolist()
+    on_edges = (
+        sum(joined[u] * joined[v] for u, v in pairs),
+        sum(apart[u] * apart[v] for u, v in pairs),
+    )
+    return kstars_noise(channel.weights, truth.n, _distinct(truth), k, *on_edges)
+
+
+def kstars_noise(
+    w: Weights, n: int, degrees: Counter[int], k: int, joined: float, apart: float
+) -> Fraction:
+    """The same from how many nodes have each degree, and Σ C(d(u)−1,k−1)·C(d(v)−1,k−1) and
+    Σ C(d(u),k−1)·C(d(v),k−1) over the edges."""
+    rows = sum((count * _row_variance(n, d, k, w) for d, count in degrees.items()), Fraction(0))
+    added = {d: math.comb(d, k - 1) for d in degrees}
+    total = sum(count * added[d] for d, count in degrees.items())
+    squares = sum(count * added[d] ** 2 for d, count in degrees.items())
+    others = Fraction(total**2 - squares, 2) - Fraction(apart)
+    shared: Fraction = w.v1 * Fraction(joined) + w.v0 * others
+    return rows + 2 * shared
+
+
+def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fraction:
+    """The unbiased estimate of :func:`kstars_variance` from the noisy graph."""
+    n, w = noisy.n, channel.weights
+    newton = newton_differences([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
+    rows = Fraction(0)
+    apart, joined = {}, {}
+    for c, count in _distinct(noisy).items():
+        zeros = n - 1 - c
+        polynomials = symmetric_polynomials(w, c, zeros, len(newton) - 1)
+        rows += count * sum(a * b for a, b in zip(newton, polynomials, strict=True))
+        # What a pair would add at its end, from the row without the pair itself.
+        apart[c] = symmetric_polynomials(w, c, zeros - 1, k - 1)[k - 1] if zeros else Fraction(0)
+        joined[c] = symmetric_polynomials(w, c - 1, zeros, k - 1)[k - 1] if c else Fraction(0)
+    # Divided by their size, so that large k cannot overflow a float.
+    scale = max(abs(p) for p in (*apart.values(), *joined.values())) or Fraction(1)
+    f0 = np.array([float(apart[c] / scale) for c in noisy.degrees.tolist()])
+    f1 = np.array([float(joined[c] / scale) for c in noisy.degrees.tolist()])
+    edges = noisy.edge_products(f1)
+    others = (f0.sum() ** 2 - f0 @ f0) / 2 - noisy.edge_products(f0)
+    shared = 2 * (float(w.spread(1)) * edges + float(w.spread(0)) * float(others))
+    return rows + Fraction(shared) * scale**2
+
+
+def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
+    """From the estimated variance, but not less than that of a graph without edges."""
+    n, w = noisy.n, channel.weights
+    empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+    return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
+
+
+def _distinct(graph: BitRows) -> Counter[int]:
+    """How many nodes have each degree."""
+    return Counter(graph.degrees.tolist())
+
+
+@lru_cache(maxsize=4096)
+def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
+    """The variance of e_k of a row with d edges: each set of i edges and j others counts with
+    the square of the stars that they would complete."""
+    others = n - 1 - d
+    return sum(
+        (
+            math.comb(d, i) * math.comb(others, j) * w.v1**i * w.v0**j
+            * math.comb(d - i, k - i - j) ** 2
+            for i in range(min(k, d) + 1)
+            for j in range(min(k - i, others) + 1)
+            if i + j
+        ),
+        Fraction(0),
+    )  # fmt: skip
+
+
+def newton_differences(values: list[Fraction]) -> list[Fraction]:
+    """The differences Δ^l at 0: values[d] = Σ_l Δ^l·C(d,l)."""
+    differences, row = [], values
+    while row:
+        differences.append(row[0])
+        row = [b - a for a, b in itertools.pairwise(row)]
+    return differences
+
+
+def square_root(x: Fraction) -> float:
+    """The square root, also of fractions far beyond a float's range."""
+    shift = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) // 2 - 100)
+    return math.ldexp(math.sqrt(x / 4**shift), shift)

@@ -1,1 +1,0 @@
-"""Experiments: the only place for printed forms that do not hold, and for seeded draws."""

@@ -1,0 +1,235 @@
+"""A graph as bits: rows for counting, and one bit a pair for protocols."""
+
+import math
+import os
+import tempfile
+import weakref
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph import _core
+from silograph.errors import ArgumentError, GraphError
+from silograph.graph.silo import Silo
+
+__all__ = ["BitRows", "PairBits", "memory_of", "simd_levels", "triangle_bytes"]
+
+
+# --- A graph as padded rows of bits, and exact counts on it (the kernels are Rust) ----------------
+#
+# Two layouts of one graph. *Rows*: an (n, words) array of 64-bit words, row u has bit v where u and
+# v are joined; kernels use it. *Triangle*: bytes with one bit a pair, in pair order k = u·n −
+# u(u+1)/2 + (v−u−1); protocols and files use it.
+
+
+def simd_levels() -> tuple[str, ...]:
+    """The instruction sets that this CPU can run the kernels with, slowest first."""
+    return tuple(_core.simd_levels())
+
+
+def triangle_bytes(n: int) -> int:
+    """The length of a triangle of n nodes: whole 64-bit words."""
+    return -(-(n * (n - 1) // 2) // 64) * 8
+
+
+class BitRows:
+    """An immutable graph of n nodes as bit rows.
+
+    >>> triangle = BitRows.from_pairs(4, np.array([[0, 1], [0, 2], [1, 2]], dtype=np.uint32))
+    >>> triangle.n, triangle.edges, triangle.triangles, triangle.degrees.tolist()
+    (4, 3, 1, [2, 2, 2, 0])
+    """
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        words.flags.writeable = False
+        self.words = words
+
+    @classmethod
+    def from_pairs(cls, n: int, pairs: NDArray[np.uint32]) -> Self:
+        """From an array of pairs u < v < n."""
+        return cls(_core.rows_from_pairs(n, np.ascontiguousarray(pairs, dtype=np.uint32)))
+
+    @classmethod
+    def from_triangle(cls, n: int, triangle: bytes) -> Self:
+        """From one bit a pair; see :meth:`to_triangle`."""
+        return cls(_core.rows_from_triangle(n, triangle))
+
+    def to_triangle(self) -> bytes:
+        """One bit a pair, in pair order, padded with zeros to whole 64-bit words."""
+        return _core.triangle_of_rows(self.words)
+
+    def pairs(self) -> NDArray[np.uint32]:
+        """The edges as pairs u < v, ascending."""
+        return _core.pairs_of_rows(self.words)
+
+    @property
+    def n(self) -> int:
+        """The number of nodes."""
+        return len(self.words)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """The number of neighbours of every node."""
+        return _core.row_degrees(self.words).astype(np.int64)
+
+    @cached_property
+    def neighbour_degrees(self) -> NDArray[np.int64]:
+        """The sum of the degrees of every node's neighbours."""
+        degrees = self.degrees.astype(np.float64)  # sums are below 2^53, so exact
+        blocks = (slice(start, start + 1024) for start in range(0, self.n, 1024))
+        sums = [self.bits(block).astype(np.float64) @ degrees for block in blocks]
+        return np.concatenate([*sums, np.empty(0)]).astype(np.int64)
+
+    @cached_property
+    def edges(self) -> int:
+        """The number of edges."""
+        return int(self.degrees.sum()) // 2
+
+    @cached_property
+    def wedges(self) -> int:
+        """The number of 2-stars, Σ d(d−1)/2."""
+        return int((self.degrees * (self.degrees - 1)).sum()) // 2
+
+    @cached_property
+    def triangles(self) -> int:
+        """The number of triangles. Of a dense graph they are counted on its complement: triples
+        with one or two of the three edges have two nodes at which one is there and one is not."""
+        pairs = self.n * (self.n - 1) // 2
+        if 2 * self.edges <= pairs:
+            return _core.count_triangles(self.words)
+        mixed = int((self.degrees * (self.n - 1 - self.degrees)).sum()) // 2
+        return math.comb(self.n, 3) - mixed - _core.count_triangles(self.complement.words)
+
+    @property
+    def complement(self) -> "BitRows":
+        """The graph of the pairs that are not joined in this one."""
+        nodes = np.arange(self.n, dtype=np.uint64)
+        everyone = np.zeros(self.words.shape[1], dtype=np.uint64)
+        np.bitwise_or.at(everyone, nodes >> np.uint64(6), np.uint64(1) << (nodes & np.uint64(63)))
+        words = ~self.words & everyone
+        own = (nodes.astype(np.intp), (nodes >> np.uint64(6)).astype(np.intp))
+        words[own] &= ~(np.uint64(1) << (nodes & np.uint64(63)))
+        return BitRows(words)
+
+    @cached_property
+    def four_cliques(self) -> int:
+        """The number of complete subgraphs of four nodes."""
+        return _core.count_four_cliques(self.words)
+
+    @cached_property
+    def four_cycles(self) -> int:
+        """The number of 4-cycles: Σ c(c−1)/2 over pairs, c common neighbours, each seen twice."""
+        everyone = np.arange(self.n, dtype=np.uint32)
+        found = self.moments(everyone)
+        return sum(int(c2) - int(c) for c, c2 in found[:, :2]) // 8
+
+    def moments(self, picked: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Eight sums over the other nodes v of each picked node u.
+
+        With c the number of common neighbours of u and v, and d the degree of v: Σc, Σc², Σcd
+        over all v ≠ u; Σc, Σc², Σcd, Σd, Σd² over the neighbours v of u.
+        """
+        return _core.row_moments(self.words, np.ascontiguousarray(picked, dtype=np.uint32))
+
+    def common_neighbours(self, picked: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """How many neighbours each picked node shares with every node (0 with itself)."""
+        return _core.common_neighbours(self.words, np.ascontiguousarray(picked, dtype=np.uint32))
+
+    def bits(self, rows: slice | NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """The chosen rows as an array of zeros and ones."""
+        block = np.ascontiguousarray(self.words[rows], dtype="<u8").view(np.uint8)
+        return np.unpackbits(block, axis=1, count=self.n, bitorder="little")
+
+    def at(self, pairs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The bits of the given pairs."""
+        u, v = pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.uint64)
+        words = self.words[u, (v >> np.uint64(6)).astype(np.intp)]
+        return ((words >> (v & np.uint64(63))) & np.uint64(1)).astype(np.int64)
+
+    def edge_products(self, f: NDArray[np.float64]) -> float:
+        """Σ f(u)·f(v) over the edges."""
+        return _core.edge_products(self.words, np.ascontiguousarray(f, dtype=np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BitRows) and np.array_equal(self.words, other.words)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"BitRows(n={self.n}, edges={self.edges})"
+
+
+# --- A silo's edges as one bit a pair, all of them laid out before the first is asked for ---------
+#
+# Who watches the network sees when a silo sends a chunk, so the time to make one must not depend on
+# how many edges fall into it. All that is done for each edge is therefore done once, before a run's
+# first message; a chunk is then a copy of as many bytes as it has, whatever they are.
+
+#: The most bytes that are held in memory (of 92,682 nodes); more go to a file without a name.
+_IN_MEMORY = 1 << 29
+
+
+#: Bits that somebody holds, by the identity of their edges and the number of nodes.
+_ALIVE: "weakref.WeakValueDictionary[tuple[int, int], PairBits]" = weakref.WeakValueDictionary()
+
+
+class PairBits:
+    """Whether a silo holds each pair, in pair order k = u·n − u(u+1)/2 + (v−u−1).
+
+    >>> from silograph.graph.universe import NodeUniverse
+    >>> silo = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [2, 3]]))
+    >>> PairBits(silo).chunk(0, 6)[0] == 0b100001
+    True
+    """
+
+    @classmethod
+    def of(cls, silo: Silo) -> "PairBits":
+        """The same for everyone who asks, while anyone holds on to it."""
+        key = (id(silo.pairs), len(silo.universe))
+        known = _ALIVE.get(key)
+        if known is None or known._held() is not silo.pairs:
+            known = _ALIVE[key] = cls(silo)
+        return known
+
+    def __init__(self, silo: Silo) -> None:
+        self._held = weakref.ref(silo.pairs)
+        n = len(silo.universe)
+        self._pairs = n * (n - 1) // 2
+        #: The number of edges at every node, counted here for the same reason.
+        self.degrees = silo.degrees()
+        self._words = _room(triangle_bytes(n))
+        _core.write_triangle(n, silo.pairs, self._words)
+
+    def chunk(self, start: int, count: int) -> bytes:
+        """The bits of ``count`` pairs from ``start`` on, padded with zeros to 64-bit words.
+
+        A chunk is of whole words, but for the last one, which may end with the last pair.
+        """
+        end = start + count
+        whole = start % 64 == 0 and (end % 64 == 0 or end == self._pairs)
+        if not (whole and 0 <= start <= end <= self._pairs):
+            raise ArgumentError(f"{start}, {count}: a chunk is of whole 64-bit words of pairs")
+        words = self._words[start // 64 : -(-end // 64)]
+        return words.astype("<u8", copy=False).tobytes()
+
+
+def memory_of(nodes: int) -> int:
+    """The bytes of memory that the bits of so many nodes take; a file takes the rest."""
+    return min(triangle_bytes(nodes), _IN_MEMORY)
+
+
+def _room(size: int) -> NDArray[np.uint64]:
+    """So many bytes, with no pages that are only promised yet."""
+    try:
+        if size <= _IN_MEMORY:
+            return np.empty(size // 8, dtype=np.uint64)
+        with tempfile.TemporaryFile() as file:
+            # Also that a full disk is an error here, and does not end the process later.
+            os.posix_fallocate(file.fileno(), 0, size)
+            return np.memmap(file, dtype=np.uint64, mode="r+", shape=(size // 8,))
+    except (OSError, MemoryError) as error:
+        place = "memory" if size <= _IN_MEMORY else tempfile.gettempdir()
+        what = f"one bit a pair needs {size:,} bytes in {place}"
+        raise GraphError(f"{what}: {getattr(error, 'strerror', None) or 'it is full'}") from None

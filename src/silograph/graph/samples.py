@@ -1,0 +1,316 @@
+"""Graphs to try things on: generated from a seed, dealt to silos, or public data by name."""
+
+import hashlib
+import http.client
+import math
+import os
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import index
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from silograph._core import clustered_power_law as grow
+from silograph._core import split_masks
+from silograph.errors import ArgumentError, DatasetError, EdgeError, SplitWarning
+from silograph.graph.reading import LoadReport
+from silograph.graph.silo import Silo, read_graph
+from silograph.graph.universe import NodeUniverse
+
+# --- From a seed that a person writes to the 32 bytes that the Rust core takes --------------------
+#
+# For experiments only: what is drawn from such a seed can be drawn again by anyone who knows it.
+
+
+def seed_bytes(purpose: str, seed: int) -> bytes:
+    """32 bytes that depend on the purpose and on the seed.
+
+    >>> seed_bytes("split", 1) == seed_bytes("generate", 1)
+    False
+    """
+    try:
+        value = index(seed)
+    except TypeError:
+        value = -1
+    if isinstance(seed, bool) or value < 0:
+        raise ArgumentError(f"seed is {seed!r}; it must be an integer from 0 up")
+    return hashlib.sha256(f"silograph/seed/{purpose}/v1\0{value}".encode()).digest()
+
+
+# --- Dealing one graph to silos that overlap, for experiments -------------------------------------
+
+
+def split(
+    graph: Silo, silos: int, rate: float = 0.3, overlap: float = 0.2, seed: int = 0
+) -> tuple[Silo, ...]:
+    """Deals the edges of a graph to 2 to 64 silos of equal size.
+
+    With m silos, rate ρ and overlap σ, the union of the silos holds a share min(1, mρ/(1+σ)) of
+    the edges. Of the union a share σ is held by two silos, or by more, spread evenly, where
+    mρ > 1+σ asks for it; the rest by one. Each silo then holds about ρ of the edges. Which edges
+    are left out or shared, and which silos share an edge, is uniformly random; single edges even
+    out the sizes. Where even edges shared by all silos cannot reach the rate
+    (mρ > 1+σ(m−1)), union and overlap are kept and a :class:`SplitWarning` names the rate that
+    was reached.
+
+    The same seed gives the same silos.
+
+    >>> from silograph.graph import clustered_power_law
+    >>> silos = split(clustered_power_law(200, 5), silos=4)
+    >>> [len(silo) for silo in silos]
+    [292, 293, 292, 293]
+    """
+    if not isinstance(graph, Silo):
+        raise ArgumentError(f"graph is of type {type(graph).__name__}; a Silo is needed")
+    count = _silos(silos)
+    share, common = _share("rate", rate), _share("overlap", overlap)
+    edges = len(graph)
+    joint = round(min(Fraction(1), count * share / (1 + common)) * edges)
+    shared = round(common * joint)
+    # The holders of shared edges make up what single edges leave of the m·ρ·|E| that are asked.
+    asked = round(count * share * edges) - (joint - shared)
+    holders = min(max(asked, 2 * shared), count * shared)
+    if count * share <= 1 + common:
+        holders = 2 * shared
+    # Short by rounding alone is not worth a warning.
+    if asked > holders and count * share > 1 + common * (count - 1):
+        reached = (joint - shared + holders) / (count * edges)
+        warnings.warn(
+            f"a rate of {rate:g} cannot be reached by {count} silos with an overlap of "
+            f"{overlap:g}: each silo holds {reached:.4g} of the edges",
+            SplitWarning,
+            stacklevel=2,
+        )
+    masks = split_masks((edges, joint, shared, holders), count, seed_bytes("split", seed))
+    parts = []
+    for number in range(count):
+        pairs = graph.pairs[(masks >> number) & 1 == 1]
+        name = f"silo {number + 1}"
+        report = LoadReport(source="split", format="split", rows=len(pairs), edges=len(pairs))
+        parts.append(Silo._with(graph.universe, pairs, report, name))
+    return tuple(parts)
+
+
+def _silos(silos: int) -> int:
+    try:
+        count = index(silos)
+    except TypeError:
+        count = 0
+    if isinstance(silos, bool) or not 2 <= count <= 64:
+        raise ArgumentError(f"silos is {silos!r}; it must be an integer from 2 to 64")
+    return count
+
+
+def _share(name: str, value: float) -> Fraction:
+    """The decimal that was written, exactly: 4 · 0.3 / 1.2 is then 1 and not nearly 1."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not 0 <= number <= 1:
+        raise ArgumentError(f"{name} is {value!r}; it must be a number from 0 to 1")
+    return Fraction(repr(number))
+
+
+# --- Seeded graphs for examples and experiments ---------------------------------------------------
+
+_MOST_EDGES = 2**31
+
+
+def clustered_power_law(
+    n: int = 1000, edges_per_node: int = 8, closure: float = 0.6, seed: int = 0
+) -> Silo:
+    """A graph with a power-law degree distribution and many triangles.
+
+    Growth with preferential attachment and triad formation. It begins with ``edges_per_node``
+    nodes and no edges; every later node brings ``edges_per_node`` edges, so that there are
+    (n − edges_per_node) · edges_per_node in all. After the first, each of its edges closes a
+    triangle with probability ``closure``, where one is left to close. The same seed gives the
+    same graph.
+
+    Reference: P. Holme and B. J. Kim, Growing scale-free networks with tunable clustering,
+    Physical Review E 65, 026107 (2002).
+
+    >>> graph = clustered_power_law(n=100, edges_per_node=4)
+    >>> graph
+    <Silo 'clustered power law': 384 edges over 100 nodes>
+    """
+    nodes, each = _count("n", n), _count("edges_per_node", edges_per_node)
+    if nodes <= each:
+        raise ArgumentError(f"edges_per_node is {each}; it must be less than n, which is {nodes}")
+    if nodes * each > _MOST_EDGES:
+        raise ArgumentError(f"{nodes:,} · {each:,} edges are too many; at most 2^31 are made")
+    try:
+        share = float(closure)
+    except (TypeError, ValueError):
+        share = math.nan
+    if isinstance(closure, (bool, str)) or not 0 <= share <= 1:
+        raise ArgumentError(f"closure is {closure!r}; it must be a number from 0 to 1")
+    words = grow(nodes, each, share, seed_bytes("clustered power law", seed))
+    report = LoadReport(source="generated", format="holme-kim", rows=len(words), edges=len(words))
+    return Silo._of(NodeUniverse.range(nodes), words, report, "clustered power law")
+
+
+def _count(name: str, value: int) -> int:
+    try:
+        count = index(value)
+    except TypeError:
+        count = 0
+    if isinstance(value, bool) or count < 1:
+        raise ArgumentError(f"{name} is {value!r}; it must be an integer from 1 up")
+    return count
+
+
+# --- Fetching one file, whole or not at all -------------------------------------------------------
+
+MOST_BYTES = 64 << 20
+TIMEOUT = 30.0
+_STEP = 1 << 16
+
+
+def fetch(url: str, target: Path, *, most: int = MOST_BYTES, timeout: float = TIMEOUT) -> None:
+    """Downloads to a temporary file beside the target, then renames it.
+
+    Only https is spoken, and plain http to this machine itself (which the tests need). What
+    comes is never trusted for its size: more than ``most`` bytes are refused.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (
+        parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    ):
+        raise DatasetError(f"{url} is not an https address")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise DatasetError(f"{target.parent} cannot be written ({error.strerror})") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _copy(url, file, most, timeout)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it is an open answer too
+        reason = getattr(error, "reason", None) or error
+        raise DatasetError(f"{url} cannot be fetched ({reason})") from None
+    finally:
+        Path(partial).unlink(missing_ok=True)
+
+
+def _copy(url: str, file: BinaryIO, most: int, timeout: float) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    with (
+        urllib.request.urlopen(url, timeout=timeout) as answer,  # noqa: S310 (scheme is checked)
+        Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress,
+    ):
+        announced = int(answer.headers.get("Content-Length") or 0) or None
+        task = progress.add_task(url.rpartition("/")[2], total=announced)
+        done = 0
+        while block := answer.read(_STEP):
+            done += len(block)
+            if done > most:
+                raise DatasetError(f"{url} has more than {most:,} bytes")
+            file.write(block)
+            progress.update(task, completed=done)
+        if announced is not None and done != announced:
+            raise DatasetError(f"{url} ended after {done:,} of {announced:,} bytes")
+
+
+# --- Four public graphs of the Stanford Network Analysis Project, by name -------------------------
+#
+# Reference: J. Leskovec and A. Krevl, SNAP Datasets: Stanford Large Network Dataset Collection,
+# https://snap.stanford.edu/data, 2014.
+
+BASE_URL = "https://snap.stanford.edu/data/"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A graph that the registry knows. Counts are of the undirected graph without loops."""
+
+    file: str
+    nodes: int
+    edges: int
+    triangles: int
+
+
+REGISTRY = {
+    "facebook": Entry("facebook_combined.txt.gz", 4_039, 88_234, 1_612_010),
+    "wiki-vote": Entry("wiki-Vote.txt.gz", 7_115, 100_762, 608_389),
+    "ca-hepph": Entry("ca-HepPh.txt.gz", 12_008, 118_489, 3_358_499),
+    "email-enron": Entry("email-Enron.txt.gz", 36_692, 183_831, 727_044),
+}
+
+
+def dataset(
+    name: str, *, folder: str | os.PathLike[str] | None = None, base_url: str = BASE_URL
+) -> Silo:
+    """One of the graphs ``facebook``, ``wiki-vote``, ``ca-hepph`` and ``email-enron``.
+
+    The file is looked for in ``folder`` or, where that is not given, in the folder that the
+    environment variable ``SILOGRAPH_DATA`` names, then in the user's cache; if it is in none of
+    these, it is downloaded into the cache from ``base_url`` (a mirror may be named). Nodes, edges
+    and triangles are counted after reading.
+    """
+    key = str(name).lower()
+    if key not in REGISTRY:
+        raise ArgumentError(f"no dataset {name!r}; there are {', '.join(REGISTRY)}")
+    entry = REGISTRY[key]
+    path = _find(key, entry, folder, base_url)
+    try:
+        graph = read_graph(path, format="whitespace", name=key)
+    except EdgeError as error:
+        raise DatasetError(f"dataset {key}: {error}; delete the file to fetch it again") from None
+    found = (len(graph.universe), len(graph), graph.triangles())
+    expected = (entry.nodes, entry.edges, entry.triangles)
+    if found != expected:
+        raise DatasetError(
+            f"dataset {key}: {path} has {_counts(found)}, where {_counts(expected)} are "
+            "published; it is another or a damaged file"
+        )
+    return graph
+
+
+def _find(key: str, entry: Entry, folder: str | os.PathLike[str] | None, base_url: str) -> Path:
+    if folder is not None:
+        path = Path(folder) / entry.file
+        if not path.is_file():
+            raise DatasetError(f"dataset {key}: there is no file {entry.file} in {folder}")
+        return path
+    given = os.environ.get("SILOGRAPH_DATA")
+    places = ([Path(given)] if given else []) + [cache_folder()]
+    for place in places:
+        if (place / entry.file).is_file():
+            return place / entry.file
+
+    target = places[-1] / entry.file
+    try:
+        fetch(base_url + entry.file, target)
+    except DatasetError as error:
+        raise DatasetError(
+            f"dataset {key}: {entry.file} is not in {' or '.join(map(str, places))}, and "
+            f"{error}; set SILOGRAPH_DATA to a folder that has the file"
+        ) from None
+    return target
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: below XDG_CACHE_HOME, or else ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "silograph"
+
+
+def _counts(counts: tuple[int, int, int]) -> str:
+    return "{:,} nodes, {:,} edges and {:,} triangles".format(*counts)

@@ -1,0 +1,519 @@
+"""The file of a ledger: made whole or not at all, refused unless it is exactly one.
+
+Durability rests on three settings of every connection: write-ahead log, ``synchronous=FULL``
+(a commit returns when its log is on the disk) and a busy timeout. Spends, losses, limits and
+restorations are append-only; triggers refuse to change or remove one, and to add one that is not
+in the chain (:mod:`~silograph.ledger.chain`). A file of version 1, which had no chain, is
+given one when it is opened; a program that only knows version 1 can then no longer write to it.
+"""
+
+import math
+import os
+import sqlite3
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from silograph import whole_files
+from silograph.errors import BudgetError, LedgerError
+from silograph.ledger import chain
+from silograph.ledger.entries import (
+    Amount,
+    Limit,
+    Spend,
+    from_units,
+    loss_at,
+    round_down,
+    round_up,
+    to_units,
+)
+from silograph.whole_files import sync_path
+
+__all__ = [
+    "APPLICATION_ID",
+    "BACKUP_ID",
+    "BUSY_SECONDS",
+    "DEFAULT_COLLUSION",
+    "SETTINGS",
+    "Total",
+    "Totals",
+    "check_budget",
+    "connect",
+    "create",
+    "explained",
+    "find_spend",
+    "is_new",
+    "level_in_force",
+    "limit_history",
+    "limit_in_force",
+    "lineages",
+    "restores",
+    "spends",
+    "sync",
+]
+
+
+# --- The file -------------------------------------------------------------------------------------
+
+#: "SILO", in the header of every ledger file.
+APPLICATION_ID = 0x53494C4F
+#: "SILB", in that of a backup: it is no ledger, and nothing is spent on it.
+BACKUP_ID = 0x53494C42
+#: How long a process waits for its turn before it gives up.
+BUSY_SECONDS = 60.0
+
+#: What every connection must answer to ``PRAGMA name``.
+SETTINGS: dict[str, str | int] = {
+    "journal_mode": "wal",
+    "synchronous": 2,  # FULL
+    "foreign_keys": 1,
+    "busy_timeout": int(1000 * BUSY_SECONDS),
+}
+
+# SQLite stores any kind of value in any column; the checks keep to one kind.
+_TABLES = """
+CREATE TABLE ledger (
+    version INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    created TEXT NOT NULL
+);
+CREATE TABLE spends (
+    number INTEGER PRIMARY KEY,
+    lineage TEXT NOT NULL CHECK (typeof(lineage) = 'text'),
+    run TEXT NOT NULL CHECK (typeof(run) = 'text'),
+    phase TEXT NOT NULL CHECK (typeof(phase) = 'text'),
+    delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta BETWEEN 0 AND 1),
+    view TEXT NOT NULL CHECK (typeof(view) = 'text'),
+    method TEXT NOT NULL CHECK (typeof(method) = 'text'),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text'),
+    UNIQUE (lineage, run, phase)
+);
+-- One row a collusion level; a null epsilon is a loss without a bound.
+CREATE TABLE losses (
+    spend INTEGER NOT NULL REFERENCES spends,
+    collusion INTEGER NOT NULL CHECK (typeof(collusion) = 'integer' AND collusion >= 0),
+    epsilon REAL CHECK (
+        epsilon IS NULL OR typeof(epsilon) = 'real' AND epsilon >= 0 AND epsilon < 9e999
+    ),
+    PRIMARY KEY (spend, collusion)
+) WITHOUT ROWID;
+-- The history of limits; the last one of a lineage is in force.
+CREATE TABLE limits (
+    number INTEGER PRIMARY KEY,
+    lineage TEXT NOT NULL CHECK (typeof(lineage) = 'text'),
+    epsilon REAL NOT NULL CHECK (
+        typeof(epsilon) = 'real' AND epsilon >= 0 AND epsilon < 9e999
+    ),
+    delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta BETWEEN 0 AND 1),
+    collusion INTEGER NOT NULL CHECK (typeof(collusion) = 'integer' AND collusion >= 0),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text')
+);
+CREATE INDEX limits_of_lineage ON limits (lineage);
+"""
+# What version 2 adds: the chain, and the restorations that may step over lost serials.
+_CHAIN = """
+CREATE TABLE restores (
+    number INTEGER PRIMARY KEY,
+    base INTEGER NOT NULL CHECK (typeof(base) = 'integer' AND base >= 0),
+    seen INTEGER CHECK (seen IS NULL OR typeof(seen) = 'integer' AND seen >= 0),
+    seen_digest TEXT CHECK ((seen IS NULL) = (seen_digest IS NULL)),
+    statement TEXT NOT NULL CHECK (statement IN ('complete', 'counted')),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text')
+);
+CREATE TABLE chain (
+    serial INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('spend', 'limit', 'restore')),
+    number INTEGER NOT NULL CHECK (typeof(number) = 'integer'),
+    digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64)
+);
+"""
+_KEPT = ("ledger", "spends", "losses", "limits")
+_KEPT_SINCE_2 = ("restores", "chain")
+
+
+def create(path: Path, time: str) -> None:
+    """Make a new ledger of mode 0600 at ``path``, unless something is there already.
+
+    It is made under another name and linked in place when it is complete: a process that dies
+    here leaves no half of a ledger, and of several that race one wins and the others open its file.
+    """
+    if Path(f"{path}-wal").exists() and not path.exists():
+        raise LedgerError(
+            f"{path}: the ledger is gone, and {path.name}-wal is left of it. Restore it from a "
+            "backup; a new one would forget what was spent"
+        )
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".ledger-")  # mode 0600
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
+    try:
+        os.close(descriptor)
+        with explained(path), closing(sqlite3.connect(name, isolation_level=None)) as new:
+            new.execute("PRAGMA journal_mode = WAL")
+            new.execute("PRAGMA synchronous = FULL")
+            new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            triggers = "; ".join([*_guards(*_KEPT, *_KEPT_SINCE_2), *_links()])
+            new.executescript(f"BEGIN; {_TABLES} {_CHAIN} {triggers}; COMMIT;")
+            new.execute(
+                "INSERT INTO ledger VALUES (?, ?, ?)",
+                (whole_files.LEDGER.current, str(uuid.uuid4()), time),
+            )
+        os.link(name, path)
+        sync_path(path.parent)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            Path(name + suffix).unlink(missing_ok=True)
+
+
+def _guards(*tables: str) -> list[str]:
+    return [_guard(table, change) for table in tables for change in ("UPDATE", "DELETE")]
+
+
+def _guard(table: str, change: str) -> str:
+    return (
+        f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
+    )
+
+
+def _links() -> list[str]:
+    """An entry's row is added right after its link of the chain, or not at all."""
+    return [
+        f"CREATE TRIGGER {table}_chained AFTER INSERT ON {table} WHEN NOT EXISTS "  # noqa: S608
+        "(SELECT 1 FROM chain WHERE serial = (SELECT max(serial) FROM chain) "
+        f"AND kind = '{kind}' AND number = NEW.number) "
+        "BEGIN SELECT RAISE(ABORT, 'an entry that is not chained: use Silograph to write'); END"
+        for kind, table in chain.TABLES.items()
+    ]
+
+
+def sync(path: Path) -> None:
+    """Put all that is visible in the ledger at ``path`` on the disk.
+
+    A writer that dies between writing the log and syncing it leaves an entry that others can see
+    and a power cut can take. What has left the log is synced; so sync the log. (No locks are held
+    on the log, so closing it here drops none.)
+    """
+    try:
+        sync_path(Path(f"{path}-wal"))
+        sync_path(path.parent)
+    except FileNotFoundError:
+        pass  # no log: all of it is in the file
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot sync the ledger: {error.strerror}") from None
+
+
+def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
+    """A connection with all :data:`SETTINGS`, to a file that is a ledger of this version.
+
+    ``whole`` also reads the file from end to end, for damage and along its chain. A file that is
+    refused is left as it was. (Nothing but SQLite may open and close the file in a process that
+    uses it: closing any descriptor of a file drops the process's locks on it.)
+    """
+    with explained(path):
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,  # the ledger holds a lock around every use
+        )
+        try:
+            old = _check_kind(connection, path) == 1
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            for name, expected in SETTINGS.items():
+                (found,) = connection.execute(f"PRAGMA {name}").fetchone()
+                if found != expected:
+                    raise LedgerError(f"{path}: {name} is {found!r}, and must be {expected!r}")
+            if whole or old:
+                (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if verdict != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
+                    raise LedgerError(_damaged(path))
+            if old:
+                _bring_up_to_date(connection)
+            if whole:
+                with _transaction(connection, "BEGIN"):  # one moment of it
+                    chain.verify(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """From version 1 to 2, at once or not at all; of several that race the first does it."""
+    with _transaction(connection, "BEGIN IMMEDIATE"):
+        (version,) = connection.execute("SELECT version FROM ledger").fetchone()
+        if version != 1:
+            return
+        for statement in _CHAIN.split(";"):
+            connection.execute(statement)
+        chain.rebuild(connection)
+        connection.execute("DROP TRIGGER IF EXISTS ledger_no_update")
+        connection.execute("UPDATE ledger SET version = 2")
+        for trigger in (_guard("ledger", "UPDATE"), *_guards(*_KEPT_SINCE_2), *_links()):
+            connection.execute(trigger)
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == BACKUP_ID:
+        raise LedgerError(
+            f"{path}: a ledger's backup, and no ledger: use 'silograph ledger restore', which "
+            "counts what was spent since"
+        )
+    if application != APPLICATION_ID:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        what = "another program's database" if pages else "empty"
+        raise LedgerError(f"{path}: not a Silograph ledger: the file is {what}")
+    table = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'ledger'"
+    ).fetchone()
+    found = connection.execute("SELECT version FROM ledger").fetchall() if table else []
+    if len(found) != 1:
+        raise LedgerError(_damaged(path))
+    return whole_files.LEDGER.check(found[0][0], path, LedgerError)
+
+
+def _damaged(path: Path) -> str:
+    return (
+        f"{path}: the ledger is damaged or truncated. Restore it from a backup; a new one would "
+        "forget what was spent"
+    )
+
+
+_REASONS = {
+    "SQLITE_NOTADB": "not a Silograph ledger: the file is no database",
+    "SQLITE_BUSY": f"other processes have kept the ledger busy for {BUSY_SECONDS:g} s",
+    "SQLITE_CANTOPEN": "cannot open the ledger: it, or its folder, is absent or may not be written",
+    "SQLITE_READONLY": "cannot write the ledger: it, or its folder, is read-only",
+    "SQLITE_FULL": "cannot write the ledger: the disk is full",
+    "SQLITE_IOERR": "cannot read or write the ledger: the disk reports an error",
+}
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn every error of SQLite into one :class:`LedgerError` that names the file."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise LedgerError(_damaged(path)) from None
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith("SQLITE_CORRUPT"):
+            raise LedgerError(_damaged(path)) from None
+        for start, reason in _REASONS.items():
+            if name.startswith(start):
+                raise LedgerError(f"{path}: {reason}") from None
+        raise LedgerError(f"{path}: the ledger cannot be used: {error}") from None
+
+
+# --- What the tables of a ledger say, within a transaction that the caller has begun --------------
+
+#: The level at which a lineage without a limit is shown.
+DEFAULT_COLLUSION = 1
+
+
+@dataclass(frozen=True)
+class Total:
+    """What was spent, exactly, in units. ``epsilon`` is None where some loss has no bound."""
+
+    epsilon: int | None
+    delta: int
+    collusion: int
+
+    def amount(self) -> Amount:
+        """As floats that are not too small."""
+        epsilon = math.inf if self.epsilon is None else round_up(from_units(self.epsilon))
+        return Amount(epsilon, round_up(from_units(self.delta)), self.collusion)
+
+    def left(self, limit: Limit) -> Amount:
+        """What a limit leaves, as floats that are not too large."""
+        epsilon = 0 if self.epsilon is None else max(to_units(limit.epsilon) - self.epsilon, 0)
+        delta = max(to_units(limit.delta) - self.delta, 0)
+        return Amount(
+            round_down(from_units(epsilon)), round_down(from_units(delta)), limit.collusion
+        )
+
+    def passes(self, limit: Limit) -> bool:
+        """Whether this is more than the limit."""
+        return (
+            self.epsilon is None
+            or self.epsilon > to_units(limit.epsilon)
+            or self.delta > to_units(limit.delta)
+        )
+
+    def plus(self, epsilon: float | None, delta: float) -> "Total":
+        """This and one more loss; None, or infinity, is one without a bound."""
+        if self.epsilon is None or epsilon is None or math.isinf(epsilon):
+            added = None
+        else:
+            added = self.epsilon + to_units(epsilon)
+        return Total(added, self.delta + to_units(delta), self.collusion)
+
+
+class Totals:
+    """Totals by lineage and level, which read only what was added since they last looked.
+
+    That is sound because a ledger is only added to, in the order of its numbers. A ledger that
+    has lost entries in the meantime is refused.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[tuple[str, int], tuple[int, Total]] = {}
+
+    def at(self, connection: sqlite3.Connection, lineage: str, collusion: int) -> Total:
+        """All that was spent on a lineage, at one level.
+
+        Each spend counts as :func:`~silograph.ledger.entries.loss_at` says: by its largest
+        loss up to the smallest level that it recorded at or above the wanted one; without such a
+        level it counts as unbounded.
+        """
+        start = (0, Total(0, 0, collusion))
+        seen, spent = self._known.get((lineage, collusion), start)
+        (last,) = connection.execute("SELECT ifnull(max(number), 0) FROM spends").fetchone()
+        if last < seen:
+            raise LedgerError(
+                f"{self._path}: the ledger has lost entries: it had {seen}, and has {last}. "
+                "Restore it from a backup; nothing was spent"
+            )
+        for delta, epsilon in connection.execute(
+            # The plus keeps to the order of numbers, rather than to all spends of the lineage.
+            # No epsilon is one without a bound, and so is no level at all.
+            "SELECT delta, (SELECT CASE WHEN count(*) = count(epsilon) THEN max(epsilon) END"
+            " FROM losses WHERE spend = number AND collusion <="
+            " (SELECT min(collusion) FROM losses WHERE spend = number AND collusion >= ?))"
+            " FROM spends WHERE number > ? AND +lineage = ?",
+            (collusion, seen, lineage),
+        ):
+            spent = spent.plus(epsilon, delta)
+        self._known[lineage, collusion] = (last, spent)
+        return spent
+
+
+def level_in_force(limit: Limit | None) -> int:
+    """The level that a limit counts, or else the one at which a lineage is shown."""
+    return DEFAULT_COLLUSION if limit is None else limit.collusion
+
+
+def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
+    """Refuse a spend that, with what was spent at the limit's level, would pass the limit."""
+    level, epsilon = loss_at(asked.losses, limit.collusion)
+    if not spent.plus(epsilon, asked.delta).passes(limit):
+        return
+    left = spent.left(limit)
+    wanted = Amount(epsilon, asked.delta, limit.collusion)
+    if math.isinf(epsilon) and limit.collusion > max(asked.losses):
+        note = " (no loss was given for that level or a higher one)"
+    else:
+        note = "" if level == limit.collusion else f" (counted from t = {level})"
+    raise BudgetError(
+        f"lineage {asked.lineage!r}: run {asked.run!r}, {asked.phase}, asks for {wanted} at "
+        f"collusion t = {limit.collusion}{note}, and {left} is left of {limit.amount()}; "
+        "nothing was spent",
+        asked.lineage,
+        limit.collusion,
+        (epsilon, asked.delta),
+        (left.epsilon, left.delta),
+    )
+
+
+def limit_in_force(connection: sqlite3.Connection, lineage: str) -> Limit | None:
+    """The last limit that was set."""
+    row = connection.execute(
+        "SELECT lineage, epsilon, delta, collusion, time FROM limits"
+        " WHERE lineage = ? ORDER BY number DESC LIMIT 1",
+        (lineage,),
+    ).fetchone()
+    return None if row is None else Limit(*row)
+
+
+def limit_history(connection: sqlite3.Connection, lineage: str | None) -> list[Limit]:
+    """Every limit that was set (for one lineage), oldest first."""
+    found = connection.execute(
+        "SELECT lineage, epsilon, delta, collusion, time FROM limits"
+        " WHERE ?1 IS NULL OR lineage = ?1 ORDER BY number",
+        (lineage,),
+    )
+    return [Limit(*row) for row in found]
+
+
+def spends(connection: sqlite3.Connection, lineage: str | None) -> list[Spend]:
+    """Every spend (of one lineage), oldest first."""
+    losses: dict[int, dict[int, float]] = {}
+    for spend, collusion, epsilon in connection.execute("SELECT * FROM losses"):
+        losses.setdefault(spend, {})[collusion] = math.inf if epsilon is None else epsilon
+    found = connection.execute(
+        "SELECT number, lineage, run, phase, delta, view, method, time FROM spends"
+        " WHERE ?1 IS NULL OR lineage = ?1 ORDER BY number",
+        (lineage,),
+    )
+    return [_spend(row, losses.get(row[0], {})) for row in found]
+
+
+def find_spend(connection: sqlite3.Connection, lineage: str, run: str, phase: str) -> Spend | None:
+    """The spend of one phase of one run, if it was made."""
+    row = connection.execute(
+        "SELECT number, lineage, run, phase, delta, view, method, time FROM spends"
+        " WHERE lineage = ? AND run = ? AND phase = ?",
+        (lineage, run, phase),
+    ).fetchone()
+    if row is None:
+        return None
+    losses = connection.execute("SELECT collusion, epsilon FROM losses WHERE spend = ?", row[:1])
+    return _spend(row, {t: math.inf if epsilon is None else epsilon for t, epsilon in losses})
+
+
+def _spend(row: tuple[int, str, str, str, float, str, str, str], losses: dict[int, float]) -> Spend:
+    number, lineage, run, phase, delta, view, method, time = row
+    return Spend(number, lineage, run, phase, losses, delta, view, method, time)
+
+
+def lineages(connection: sqlite3.Connection) -> list[str]:
+    """Every lineage with a spend or a limit, by name."""
+    found = connection.execute(
+        "SELECT lineage FROM spends UNION SELECT lineage FROM limits ORDER BY lineage"
+    )
+    return [lineage for (lineage,) in found]
+
+
+def is_new(connection: sqlite3.Connection, lineage: str) -> bool:
+    """Whether the ledger has limits, and neither a limit nor a spend of this lineage."""
+    (found,) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM limits)"
+        " AND NOT EXISTS (SELECT 1 FROM limits WHERE lineage = ?1)"
+        " AND NOT EXISTS (SELECT 1 FROM spends WHERE lineage = ?1)",
+        (lineage,),
+    ).fetchone()
+    return bool(found)
+
+
+def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Every restoration from a backup, oldest first, as plain values."""
+    names = ("number", "base", "seen", "seen_digest", "statement", "time")
+    found = connection.execute(f"SELECT {', '.join(names)} FROM restores ORDER BY number")  # noqa: S608
+    return [dict(zip(names, row, strict=True)) for row in found]

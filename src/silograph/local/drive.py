@@ -1,0 +1,239 @@
+"""Carries a study whose parties are all in this process, with the sessions of a deployment.
+
+Every party has its own identity and draws from its own secret, so that equal seeds give the bytes
+that a deployment sends.
+"""
+
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from silograph.graph.silo import Silo
+from silograph.messages.entropy import Entropy, RunEntropy
+from silograph.messages.envelope import EVERYONE, Outgoing, peek
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.machine import CoordinatorSession, Session, SiloSession
+from silograph.methods.method import StudyPlan
+
+__all__ = ["Advance", "Parties", "Record", "Traffic", "drive", "drive_study", "progress"]
+
+
+# --- A progress bar with rate and time left; silent where there is no terminal --------------------
+
+
+class Advance(Protocol):
+    """Reports that some pairs are done."""
+
+    def __call__(self, pairs: int, /) -> None:
+        """So many more."""
+
+
+@contextmanager
+def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Advance]:
+    """Show how many pairs are done; by default only on a terminal."""
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield lambda _pairs: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - not needed where nothing is shown
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=pairs, rate="")
+
+        def advance(done: int, /) -> None:
+            speed = bar.tasks[0].speed
+            size, unit = (1e6, "M ") if speed and speed >= 1e5 else (1, "")
+            rate = f"{speed / size:,.{int(size > 1)}f} {unit}pairs/s" if speed else ""
+            bar.update(task, advance=done, rate=rate)
+
+        yield advance
+
+
+# --- Parties and their messages -------------------------------------------------------------------
+
+T = TypeVar("T")
+
+#: Messages that are made while another one is delivered.
+_AHEAD = 2
+_LONGEST_NAME = 200
+#: Who relays, where all parties are one process.
+COORDINATOR_NAME = "coordinator"
+
+#: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
+Record = Callable[[int, int, bytes], None]
+
+
+@dataclass(frozen=True)
+class Parties:
+    """Everyone who takes part: the roster, and identity and entropy of each."""
+
+    roster: Roster
+    coordinator: tuple[Identity, Entropy]
+    silos: tuple[tuple[Identity, Entropy], ...]
+
+    @classmethod
+    def fresh(cls, silos: Sequence[Silo], entropy: Entropy) -> "Parties":
+        """A coordinator and silos with new identities, all from one source."""
+        coordinator = Identity(entropy.bytes(32))
+        identities = [Identity(entropy.bytes(32)) for _ in silos]
+        members = tuple(
+            Member(name, identity.public)
+            for name, identity in zip(_names(silos), identities, strict=True)
+        )
+        roster = Roster(Member(COORDINATOR_NAME, coordinator.public), members)
+        return cls(roster, (coordinator, entropy), tuple((one, entropy) for one in identities))
+
+
+def _names(silos: Sequence[Silo]) -> list[str]:
+    """Their own names, where they have one that a roster takes; a number otherwise."""
+    given = [silo.name for silo in silos]
+    names: list[str] = []
+    for place, name in enumerate(given, 1):
+        plain = name.isprintable() and name.strip() and len(name) <= _LONGEST_NAME
+        plain = plain and name != COORDINATOR_NAME
+        number = f"silo {place}"
+        while number in given:
+            number += "'"
+        names.append(name if plain else number)
+    return names
+
+
+class Traffic:
+    """A record of bytes: give it to a run, and ask it afterwards."""
+
+    def __init__(self) -> None:
+        self._bytes: Counter[tuple[int, str, str]] = Counter()
+
+    def __call__(self, sender: int, receiver: int, raw: bytes) -> None:
+        """One message, as often as it is delivered."""
+        name = peek(raw).round
+        if receiver == COORDINATOR:
+            self._bytes[sender, "up", name] += len(raw)
+        else:
+            self._bytes[receiver, "down", name] += len(raw)
+
+    def of(self, place: int) -> dict[str, tuple[int, int]]:
+        """For each round, the bytes that a silo sent and received."""
+        names = dict.fromkeys(name for who, _, name in self._bytes if who == place)
+        counted = self._bytes
+        return {name: (counted[place, "up", name], counted[place, "down", name]) for name in names}
+
+
+def drive_study(
+    plan: StudyPlan,
+    parties: Parties,
+    silos: Sequence[Silo],
+    spend: Callable[[], None],
+    *,
+    record: Record | None = None,
+    shown: bool | None = None,
+) -> Any:
+    """What the coordinator of a study is left with."""
+    identity, entropy = parties.coordinator
+    coordinator = plan.coordinator(parties.roster, identity, RunEntropy(entropy.bytes(32)))
+    sessions = [
+        plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)
+        for place, ((identity, entropy), silo) in enumerate(zip(parties.silos, silos, strict=True))
+    ]
+    return drive(coordinator, sessions, spend, plan.what, record=record, shown=shown)
+
+
+def drive(
+    coordinator: CoordinatorSession[T],
+    silos: Sequence[SiloSession],
+    spend: Callable[[], None],
+    what: str,
+    *,
+    record: Record | None = None,
+    shown: bool | None = None,
+) -> T:
+    """Carry all messages between the sessions of one run, until there are none; its result.
+
+    ``spend`` is called when all have agreed, before anything that depends on edges leaves a silo.
+    ``shown`` says whether to show a progress bar; None for where there is a terminal.
+    """
+    post = _Post(coordinator, silos, record)
+    post.deliver(enumerate(silo.start() for silo in silos))
+    spend()
+    before, total = coordinator.progress
+    with progress(what, total, shown=shown) as advance, ThreadPoolExecutor(_AHEAD) as pool:
+
+        def moved() -> None:
+            nonlocal before
+            (done, _), last = coordinator.progress, before
+            if done > last:
+                before = done
+                advance(done - last)
+
+        post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
+        for sender, made in _made(coordinator, silos, pool):
+            post.deliver([(sender, made)], moved)
+    return coordinator.result()
+
+
+def _made(
+    coordinator: CoordinatorSession[object], silos: Sequence[SiloSession], pool: ThreadPoolExecutor
+) -> Iterator[tuple[int, list[Outgoing]]]:
+    """What the sessions make by themselves: silos in turns, and the coordinator when they rest.
+
+    Messages are made ahead, where a session allows it, and delivered in order. The two that are
+    under way are of different silos, which share no state, so the transcript is that of one after
+    the other.
+    """
+    turns = deque(range(len(silos)))
+    ahead: deque[tuple[int, Future[list[Outgoing]]]] = deque()
+    while True:
+        under_way = {place for place, _ in ahead}
+        for _ in range(len(turns)):
+            place = turns[0]
+            busy = len(ahead) == _AHEAD or place in under_way
+            if busy or (ahead and not silos[place].ahead):
+                break
+            turns.rotate(-1)
+            if silos[place].room:
+                ahead.append((place, pool.submit(silos[place].make)))
+                under_way.add(place)
+        if ahead:
+            place, future = ahead.popleft()
+            yield place, future.result()
+        elif coordinator.room:
+            yield COORDINATOR, coordinator.make()
+        else:
+            return
+
+
+class _Post:
+    """Carries messages between the sessions until none is left."""
+
+    def __init__(
+        self, coordinator: Session, silos: Sequence[Session], record: Record | None
+    ) -> None:
+        self._coordinator = coordinator
+        self._silos = silos
+        self._record = record or (lambda _sender, _receiver, _raw: None)
+
+    def deliver(
+        self,
+        outgoing: Iterable[tuple[int, list[Outgoing]]],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Deliver these, and all that they give rise to, in order; call ``moved`` after each."""
+        waiting = deque((sender, message) for sender, sent in outgoing for message in sent)
+        while waiting:
+            sender, message = waiting.popleft()
+            everyone = range(len(self._silos))
+            for place in everyone if message.to == EVERYONE else (message.to,):
+                self._record(sender, place, message.raw)
+                session = self._coordinator if place == COORDINATOR else self._silos[place]
+                waiting += [(place, answer) for answer in session.receive(message.raw)]
+            moved()

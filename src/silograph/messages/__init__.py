@@ -1,0 +1,1 @@
+"""Signed messages and state machines, without input or output."""

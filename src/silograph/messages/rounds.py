@@ -1,0 +1,202 @@
+"""Rounds: everyone speaks to all, or every silo uploads its pairs in chunks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container
+from enum import StrEnum
+from typing import ClassVar
+
+from silograph.errors import ArgumentError, OrderError, PayloadError
+from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, seal
+from silograph.messages.identity import COORDINATOR, Identity, Roster, pack, unpack
+from silograph.messages.machine import Machine, SiloSession
+
+__all__ = ["Bits", "Chunked", "Collection", "UploadingSilo", "Uploads", "open_bundle"]
+
+
+# --- Rounds in which every silo says something to all, and bundles that the coordinator relays ----
+#
+# A round in which every silo says something to all is two messages: each silo sends its own to the
+# coordinator, which relays all of them, as they were signed, in one bundle.
+
+
+class Collection:
+    """The coordinator's side of a round: one message of each silo, then a bundle."""
+
+    def __init__(self, binding: Binding) -> None:
+        self._binding = binding
+        self._collected: dict[int, bytes] = {}
+
+    def take(
+        self, envelope: Envelope, raw: bytes, identity: Identity, *own: bytes
+    ) -> list[Outgoing]:
+        """Keep a checked message; when it is the last one, all go out, and ``own`` after them."""
+        silos = self._binding.roster.silos
+        name = silos[envelope.sender].name
+        if envelope.sequence != 0:
+            raise PayloadError("has a sequence of its own", silo=name, round=envelope.round)
+        if envelope.sender in self._collected:
+            raise OrderError("came twice", silo=name, round=envelope.round)
+        self._collected[envelope.sender] = raw
+        if len(self._collected) < len(silos):
+            return []
+        bundle = pack(*(self._collected[place] for place in range(len(silos))), *own)
+        relayed = Envelope(f"{envelope.round}s", COORDINATOR, EVERYONE, 0, bundle)
+        self._collected = {}
+        return [Outgoing(EVERYONE, seal(self._binding, identity, relayed))]
+
+
+def open_bundle(
+    binding: Binding,
+    bundle: Envelope,
+    expected: str,
+    *,
+    receiver: int,
+    length: int,
+    after: tuple[int, ...] = (),
+) -> list[bytes]:
+    """A silo's side: the payloads of all silos, each checked as if it had come by itself.
+
+    ``after`` are the parties whose messages follow those of the silos.
+    """
+    payloads, places = [], (*range(len(binding.roster.silos)), *after)
+    for place, raw in zip(places, unpack(bundle.payload, len(places)), strict=True):
+        inner = open_envelope(binding, raw, receiver=receiver)
+        name = binding.roster.member(inner.sender).name
+        if (inner.round, inner.sender, inner.sequence) != (expected, place, 0):
+            what = f"{expected} of {_party(place)} was due"
+            raise OrderError(what, silo=name, round=inner.round)
+        if len(inner.payload) != length:
+            raise PayloadError(f"{length} bytes were due", silo=name, round=inner.round)
+        payloads.append(inner.payload)
+    return payloads
+
+
+def _party(place: int) -> str:
+    return "the coordinator" if place == COORDINATOR else f"silo {place}"
+
+
+# --- Pairs in chunks: how every union cuts its work, so that messages do not grow with it ---------
+
+#: Chunks that a silo may be ahead of the slowest one before the coordinator lets it wait.
+_LEAD = 4
+
+#: A silo's edges, one bit a pair, by the number of a chunk.
+Bits = Callable[[int], bytes]
+
+
+class Chunked(ABC):
+    """What the parameters of every union have in common."""
+
+    silos: int
+    pairs: int
+    chunk_pairs: int
+
+    def check_chunks(self) -> None:
+        """Refuse numbers of silos, pairs and pairs in a chunk that make no run."""
+        if self.silos < 2 or self.pairs < 1 or self.chunk_pairs < 64 or self.chunk_pairs % 64:
+            raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-self.pairs // self.chunk_pairs)
+
+    def chunk_size(self, chunk: int) -> int:
+        """The number of pairs in a chunk."""
+        return min(self.chunk_pairs, self.pairs - chunk * self.chunk_pairs)
+
+    @property
+    @abstractmethod
+    def digest(self) -> bytes:
+        """SHA-256 of every parameter."""
+
+    def bit_bytes(self, chunk: int) -> int:
+        """The length of one bit a pair of a chunk, in whole 64-bit words."""
+        return -(-self.chunk_size(chunk) // 64) * 8
+
+
+class Uploads:
+    """How many chunks of each silo have come to the coordinator."""
+
+    def __init__(self, parameters: Chunked) -> None:
+        self._parameters = parameters
+        self._taken = [0] * parameters.silos
+
+    def take(self, place: int) -> None:
+        """One more of this silo."""
+        self._taken[place] += 1
+
+    def wants(self, place: int) -> bool:
+        """Whether this silo is not too far ahead: sums of half-come chunks cost memory."""
+        return self._taken[place] < min(self._taken) + _LEAD
+
+    @property
+    def whole(self) -> bool:
+        """Whether all have come."""
+        return min(self._taken) == self._parameters.chunks
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs of chunks that have come from all silos."""
+        pairs = self._parameters.pairs
+        return min(min(self._taken) * self._parameters.chunk_pairs, pairs), pairs
+
+
+class UploadingSilo(Machine, SiloSession):
+    """A silo whose part, once it is authorised, is one message a chunk."""
+
+    #: The round of its chunks.
+    ROUND: ClassVar[str]
+
+    def __init__(
+        self,
+        parameters: Chunked,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        bits: Bits,
+        state: StrEnum,
+    ) -> None:
+        super().__init__(parameters, roster, run, place, identity, state)
+        self._parameters = parameters
+        self._bits = bits
+        self._made = 0
+
+    @abstractmethod
+    def chunk(self, number: int, bits: bytes) -> Outgoing:
+        """The silo's part of one chunk, from one bit a pair; made again only byte for byte."""
+
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """The silo's part, chunk by chunk."""
+        number, made = self._made, []
+        if (self.ROUND, number) not in sent:
+            made.append(self.chunk(number, self._bits(number)))
+        self._made += 1
+        return made
+
+    def _check_chunk(self, number: int, bits: bytes) -> None:
+        if not 0 <= number < self._parameters.chunks:
+            raise OrderError(f"there is no chunk {number}", round=self.ROUND)
+        if len(bits) != self._parameters.bit_bytes(number):
+            raise PayloadError("there is not one bit a pair", round=self.ROUND)
+
+    @property
+    def room(self) -> bool:
+        """Whether chunks are still to be made."""
+        return (self.state, self.ROUND) in self.STEPS and not self.done
+
+    @property
+    def ahead(self) -> bool:
+        """Nothing is said to a silo any more that uploads."""
+        return True
+
+    @property
+    def phase(self) -> str:
+        """The state, until every chunk was made."""
+        return "done" if self.done else str(self.state)
+
+    @property
+    def done(self) -> bool:
+        """Whether every chunk was made."""
+        return self._made == self._parameters.chunks

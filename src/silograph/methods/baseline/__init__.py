@@ -1,0 +1,1 @@
+"""The baseline: every silo reports by itself."""

@@ -1,0 +1,1 @@
+"""The union without protection, for local runs."""

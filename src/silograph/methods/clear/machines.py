@@ -1,0 +1,42 @@
+"""Protocol ``clear``: a union without protection, for runs whose parties are one process."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from silograph import _core
+from silograph.dp.channel import limbs
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession
+from silograph.methods.baseline.machines import ReportParameters, _Keeper
+
+__all__ = ["ClearCoordinator"]
+
+
+class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
+    """Protocol ``clear``: silos report their bare bits, and the noise is drawn here, once a pair.
+
+    The same distribution as a private union with this channel, and no protection at all while it is
+    drawn: for runs whose parties are one process. A proposal that asks for it is refused.
+    """
+
+    def __init__(
+        self,
+        parameters: ReportParameters,
+        roster: Roster,
+        run: bytes,
+        identity: Identity,
+        entropy: Entropy,
+        channel: tuple[Fraction, Fraction],
+    ) -> None:
+        super().__init__(parameters, roster, run, identity)
+        self._channel = channel
+        self._seed = entropy.bytes(32)
+
+    def result(self) -> bytes:
+        """Y, one bit a pair."""
+        words = [np.frombuffer(report, dtype=np.uint64) for report in self._kept()]
+        union = np.bitwise_or.reduce(words).tobytes()
+        p11, p01 = map(limbs, self._channel)
+        return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)

@@ -1,0 +1,1 @@
+"""The ElGamal unions: the paper's protocol, as printed and as mended."""

@@ -1,0 +1,1 @@
+"""feat: one private release answers every question."""

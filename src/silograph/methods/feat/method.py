@@ -1,0 +1,50 @@
+"""``feat``: a release of the union, by any union protocol."""
+
+from silograph.estimators.release import Release
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.method import Outcome, StudyPlan, answered, given_channel, release_of
+from silograph.methods.study import Study
+from silograph.methods.union import plan_union
+
+__all__ = ["FeatPlan"]
+
+
+class FeatPlan(StudyPlan):
+    """A release of the union, by any union protocol. ``channel`` is for ``clear`` alone."""
+
+    options = frozenset({"channel"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self.union = plan_union(
+            study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study)
+        )
+        plan = self.union
+        self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
+        self.protocol = plan.protocol
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo in the union."""
+        of = self.study
+        return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
+
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[bytes]:
+        """The union's coordinator."""
+        of = self.study
+        return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
+
+    def _release(self, triangle: bytes, universe: NodeUniverse) -> Release:
+        made = self._provenance()
+        return release_of(self.union, made, triangle, universe, self.views, self.losses)
+
+    def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
+        """The release, and the question asked of it."""
+        return answered(self._release(result, universe), self.study)

@@ -1,0 +1,1 @@
+"""feat+: a release and local answers."""

@@ -1,0 +1,275 @@
+"""A study by feat+: how epsilon is shared, what is planned, its sessions and its answer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from silograph.dp.channel import Channel
+from silograph.dp.loss import check_epsilon, worst_losses
+from silograph.errors import ArgumentError, StudyError
+from silograph.estimators.gradient import GRADIENTS
+from silograph.estimators.reference import Outline, guess
+from silograph.estimators.release import Release
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.featplus.answer import combine, local_report, share
+from silograph.methods.featplus.machines import (
+    FeatPlusCoordinatorSession,
+    FeatPlusResult,
+    FeatPlusSiloSession,
+)
+from silograph.methods.featplus.noise import FeatPlusNoise, Local, Split, paper_sensitivity
+from silograph.methods.featplus.rounds import FeatPlusPlan, check_bound
+from silograph.methods.method import Outcome, StudyPlan, given_channel, release_of, with_source
+from silograph.methods.prediction import (
+    Question,
+    feat_error,
+    gradient_error,
+    paper_error,
+    union_channel,
+    wobble,
+)
+from silograph.methods.study import Option, Study
+from silograph.methods.union import plan_union
+
+__all__ = ["LOCAL_QUERIES", "ChosenSplit", "FeatPlusStudyPlan", "choose_split", "plan_featplus"]
+
+
+# --- How ``feat+`` shares epsilon between the release, the partition and the local answers --------
+#
+# A local answer takes the noise of owned edges off the release and adds Laplace noise of its own;
+# the partition and the Laplace noise must be paid out of the release's epsilon. On a graph whose
+# edges are dealt to the silos at random that never pays: most of the noise comes from pairs that no
+# silo holds. So the best split is often "all of it to the release", which is ``feat``.
+
+_RELEASE = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975)
+#: The partition's part of what the release leaves.
+_PARTITION = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+_QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+#: Local answers must promise at least this much before they are worth their trouble.
+_WORTH = 0.98
+
+
+@dataclass(frozen=True)
+class ChosenSplit:
+    """A split, the bound of the gradients (None without local answers), and the error to expect."""
+
+    split: Split
+    bound: float | None
+    error: float
+
+
+@lru_cache(maxsize=64)
+def choose_split(
+    outline: Outline,
+    question: Question,
+    protocol: str,
+    local: str = "gradient",
+    bound: float | None = None,
+    worth: float = _WORTH,
+) -> ChosenSplit:
+    """The split with the least predicted error and, for ``gradient``, the bound that goes with it
+    unless one is given. Both are fixed here, before the release, so that they cannot look at it.
+
+    Local answers must promise an error below ``worth`` times that of the release alone; infinity
+    has them in any case.
+    """
+    alone = feat_error(outline, question, protocol)
+    found = (
+        _paper(outline, question, protocol)
+        if local == "paper"
+        else _gradient(outline, question, protocol, bound)
+    )
+    best = min(found, key=lambda chosen: chosen.error)
+    if best.error < alone * worth:
+        return best
+    return ChosenSplit(Split.of((1, 0, 0), question.epsilon), None, alone)
+
+
+def _shares() -> Iterator[tuple[float, float, float]]:
+    for release in _RELEASE:
+        for part in _PARTITION:
+            yield release, (1 - release) * part, (1 - release) * (1 - part)
+
+
+def _paper(outline: Outline, question: Question, protocol: str) -> Iterator[ChosenSplit]:
+    for shares in _shares():
+        split = Split.of(shares, question.epsilon)
+        yield ChosenSplit(split, None, paper_error(outline, question, protocol, split))
+
+
+def _gradient(
+    outline: Outline, question: Question, protocol: str, bound: float | None
+) -> Iterator[ChosenSplit]:
+    steps = outline.gradients(question.query, question.k)
+    heights = np.quantile(steps, _QUANTILES).tolist() if len(steps) else [0.0]
+    for shares in _shares():
+        split = Split.of(shares, question.epsilon)
+        channel = union_channel(protocol, split.release_epsilon, question.silos, question.collusion)
+        margin = 2 * wobble(outline, question, channel.weights)
+        for tried in (
+            {max(height + margin, 1.0) for height in heights} if bound is None else {bound}
+        ):
+            error = gradient_error(outline, question, protocol, split, tried)
+            yield ChosenSplit(split, tried, error)
+
+
+# --- A study by feat+ -----------------------------------------------------------------------------
+
+
+class FeatPlusStudyPlan(StudyPlan):
+    """A release at ε1, owners of nodes at ε2, local answers at ε3.
+
+    Options: ``local`` (gradient or paper), ``split`` (paper, or three numbers with commas between
+    them), ``bound`` (of gradient). The proposer may leave the split to the planner.
+    """
+
+    options = frozenset({"local", "split", "bound", "channel"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self.plan = _plan(study, _split(study.options.get("split", "paper")))
+        self.losses, self.views, self.advice = self.plan.losses, self.plan.views, self.plan.advice
+        self.protocol = self.plan.union.protocol
+
+    @classmethod
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+        """With the planner's split and bound, where none are given."""
+        if study.options.get("split", "auto") != "auto":
+            return study
+        plan = _plan(study, "auto", like, owned)
+        shares = plan.noise.split
+        given: dict[str, Option] = {**study.options, "local": plan.local}
+        given["split"] = ",".join(
+            repr(float(share)) for share in (shares.release, shares.partition, shares.local)
+        )
+        if plan.bound is not None:
+            given["bound"] = float(plan.bound)
+        return replace(study, options=given)
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo in the union, and after it."""
+        of, run, subject = self.study, self.study.id, self.study.subject
+        union = self.plan.union.silo(of.pairs, subject, roster, run, place, identity, entropy, silo)
+        if not self.plan.answers_locally:
+            return union
+        return FeatPlusSiloSession(
+            self.plan, subject, union, roster, run, place, identity, entropy, silo, local_report
+        )
+
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[FeatPlusResult | bytes]:
+        """The coordinator of the union, and after it."""
+        of, run, subject = self.study, self.study.id, self.study.subject
+        union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
+        if not self.plan.answers_locally:
+            return union
+        return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity, share)
+
+    def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
+        """The release and the local answers together."""
+        if isinstance(result, bytes):
+            result = FeatPlusResult(result, None, ())
+        # Whoever had a part in the run saw degrees and reports too: the release says so.
+        release = release_of(
+            self.plan.union, self._provenance(), result.triangle, universe,
+            self.views, worst_losses(self.losses),
+        )  # fmt: skip
+        answer = combine(self.plan, release, result.shared, result.reports)
+        return Outcome(release, with_source(answer, release))
+
+
+def _plan(
+    study: Study,
+    split: str | tuple[float, float, float],
+    like: Outline | None = None,
+    owned: float | None = None,
+) -> FeatPlusPlan:
+    local, bound = study.options.get("local", "gradient"), study.options.get("bound")
+    if not isinstance(local, str) or isinstance(bound, str | bool):
+        raise StudyError("option local is a text, and bound a number")
+    return plan_featplus(
+        study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
+        study.protocol, study.nodes, None if bound is None else float(bound),
+        channel=given_channel(study), outline=like, owned=owned,
+    )  # fmt: skip
+
+
+def _split(given: Option) -> str | tuple[float, float, float]:
+    if given == "paper":
+        return "paper"
+    try:
+        release, partition, local = (float(part) for part in str(given).split(","))
+    except ValueError:
+        raise StudyError("option split is paper, or three numbers with commas") from None
+    return release, partition, local
+
+
+#: What each form of local answers can be asked.
+LOCAL_QUERIES: dict[str, tuple[str, ...]] = {
+    "gradient": tuple(GRADIENTS),
+    "paper": ("kstars", "triangles"),
+}
+
+
+def plan_featplus(
+    query: str,
+    k: int | None,
+    local: str,
+    split: Split | str | tuple[float, float, float],
+    epsilon: float,
+    silos: int,
+    collusion: int,
+    protocol: str,
+    n: int,
+    bound: float | None = None,
+    channel: Channel | None = None,
+    outline: Outline | None = None,
+    owned: float | None = None,
+) -> FeatPlusPlan:
+    """Choose all parameters of a run, or say what is wrong with the request.
+
+    ``split`` is ``"auto"`` (the least error on a graph like the ``outline``), ``"paper"`` (.45, .1,
+    .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
+    ``gradient``; a ``channel`` may be chosen for protocol ``clear``. The release is shown to all
+    silos, so that collusion is at least 1.
+    """
+    if local not in LOCAL_QUERIES:
+        raise ArgumentError(f"unknown local answers {local!r}; choose from gradient, paper")
+    if query not in LOCAL_QUERIES[local]:
+        known = ", ".join(LOCAL_QUERIES[local])
+        raise ArgumentError(f"feat+ with local={local!r} answers {known}, not {query}")
+    Release.check_leaves(query, k, n)
+    if bound is not None:
+        if local != "gradient":
+            raise ArgumentError("a bound is for local='gradient' only")
+        check_bound(bound, ArgumentError)
+    if split == "auto":
+        asked = Question(query, check_epsilon(epsilon), silos, collusion, k, owned=owned)
+        chosen = choose_split(outline or guess(n), asked, protocol, local, bound)
+        split, bound = chosen.split, chosen.bound if chosen.split.answers_locally else bound
+    shares = Split.of(split, epsilon)
+    form: Local = "gradient" if local == "gradient" else "paper"
+    noise = FeatPlusNoise(shares, silos, collusion, form)
+    if protocol != "clear" and (collusion == 0 or protocol in _OPEN_TO_SILOS):
+        raise ArgumentError(
+            "feat+ shows the release to all silos: it needs collusion of at least 1, and a union "
+            "that holds against silos (masked or elgamal/blinded)"
+        )
+    union = plan_union(protocol, shares.release_epsilon, silos, collusion, channel)
+    if form == "paper":
+        paper_sensitivity(query, k, union.channel, n)
+    losses = noise.losses(union.losses)
+    views = noise.views(losses, drawn=union.noise is None)
+    return FeatPlusPlan(query, k, n, union, noise, bound, views, losses, union.advice)
+
+
+_OPEN_TO_SILOS = ("elgamal/printed", "elgamal/replace")

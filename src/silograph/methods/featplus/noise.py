@@ -1,0 +1,233 @@
+"""The noise of feat+: a release, a partition of the nodes and local answers, and what they cost.
+
+What
+    Three steps share epsilon: a release of the union at ε1; at ε2 every silo's degree of every
+    node with discrete Laplace noise, from which each node gets one owner; at ε3 one number of each
+    silo with discrete Laplace noise, counted on its own edges and the release.
+Neighbouring
+    One edge is added or removed in every silo that holds it (for a view with colluding silos: in
+    the honest ones).
+Guarantee
+    Against the coordinator with t silos the loss is at most
+
+        ε_union(t) + 2·(m−t)/b2 + D/b3,
+
+    b2 and b3 the scales of the two noises, D the joint sensitivity of all reports. *Partition*: an
+    edge with k honest holders changes two degrees by one in each of them, 2k in L1, and k ≤ m−t.
+    With b2 = 2m/ε2 that is k·ε2/m. (The paper's Algorithm 4 prints b2 = m/ε2, which costs 2·ε2.)
+    *Reports*: for **every** release and **every** owner map an edge changes all honest silos'
+    reports together by at most Δ (below), so that it does not matter where the release came from
+    or what was shown; all silos must only see the same. The steps are composed in order, each for
+    fixed outcomes of those before it, so that the losses add.
+Joint sensitivity
+    With d = max(|1−α|, |1−β|) and ω = max(1, |α|, |β|). ``paper``, triangles: a triple belongs to
+    the owner of its smallest node alone; an edge lies in n−2 triples, in each of which one weight
+    moves between 1 and a(y) and two others are at most ω: Δ = d·ω²·(n−2). ``paper``, k-stars: a
+    star belongs to the owner of its centre; an edge lies in C(n−2,k−1) stars at each of its two
+    ends: Δ = 2·d·C(n−2,k−1)·ω^(k−1). ``gradient``: a pair belongs to the owner of its smaller node,
+    who adds (1−a)·h with |h| ≤ κ if it holds the pair; h depends on the release alone: Δ = d·κ.
+Rounding
+    Reports are integers in units of Δ/2^30. A ``gradient`` term is rounded by itself, and is at
+    most 2^30 before and after. A ``paper`` report is rounded as a whole, which can move the
+    difference of two reports by at most one unit a silo: D = 2^30 + m.
+Preconditions
+    Silos follow the protocol and draw their noise independently. Scales are rounded **up**.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+from silograph.dp.channel import Channel
+from silograph.dp.laplace import round_up, scale_for
+from silograph.dp.loss import (
+    LARGEST_EPSILON,
+    PUBLISHED,
+    View,
+    check_epsilon,
+    check_parties,
+    float_below,
+)
+from silograph.errors import ArgumentError
+
+__all__ = [
+    "STEPS",
+    "FeatPlusNoise",
+    "Local",
+    "Split",
+    "gradient_sensitivity",
+    "largest_change",
+    "paper_sensitivity",
+]
+
+#: Units in the joint sensitivity of all reports.
+STEPS = 2**30
+#: The shares of the release, the partition and the local answers in the paper's experiments.
+PAPER_SHARES = (Fraction(45, 100), Fraction(10, 100), Fraction(45, 100))
+
+Local = Literal["gradient", "paper"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """How epsilon is shared: ε1 for the release, ε2 for the partition, ε3 for the local answers.
+
+    They are exact, and their sum is epsilon. Without local answers there is nothing to partition
+    for: ε2 and ε3 are both positive, or both 0 (all of epsilon to the release, which is feat).
+
+    >>> split = Split.of("paper", 2.0)
+    >>> [str(e) for e in (split.release, split.partition, split.local)]
+    ['9/10', '1/5', '9/10']
+    >>> Split.of((1, 0, 0), 2.0).answers_locally
+    False
+    """
+
+    release: Fraction
+    partition: Fraction
+    local: Fraction
+
+    def __post_init__(self) -> None:
+        if self.release <= 0 or min(self.partition, self.local) < 0:
+            raise ArgumentError("a split needs something for the release, and nothing below 0")
+        if (self.partition > 0) != (self.local > 0):
+            raise ArgumentError(
+                "a split gives to both the partition and the local answers, or to neither"
+            )
+
+    @classmethod
+    def of(cls, given: "Split | str | tuple[float, float, float]", epsilon: float) -> "Split":
+        """``"paper"``, or three numbers that add up to 1 or to epsilon (and then do exactly)."""
+        whole = Fraction(check_epsilon(epsilon))
+        shares: tuple[Fraction, ...]
+        if isinstance(given, Split):
+            shares = (given.release, given.partition, given.local)
+        elif isinstance(given, str):
+            if given != "paper":
+                raise ArgumentError(f"split is {given!r}; it is 'paper', 'auto' or three numbers")
+            shares = PAPER_SHARES
+        else:
+            shares = _three(given)
+        total = sum(shares, Fraction(0))
+        if all(abs(total / due - 1) > Fraction(1, 10**9) for due in (Fraction(1), whole)):
+            raise ArgumentError(
+                f"a split of epsilon {epsilon:g} adds up to it, or to 1; this one to "
+                f"{float(total):g}"
+            )
+        return cls(*(whole * share / total for share in shares))
+
+    @property
+    def answers_locally(self) -> bool:
+        """Whether there is a partition, and a local answer of each silo."""
+        return self.local > 0
+
+    @property
+    def release_epsilon(self) -> float:
+        """ε1 as a float that is not above it."""
+        return float_below(self.release)
+
+
+def _three(given: object) -> tuple[Fraction, ...]:
+    try:
+        # A float means the decimal that was written.
+        shares = tuple(Fraction(repr(float(x))) for x in given)  # type: ignore[attr-defined]
+    except (TypeError, ValueError, OverflowError):
+        shares = ()
+    if len(shares) != 3 or max(shares) > LARGEST_EPSILON:
+        raise ArgumentError(f"split is {given!r}; it is 'paper', 'auto' or three numbers")
+    return shares
+
+
+@dataclass(frozen=True)
+class FeatPlusNoise:
+    """The two Laplace noises of one run, and what all of it costs.
+
+    >>> noise = FeatPlusNoise(Split.of("paper", 3.0), silos=4, collusion=1, local="gradient")
+    >>> noise.partition_scale, noise.partition_loss(honest=1), noise.local_loss
+    (Fraction(80, 3), Fraction(3, 40), Fraction(27, 20))
+    """
+
+    split: Split
+    silos: int
+    collusion: int
+    local: Local
+    #: Whether the partition's noise is the one that Algorithm 4 prints, which costs twice its ε2.
+    printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_parties(self.silos, self.collusion)
+        if self.local not in ("gradient", "paper"):
+            raise ArgumentError(f"local is {self.local!r}; it is gradient or paper")
+
+    @cached_property
+    def partition_scale(self) -> Fraction:
+        """The scale of the noise of a degree: 2m/ε2, rounded up."""
+        return scale_for((1 if self.printed else 2) * self.silos, self.split.partition)
+
+    @property
+    def local_steps(self) -> int:
+        """The joint sensitivity of all reports, in units."""
+        return STEPS if self.local == "gradient" else STEPS + self.silos
+
+    @cached_property
+    def local_scale(self) -> Fraction:
+        """The scale of the noise of a report, in units: D/ε3, rounded up."""
+        return scale_for(self.local_steps, self.split.local)
+
+    def partition_loss(self, honest: int) -> Fraction:
+        """What the degrees cost an edge that so many honest silos hold."""
+        return 2 * honest / self.partition_scale if self.split.answers_locally else Fraction(0)
+
+    @property
+    def local_loss(self) -> Fraction:
+        """What the reports cost an edge, whoever holds it."""
+        return self.local_steps / self.local_scale if self.split.answers_locally else Fraction(0)
+
+    def losses(self, union: Mapping[int, float]) -> dict[int, float]:
+        """The certified loss against the coordinator with t silos, for every t of the union's."""
+        rest = {t: self.partition_loss(self.silos - t) + self.local_loss for t in union}
+        return {
+            t: math.inf if math.isinf(loss) else round_up(Fraction(loss) + rest[t])
+            for t, loss in union.items()
+        }
+
+    def views(self, losses: Mapping[int, float], *, drawn: bool) -> tuple[View, ...]:
+        """Who learns how much; of a run whose release was drawn in the clear only what is
+        published is spoken of."""
+        if drawn:
+            return (View(PUBLISHED, losses[0]),)
+        found = [View("coordinator", losses[0])]
+        t = self.collusion
+        if t:
+            group = f"{t} silo{'s' if t > 1 else ''}"
+            # Who sees what the coordinator shows and publishes sees less than the coordinator.
+            names = (f"coordinator + {group}", f"{group} + release")
+            found += [View(name, losses[t]) for name in names]
+        return tuple(found)
+
+
+def largest_change(channel: Channel) -> Fraction:
+    """d = max(|1−α|, |1−β|): by how much a pair's weight moves when its holder knows it."""
+    return max(abs(1 - channel.alpha), abs(1 - channel.beta))
+
+
+def paper_sensitivity(query: str, k: int | None, channel: Channel, n: int) -> Fraction:
+    """Δ of the ``paper`` form; see the module.
+
+    >>> paper_sensitivity("triangles", None, Channel("3/4", "1/4"), 5)
+    Fraction(81, 8)
+    """
+    omega = max(Fraction(1), abs(channel.alpha), abs(channel.beta))
+    if query == "triangles" and n > 2:
+        return largest_change(channel) * omega**2 * (n - 2)
+    if query == "kstars" and k is not None:
+        stars = math.comb(n - 2, k - 1)
+        return 2 * largest_change(channel) * stars * omega ** (k - 1)
+    raise ArgumentError(f"there is no local answer 'paper' to {query} of {n} nodes")
+
+
+def gradient_sensitivity(channel: Channel, bound: float) -> Fraction:
+    """Δ of the ``gradient`` form with clipping at ``bound``; see the module."""
+    return largest_change(channel) * Fraction(bound)

@@ -1,0 +1,269 @@
+"""The masked union as two state machines: a silo's and the coordinator's.
+
+Rounds
+    ``key``      each silo publishes a fresh X25519 run key, signed by its identity
+    ``keys``     the coordinator relays all of them
+    ``confirm``  each silo signs a digest of roster, parameters and all run keys
+    ``confirms`` the coordinator relays all of them; a silo goes on only if all are on one digest
+    ``chunk``    each silo uploads its masked contributions, chunk by chunk
+
+Two rules hold in both machines: a message that is refused changes nothing, and nothing that depends
+on a silo's bits leaves it before :meth:`MaskedSilo.authorise` has been called (the ledger's entry).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from silograph import _core
+from silograph.dp.channel import limbs
+from silograph.errors import ArgumentError, OrderError, PayloadError
+from silograph.messages.entropy import Entropy
+from silograph.messages.envelope import EVERYONE, Envelope, Outgoing
+from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
+from silograph.messages.machine import CoordinatorSession, Machine
+from silograph.messages.rounds import Bits, Chunked, Collection, UploadingSilo, Uploads, open_bundle
+from silograph.messages.secrecy import check_own_key, check_views, pairs_of, view_digest, weak_key
+
+__all__ = [
+    "CHUNK_PAIRS",
+    "MaskedCoordinator",
+    "MaskedParameters",
+    "MaskedSilo",
+    "State",
+    "packed_bytes",
+]
+
+#: Pairs in a chunk.
+CHUNK_PAIRS = 1 << 20
+#: How masks are drawn and how elements travel.
+_STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
+_PACKING = b"base-q digits in 32-bit words, lowest first"
+
+
+def packed_bytes(q: int, pairs: int) -> int:
+    """Bytes of one element of Z_q a pair, as many base-q digits in a 32-bit word as fit.
+
+    >>> packed_bytes(21, 7_000_000)
+    4000000
+    """
+    digits = max(count for count in range(1, 33) if q**count <= 1 << 32)
+    return -(-pairs // digits) * 4
+
+
+@dataclass(frozen=True)
+class MaskedParameters(Chunked):
+    """What all parties of a run must agree on, and sign."""
+
+    q: int
+    b: Fraction
+    silos: int
+    pairs: int
+    #: What the pairs are about: the digest of the node universe.
+    subject: bytes
+    chunk_pairs: int = CHUNK_PAIRS
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.q <= 1 << 16 or not 0 <= self.b <= 1:
+            raise ArgumentError("q must be from 2 to 65536 and b from 0 to 1")
+        self.check_chunks()
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of every parameter."""
+        numbers = (self.q, self.silos, self.pairs, self.chunk_pairs)
+        fields = [str(number).encode() for number in numbers]
+        fields += [str(self.b).encode(), self.subject, _STREAM, _PACKING]
+        return hashlib.sha256(pack(b"silograph/masked/v2", *fields)).digest()
+
+
+class State(StrEnum):
+    """Where a machine is."""
+
+    NEW = "new"
+    KEYS = "waiting for keys"
+    CONFIRMS = "waiting for confirmations"
+    AGREED = "agreed, not yet authorised"
+    CHUNKS = "chunks"
+    DONE = "done"
+
+
+#: Every step that a silo can take; anything else is refused and changes nothing.
+SILO_STEPS: dict[tuple[State, str], State] = {
+    (State.NEW, "start"): State.KEYS,
+    (State.KEYS, "keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirms"): State.AGREED,
+    (State.AGREED, "authorise"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+}
+#: Every step of the coordinator.
+COORDINATOR_STEPS: dict[tuple[State, str], State] = {
+    (State.KEYS, "key"): State.KEYS,
+    (State.KEYS, "all keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirm"): State.CONFIRMS,
+    (State.CONFIRMS, "all confirms"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+    (State.CHUNKS, "all chunks"): State.DONE,
+}
+
+
+class MaskedSilo(UploadingSilo):
+    """A silo in one run of the masked union. ``bits(chunk)`` returns one bit a pair."""
+
+    STEPS = SILO_STEPS
+    TAKES = ("keys", "confirms")
+    ROUND = "chunk"
+    _parameters: MaskedParameters
+
+    def __init__(
+        self,
+        parameters: MaskedParameters,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        entropy: Entropy,
+        bits: Bits,
+    ) -> None:
+        super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
+        # One secret a run: the run key and every chunk come from it, so that a chunk can only be
+        # made again byte for byte.
+        self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
+        self._masks: _core.SharedMasks | None = None
+        self._view = b""
+        self._sent: dict[int, bytes] = {}
+
+    def start(self) -> list[Outgoing]:
+        """Publish the run key."""
+        state = self._step("start")
+        raw = self._seal("key", EVERYONE, self._masker.public())
+        self.state = state
+        return [Outgoing(COORDINATOR, raw)]
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a bundle that the coordinator relays."""
+        bundle = self._opened(raw)
+        state = self._step(bundle.round)
+        if bundle.round == "keys":
+            masks, view = self._agree(self._bundled(bundle, "key"))
+            sent = self._seal("confirm", EVERYONE, view)
+            self._masks, self._view, self.state = masks, view, state
+            return [Outgoing(COORDINATOR, sent)]
+        check_views(self._binding, self._bundled(bundle, "confirm"), self._view)
+        self.state = state
+        return []
+
+    @property
+    def ready(self) -> bool:
+        """Whether all silos confirmed the same keys."""
+        return self.state is State.AGREED
+
+    def authorise(self) -> list[Outgoing]:
+        """Say that the run's whole cost is in the ledger; only then are chunks made."""
+        self.state = self._step("authorise")
+        return []
+
+    def chunk(self, number: int, bits: bytes) -> Outgoing:
+        """The masked contributions of one chunk, from one bit a pair.
+
+        Made again it is the same, byte for byte; with other bits it is refused, since two vectors
+        under one mask would show where they differ.
+        """
+        state = self._step("chunk")
+        self._check_chunk(number, bits)
+        size = self._parameters.chunk_size(number)
+        assert self._masks is not None  # noqa: S101 - the table has no other way here
+        vector = self._masker.contribute(self._masks, number, bits, size)
+        seen = hashlib.sha256(vector).digest()
+        if self._sent.setdefault(number, seen) != seen:
+            raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
+        raw = self._seal("chunk", COORDINATOR, vector, number, digest=seen)
+        self.state = state
+        return Outgoing(COORDINATOR, raw)
+
+    def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
+        """Masks with every other silo, and the digest of all that was shown to us."""
+        check_own_key(self._binding, keys[self._place], self._masker.public(), self._place)
+        pairs = pairs_of(self._binding, dict(enumerate(keys)), self._place)
+        try:
+            masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
+        except ValueError as error:
+            raise weak_key(self._binding, pairs[error.args[0]].place) from None
+        return masks, view_digest(b"silograph/masked/view/v2", self._binding, keys)
+
+    def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
+        return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
+
+
+class MaskedCoordinator(Machine, CoordinatorSession[bytes]):
+    """The coordinator in one run: relays, sums, and learns the sums alone. The result is Y, one bit
+    a pair."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("key", "confirm", "chunk")
+
+    def __init__(
+        self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
+    ) -> None:
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
+        self._parameters = parameters
+        self._collection = Collection(self._binding)
+        self._sums: dict[int, tuple[_core.MaskedSum, set[int]]] = {}
+        self._results: dict[int, bytes] = {}
+        self._uploads = Uploads(parameters)
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a silo's message."""
+        envelope = self._opened(raw)
+        if envelope.round == "chunk":
+            self._add(envelope)
+            return []
+        if len(envelope.payload) != 32:
+            raise self._refuse(PayloadError, "32 bytes were due", envelope)
+        bundle = self._collection.take(envelope, raw, self._identity)
+        if bundle:
+            self.state = self._step(f"all {envelope.round}s")
+        return bundle
+
+    def _add(self, envelope: Envelope) -> None:
+        number = envelope.sequence
+        if number >= self._parameters.chunks:
+            raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
+        if number in self._results:
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        size = self._parameters.chunk_size(number)
+        total, seen = self._sums.get(number) or (_core.MaskedSum(self._parameters.q, size), set())
+        if envelope.sender in seen:
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        try:
+            total.add(envelope.payload)
+        except ValueError as error:
+            raise self._refuse(PayloadError, f"chunk {number}: {error}", envelope) from None
+        seen.add(envelope.sender)
+        self._uploads.take(envelope.sender)
+        self._sums[number] = total, seen
+        if len(seen) == self._parameters.silos:
+            self._results[number] = total.open()
+            del self._sums[number]
+        if len(self._results) == self._parameters.chunks:
+            self.state = self._step("all chunks")
+
+    def wants(self, place: int) -> bool:
+        """Whether this silo is not too far ahead of the slowest."""
+        return self._uploads.wants(place)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Pairs that all silos have sent."""
+        return self._uploads.progress
+
+    def missing(self) -> dict[int, list[int]]:
+        """The chunks that are begun and not complete, with the silos that are still to come."""
+        silos = range(self._parameters.silos)
+        return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
+
+    def result(self) -> bytes:
+        """Y, one bit a pair; only when all chunks are there."""
+        self._require(State.DONE, "result")
+        return b"".join(self._results[number] for number in range(self._parameters.chunks))

@@ -1,0 +1,190 @@
+"""From a study to the sessions that carry it out: what it costs, who learns how much, what comes.
+
+A method is one class here: it settles the noise, makes the sessions of both sides, and turns what
+the coordinator is left with into an answer. All parties in one process and a deployment use the
+same classes; they differ in who carries the messages.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+from silograph.dp.channel import Channel
+from silograph.dp.loss import View
+from silograph.errors import StudyError
+from silograph.estimators.estimate import Estimate
+from silograph.estimators.reference import Outline
+from silograph.estimators.release import Provenance, Release
+from silograph.graph.bits import BitRows
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.baseline.answer import Reports
+from silograph.methods.sealed.answer import SealedRelease
+from silograph.methods.study import RELEASE, Study
+from silograph.methods.union import UnionPlan
+
+__all__ = [
+    "Outcome",
+    "Source",
+    "StudyPlan",
+    "answered",
+    "channel_option",
+    "given_channel",
+    "release_of",
+]
+
+
+#: What a run leaves that answers questions.
+Source = Release | Reports | SealedRelease
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study gave: what was paid for, and the answer, unless the study was for that alone."""
+
+    source: Source
+    answer: Estimate[Any] | None
+
+    def save(self, folder: Path, run: str) -> Path | None:
+        """Write the release beside other results; its path, where the method leaves one."""
+        if not isinstance(self.source, Release):
+            return None
+        path = folder / f"{run}.release"
+        self.source.save(path)
+        return path
+
+
+class StudyPlan(ABC):
+    """A study with all that follows from it, the same for every party that reads it."""
+
+    #: The names of the options that the method takes.
+    options: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the method can use a delta.
+    takes_delta: ClassVar[bool] = False
+    #: What every answer of the method assumes of the coordinator; empty for nothing.
+    assumes: ClassVar[str] = ""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.silos = len(study.silos)
+        unknown = set(study.options) - self.options
+        if unknown:
+            takes = ", ".join(sorted(self.options)) or "none"
+            raise StudyError(
+                f"{study.method} has no use for option {min(unknown)!r}; it takes {takes}"
+            )
+        if study.delta and not self.takes_delta:
+            raise StudyError(f"{study.method} has no use for delta; leave it 0")
+        if study.members:
+            raise StudyError(f"{study.method} has no committee")
+        if study.index.kind != "pairs":
+            raise StudyError(f"{study.method} counts on pairs, not on {study.index.kind}")
+
+    #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
+    losses: dict[int, float]
+    delta: float = 0.0
+    views: tuple[View, ...]
+    #: With its variant, as it stands in a release.
+    protocol: str
+    #: Whose loss it is that ``losses`` bounds.
+    view: str = "coordinator + t silos"
+    #: What whoever asks should be told.
+    advice: str = ""
+
+    @classmethod
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+        """The study with every choice written down that a method would otherwise make by itself.
+
+        It is the proposer's, for a graph ``like`` some outline; all others compute from what is
+        written alone.
+        """
+        return study
+
+    @property
+    def what(self) -> str:
+        """Method and protocol (where there is a choice), in ledgers and policies."""
+        return f"{self.study.method} {self.protocol}"
+
+    @abstractmethod
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """The session of the silo at a place."""
+
+    @abstractmethod
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[Any]:
+        """The coordinator's session."""
+
+    @abstractmethod
+    def outcome(self, result: Any, universe: NodeUniverse) -> Outcome:
+        """The answer, from what the coordinator's session is left with."""
+
+    def _provenance(self) -> Provenance:
+        study = self.study
+        return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
+
+
+def channel_option(channel: Channel) -> str:
+    """A channel as an option of a study: p11 and p01 in hexadecimal.
+
+    >>> channel_option(Channel("3/4", "1/10"))
+    '3/4,1/a'
+    """
+    parts = (channel.p11.as_integer_ratio(), channel.p01.as_integer_ratio())
+    return ",".join(f"{above:x}/{below:x}" for above, below in parts)
+
+
+def given_channel(study: Study) -> Channel | None:
+    """The channel that a run in the clear is asked to have; nobody else may ask for one.
+
+    Digits alone are read: a short text such as 1e999999999 would be a long computation.
+    """
+    given = study.options.get("channel")
+    if given is None:
+        return None
+    if study.protocol != "clear":
+        raise StudyError("a channel can be chosen for protocol 'clear' only")
+    parts = re.fullmatch(r"([0-9a-f]+)/([0-9a-f]+),([0-9a-f]+)/([0-9a-f]+)", str(given))
+    if parts is None:
+        raise StudyError("option channel is two fractions, p11 and p01, in hexadecimal")
+    a, b, c, d = (int(part, 16) for part in parts.groups())
+    if not b or not d:
+        raise StudyError("option channel has a fraction without a value")
+    return Channel(Fraction(a, b), Fraction(c, d))
+
+
+def release_of(
+    plan: UnionPlan,
+    made: Provenance,
+    triangle: bytes,
+    universe: NodeUniverse,
+    views: tuple[View, ...],
+    losses: Mapping[int, float],
+) -> Release:
+    """What a union made, with what the run that made it costs against whom."""
+    graph = BitRows.from_triangle(len(universe), triangle)
+    return Release(graph, plan.channel, universe.digest, made, views, losses, universe)
+
+
+def answered(source: Source, study: Study, **options: Any) -> Outcome:
+    """What the study asks, asked of what was paid for; more questions on that are free."""
+    if study.query == RELEASE:
+        return Outcome(source, None)
+    if study.k is not None:
+        options["k"] = study.k
+    return Outcome(source, with_source(getattr(source, study.query)(**options), source))
+
+
+def with_source(answer: Estimate[Any], source: Source) -> Estimate[Any]:
+    """The answer, and with it what it was read from."""
+    origin = answer.origin
+    return answer if origin is None else replace(answer, origin=replace(origin, release=source))

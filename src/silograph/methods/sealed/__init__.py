@@ -1,0 +1,1 @@
+"""sealed: exact counts under secret sharing, opened with noise."""

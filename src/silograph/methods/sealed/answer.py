@@ -1,0 +1,414 @@
+"""What a sealed run opened, and everything that follows from it.
+
+The union itself was never opened: there is no noisy graph, only noisy numbers. All that is asked
+of them is post-processing and costs no more privacy. Intervals are quantiles of the known law of
+the noise, which has longer tails than the normal law.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph import _core
+from silograph.dp.laplace import NoiseLaw
+from silograph.dp.loss import View, shown_loss
+from silograph.errors import ArgumentError
+from silograph.estimators.degrees import check_bins, degree_grid, sharpen
+from silograph.estimators.estimate import (
+    Z95,
+    Estimate,
+    FloatArray,
+    Origin,
+    Provenance,
+    definitions,
+    views_table,
+)
+from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, Release
+from silograph.estimators.stars import newton_differences, square_root
+from silograph.graph.samples import seed_bytes
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.methods.sealed.noise import Answer, SealedNoise
+
+__all__ = [
+    "SealedRelease",
+    "effective_nodes",
+    "kstars_floor",
+    "kstars_value",
+    "kstars_variance",
+    "kstars_variance_estimate",
+]
+
+
+# --- k-stars from noisy integer degrees, without bias, for any k ≥ 1 ------------------------------
+#
+# Model
+#     y = d + z, z the difference of two negative binomial variables of shape κ (see
+#     :mod:`silograph.dp.laplace`). Its factorial moments have the generating function
+#     E[(1+u)^z] = (1 − λu²/(1+u))^−κ, λ = p/(1−p)². Hence (1+u)^y·(1 − λu²/(1+u))^κ has the mean
+#     (1+u)^d, and its coefficient of u^k, the polynomial Q_k(y) = Σ_j C(κ,j)·(−λ)^j·C(y−j, k−2j),
+#     has the mean C(d,k).
+# Bias
+#     That of λ alone, which is known to within 2^−320: less than k·2^−300 of the sum of the
+#     absolute terms, where λ is at most 2^16.
+# Variance
+#     Noises of different nodes are independent, so variances add. C(d,k)² = Σ_j w_j·C(d,k+j) with
+#     w_j = (k+j)!/((k−j)!·j!²) has the unbiased estimate Σ_j w_j·Q_{k+j}(y), and Q_k(y)² less that
+#     is one of the variance.
+# Cost
+#     Big-integer arithmetic for each distinct noisy degree.
+
+
+def kstars_value(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
+    """Σ Q_k over all nodes.
+
+    >>> law = NoiseLaw(Fraction(2), shares=1, parties=1)
+    >>> kstars_value([3], law, 2) == 3 - law.variance / 2
+    True
+    """
+    return _total(Counter(noisy), _coefficients(law, k), k)
+
+
+def kstars_variance(truth: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
+    """The variance of :func:`kstars_value` over the noise, for known degrees."""
+    return sum((n * _variance_at(d, law, k) for d, n in Counter(truth).items()), Fraction(0))
+
+
+def kstars_variance_estimate(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
+    """The unbiased estimate of :func:`kstars_variance` from the noisy degrees."""
+    counts, coefficients = Counter(noisy), _coefficients(law, 2 * k)
+    squares = sum((n * _at(y, coefficients, k) ** 2 for y, n in counts.items()), Fraction(0))
+    return squares - sum(
+        _pairs_of_stars(k, j) * _total(counts, coefficients, k + j) for j in range(k + 1)
+    )
+
+
+def kstars_floor(nodes: int, law: NoiseLaw, k: int) -> Fraction:
+    """The least variance that so many nodes can have.
+
+    C(k−1−d, k) = ±C(d, k) and the noise is symmetric, so the variance is a polynomial in the
+    distance of d from (k−1)/2, and grows with it.
+    """
+    return nodes * _variance_at((k - 1) // 2, law, k)
+
+
+def effective_nodes(noisy: Iterable[int], k: int) -> int:
+    """How many equal noises would have tails as light as those of the stars: (Σw²)²/Σw⁴, w how
+    much the noise of a node weighs, C(d, k−1)."""
+    counts = Counter(max(y, k) for y in noisy)
+    largest = math.comb(max(counts), k - 1)
+    weights = {y: float(Fraction(math.comb(y, k - 1), largest)) for y in counts}
+    second, fourth = (sum(n * weights[y] ** e for y, n in counts.items()) for e in (2, 4))
+    return max(1, int(second**2 / fourth))
+
+
+def _coefficients(law: NoiseLaw, k: int) -> list[Fraction]:
+    """C(κ,j)·(−λ)^j for j up to k/2."""
+    return _powers(law.shape, law.spread, k // 2)
+
+
+def _powers(kappa: Fraction, spread: Fraction, top: int) -> list[Fraction]:
+    """The coefficients of (1 − λx)^κ."""
+    found = [Fraction(1)]
+    for j in range(top):
+        found.append(-found[-1] * spread * (kappa - j) / (j + 1))
+    return found
+
+
+def _total(counts: Counter[int], coefficients: list[Fraction], k: int) -> Fraction:
+    """Σ Q_k: integers first, one fraction for each j."""
+    return sum(
+        (
+            coefficients[j] * sum(n * _binomial(y - j, k - 2 * j) for y, n in counts.items())
+            for j in range(k // 2 + 1)
+        ),
+        Fraction(0),
+    )
+
+
+def _at(y: int, coefficients: list[Fraction], k: int) -> Fraction:
+    return _total(Counter([y]), coefficients, k)
+
+
+def _variance_at(d: int, law: NoiseLaw, k: int) -> Fraction:
+    """E[Q_k(d+z)²] − C(d,k)²: in the polynomials C(z,l), whose means are known."""
+    coefficients = _coefficients(law, k)
+    differences = newton_differences([_at(d + z, coefficients, k) ** 2 for z in range(2 * k + 1)])
+    means = _powers(-law.shape, law.spread, k)
+    mean = sum(
+        (
+            difference * means[j] * _binomial(-j, order - 2 * j)
+            for order, difference in enumerate(differences)
+            for j in range(order // 2 + 1)
+        ),
+        Fraction(0),
+    )
+    return mean - math.comb(d, k) ** 2
+
+
+def _pairs_of_stars(k: int, j: int) -> int:
+    """How often two sets of k have a given union of k+j."""
+    return math.factorial(k + j) // (math.factorial(k - j) * math.factorial(j) ** 2)
+
+
+def _binomial(x: int, k: int) -> int:
+    """C(x,k), also for negative x."""
+    return math.comb(x, k) if x >= 0 else (-1) ** k * math.comb(k - x - 1, k)
+
+
+# --- What a run opened ----------------------------------------------------------------------------
+
+# So many equal noises together are normal for every practical purpose.
+_MANY = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SealedRelease:
+    """The opened numbers, their noise, and queries.
+
+    >>> graph = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [1, 2], [0, 2]]))
+    >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+    >>> release = SealedRelease.draw(graph, noise, seed=1)
+    >>> release.triangles().value, release.edges().value
+    (1.0, 2.5)
+    """
+
+    noise: SealedNoise
+    universe_digest: str
+    provenance: Provenance
+    #: Degrees in the order of the universe, and counts; None where a run did not open them.
+    noisy_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
+    noisy_edges: int | None = None
+    noisy_two_stars: int | None = None
+    noisy_triangles: int | None = None
+    #: The node list, where it is at hand.
+    universe: NodeUniverse | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        opened: dict[Answer, Any] = {
+            "edges": self.noisy_edges,
+            "degrees": self.noisy_degrees,
+            "two_stars": self.noisy_two_stars,
+            "triangles": self.noisy_triangles,
+        }
+        found = {answer for answer, value in opened.items() if value is not None}
+        if found != set(self.noise.answers):
+            raise ArgumentError(
+                f"the noise is for {', '.join(self.noise.answers)}, "
+                f"but {', '.join(sorted(found)) or 'nothing'} was opened"
+            )
+        if self.noisy_degrees is not None and len(self.noisy_degrees) != self.n:
+            raise ArgumentError(f"there are {self.n} nodes, but {len(self.noisy_degrees)} degrees")
+
+    @classmethod
+    def draw(cls, graph: Silo, noise: SealedNoise, seed: int) -> "SealedRelease":
+        """Add the noise of all silos to the statistics of a known graph. **For experiments only.**
+
+        It needs the true graph in one place and is as predictable as its seed; nobody's edges are
+        protected by it. The noise is that of a run, exactly.
+        """
+        truth = graph.degrees()
+        opened: dict[str, Any] = {}
+        for answer in noise.answers:
+            bound = None
+            if answer in noise.slacks:
+                bound = noise.bound(answer, opened["noisy_degrees"])
+            match answer:
+                case "edges":
+                    exact = np.array([len(graph)])
+                case "degrees":
+                    exact = truth
+                case "two_stars":
+                    exact = np.array([int((truth * (truth - 1) // 2).sum())])
+                case "triangles":
+                    exact = np.array([graph.triangles()])
+            drawn = exact + _noise(noise, answer, bound, len(exact), seed)
+            opened[f"noisy_{answer}"] = drawn if answer == "degrees" else int(drawn[0])
+        provenance = Provenance("sealed", "clear", noise.silos, noise.collusion)
+        return cls(noise, graph.universe.digest, provenance, universe=graph.universe, **opened)
+
+    @property
+    def n(self) -> int:
+        """The number of nodes."""
+        return self.noise.nodes
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Who learns how much."""
+        return self.noise.views
+
+    @property
+    def epsilon(self) -> float:
+        """The certified epsilon against the worst of the claimed views."""
+        return max(view.epsilon for view in self.views if view.claimed)
+
+    @property
+    def delta(self) -> float:
+        """The delta against the worst of the claimed views."""
+        return max(view.delta for view in self.views if view.claimed)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer says of where it comes from."""
+        losses = self.noise.losses
+        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
+
+    # -- queries ---------------------------------------------------------------------------
+
+    def edges(self) -> Estimate[float]:
+        """The number of edges. Unbiased."""
+        if self.noisy_edges is not None:
+            return self._count("edges", self.noisy_edges, self.noise.law("edges"))
+        noisy, law = self._degrees("edges")
+        total = law.summed(self.n)
+        return self._estimate(
+            "edges", int(noisy.sum()) / 2, total.stderr / 2, margin=total.margin() / 2
+        )
+
+    def degrees(self) -> "Estimate[FloatArray]":
+        """The degree of every node, in the order of the universe. Unbiased."""
+        noisy, law = self._degrees("degrees")
+        stderr, margin = np.full(self.n, law.stderr), np.full(self.n, float(law.margin()))
+        value = noisy.astype(np.float64)
+        return Estimate("degrees", value, stderr, **self._cost(), margin=margin)
+
+    def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
+        """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
+
+        Default bins are 0, 1, 2, 4, 8, … up to n. A deconvolution: consistent, not unbiased.
+        """
+        edges = check_bins(bins, self.n)
+        noisy, law = self._degrees("degree_histogram")
+        observed, counts = np.unique(noisy, return_counts=True)
+        top = min(self.n - 1, max(0, math.ceil(int(observed[-1]) + law.stderr)))
+        grid = degree_grid(top)
+        apart = np.abs(observed[:, None] - grid[None, :].astype(np.int64))
+        reach = int(apart.max())
+        # What is less likely than the table shows is still possible.
+        blur = np.maximum(law.probabilities(reach)[reach:], 1e-18)[apart]
+        value, stderr = sharpen(counts.astype(np.float64), grid, blur, edges)
+        more: dict[str, Any] = {"note": CURVE_NOTE, "parameters": {"bins": edges}}
+        return Estimate("degree_histogram", value, stderr, **self._cost(), **more)
+
+    def kstars(self, k: int) -> Estimate[float]:
+        """The number of k-stars, Σ C(d, k), for any k ≥ 1. Unbiased.
+
+        2-stars as they were opened, where they were; otherwise from the noisy degrees.
+        """
+        Release.check_k(k, self.n)
+        k, more = int(k), {"parameters": {"k": int(k)}}
+        if k == 2 and self.noisy_two_stars is not None:
+            return self._count("kstars", self.noisy_two_stars, self._law("two_stars"), **more)
+        noisy, law = self._degrees(f"{k}-stars")
+        values = noisy.tolist()
+        try:
+            value = float(kstars_value(values, law, k))
+            variance = kstars_variance_estimate(values, law, k)
+            stderr = square_root(max(variance, kstars_floor(self.n, law, k)))
+        except OverflowError:
+            raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
+        factor = _factor(law.summed(min(effective_nodes(values, k), _MANY)))
+        return self._estimate("kstars", value, stderr, margin=factor * stderr, **more)
+
+    def triangles(self) -> Estimate[float]:
+        """The number of triangles. Unbiased."""
+        if self.noisy_triangles is None:
+            self._not_opened("triangles")
+        return self._count("triangles", self.noisy_triangles, self._law("triangles"))
+
+    def clustering(self) -> Estimate[float]:
+        """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased.
+
+        The noise of the triangles is independent of that of the 2-stars but for its scale, so that
+        the two are not correlated.
+        """
+        triangles, stars = self.triangles(), self.kstars(2)
+        if stars.value <= 0:
+            return self._estimate("clustering", math.nan, math.inf, note=RATIO_NOTE)
+        ratio = 3 * triangles.value / stars.value
+        stderr = math.hypot(3 * triangles.stderr, ratio * stars.stderr) / stars.value
+        factor = _factor(self._law("triangles"))
+        if stars.margin is not None and stars.stderr > 0:
+            factor = max(factor, stars.margin / stars.stderr)
+        return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
+
+    def _law(self, answer: Answer) -> NoiseLaw:
+        bound = None
+        if self.noisy_degrees is not None:
+            bound = self.noise.bound(answer, self.noisy_degrees)
+        return self.noise.law(answer, bound)
+
+    def _degrees(self, query: str) -> tuple[NDArray[np.int64], NoiseLaw]:
+        if self.noisy_degrees is None:
+            self._not_opened(query)
+        return self.noisy_degrees, self.noise.law("degrees")
+
+    def _not_opened(self, query: str) -> NoReturn:
+        raise ArgumentError(
+            f"this run does not answer {query}: it opened {', '.join(self.noise.answers)} alone"
+        )
+
+    def _count(self, query: str, value: int, law: NoiseLaw, **more: Any) -> Estimate[float]:
+        return self._estimate(query, value, law.stderr, margin=float(law.margin()), **more)
+
+    def _estimate(self, query: str, value: float, stderr: float, **more: Any) -> Estimate[float]:
+        return Estimate(query, float(value), stderr, **self._cost(), **more)
+
+    def _cost(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "method": self.provenance.method,
+            "origin": self.origin,
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        made = self.provenance
+        delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
+        rows = {
+            "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
+            "opened": ", ".join(self.noise.answers).replace("_", "-"),
+            "silos": f"{made.silos}, of which {made.collusion} may pool what they see",
+            "noise": f"{self.noise.kind}",
+            "cost": f"ε = {shown_loss(self.epsilon)}{delta}, paid; every question on it is free",
+        }
+        caption = f"sealed answers on {self.n:,} nodes"
+        return definitions(caption, rows, views_table(self.views))
+
+    def __str__(self) -> str:
+        lines = [
+            f"sealed answers on {self.n:,} nodes, universe {self.universe_digest[:16]}…",
+            f"  {', '.join(self.noise.answers)}; {self.noise.kind} noise, {self.noise.silos} silos",
+            *(f"  {view}" for view in self.views),
+        ]
+        return "\n".join(lines)
+
+
+def _factor(law: NoiseLaw) -> float:
+    """Half of a 95 % interval in standard errors: 1.96 at least."""
+    return max(Z95, law.margin() / law.stderr) if law.stderr > 0 else Z95
+
+
+def _noise(
+    noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int
+) -> NDArray[np.int64]:
+    """The sum of all silos' noise."""
+    scale = noise.scale(answer, bound)
+    total = np.zeros(count, dtype=np.int64)
+    for silo in range(noise.silos):
+        total += _core.polya_difference(
+            count,
+            scale.numerator,
+            scale.denominator,
+            noise.shares,
+            seed_bytes(f"sealed/{answer}/{silo}", seed),
+        )
+    return total

@@ -1,0 +1,302 @@
+"""``sealed``: exact counting on the hidden union, opened only with noise.
+
+What is opened depends on the question. With delta, the noisy degrees come first and bound the noise
+of triangles and 2-stars; how much of epsilon they get is chosen by the error that is expected on a
+graph like the outline, before anything is drawn.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from silograph.dp.loss import shown_loss
+from silograph.errors import ArgumentError, StudyError
+from silograph.estimators.estimate import Estimate
+from silograph.estimators.reference import Outline, guess
+from silograph.estimators.release import Provenance
+from silograph.estimators.stars import square_root
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.messages.entropy import Entropy
+from silograph.messages.identity import Identity, Roster
+from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.method import Outcome, StudyPlan, answered
+from silograph.methods.prediction import Question
+from silograph.methods.sealed.answer import SealedRelease, kstars_variance
+from silograph.methods.sealed.coordinator import SealedDealer
+from silograph.methods.sealed.noise import Answer, BoundedNoise, Kind, Noise, Output, SealedNoise
+from silograph.methods.sealed.rounds import (
+    MOST_MATRIX_NODES,
+    MOST_NODES,
+    SealedParameters,
+    SealedResult,
+    check_matrix,
+)
+from silograph.methods.sealed.silo import SealedSilo
+from silograph.methods.study import RELEASE, Option, Study
+from silograph.methods.union import bits_of
+
+__all__ = [
+    "SEALED_QUERIES",
+    "TRUST_NOTE",
+    "SealedPlan",
+    "SealedStudyPlan",
+    "expected_error",
+    "plan_sealed",
+    "sealed_limit",
+    "sealed_parameters",
+    "sealed_release",
+    "with_trust_note",
+]
+
+
+# --- What is opened, and with what noise ----------------------------------------------------------
+
+#: What sealed answers.
+SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
+#: What every sealed answer says of itself.
+TRUST_NOTE = (
+    "assumes that the coordinator dealt honestly and colludes with no silo: "
+    "with one of them it would see every edge"
+)
+#: The parts of epsilon for the degrees that are tried.
+_SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
+
+
+@dataclass(frozen=True)
+class SealedPlan:
+    """The noise of a run and the error to expect of it."""
+
+    noise: SealedNoise
+    error: float
+
+
+def sealed_parameters(noise: SealedNoise, subject: bytes) -> SealedParameters:
+    """What the machines of a run agree on."""
+    outputs = tuple(Output(answer, _drawn(noise, answer)) for answer in noise.answers)
+    return SealedParameters(noise.silos, noise.nodes, subject, outputs)
+
+
+def sealed_release(
+    noise: SealedNoise, result: SealedResult, universe: NodeUniverse, run: str
+) -> SealedRelease:
+    """What a run opened, with the law of its noise."""
+    opened = result.values
+    return SealedRelease(
+        noise,
+        universe.digest,
+        Provenance("sealed", "sealed", noise.silos, noise.collusion, run),
+        noisy_degrees=opened.get("degrees"),
+        universe=universe,
+        **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
+    )
+
+
+def with_trust_note(answer: Estimate[Any]) -> Estimate[Any]:
+    """The answer, saying what it assumes of the coordinator."""
+    note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
+    return replace(answer, note=note)
+
+
+def _drawn(noise: SealedNoise, answer: Answer) -> Noise | BoundedNoise:
+    if answer in noise.slacks:
+        budget = noise.budgets[answer]
+        return BoundedNoise(
+            noise.kind,
+            factor=noise.sensitivity(answer, 1),
+            cap=noise.nodes - 2,
+            margin=noise.slacks[answer],
+            numerator=budget.numerator,
+            denominator=budget.denominator,
+            shares=noise.shares,
+        )
+    scale = noise.scale(answer)
+    return Noise(noise.kind, scale.numerator, scale.denominator, noise.shares)
+
+
+def sealed_limit(query: str) -> int:
+    """The most nodes for which a question can be sealed."""
+    return MOST_MATRIX_NODES if query in ("triangles", "clustering") else MOST_NODES
+
+
+@lru_cache(maxsize=64)
+def plan_sealed(outline: Outline, question: Question, kind: Kind = "shared") -> SealedPlan:
+    """The noise with the least expected error, or what is wrong with the request."""
+    if question.query not in SEALED_QUERIES:
+        raise ArgumentError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {question.query}")
+    if question.query == "kstars" and question.k is None:
+        raise ArgumentError("kstars needs k, and nothing else takes it")
+    plans = [
+        SealedPlan(noise, expected_error(outline, question, noise))
+        for noise in _candidates(outline.nodes, question, kind)
+    ]
+    return min(plans, key=lambda plan: plan.error)
+
+
+def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNoise]:
+    """Every set of answers that the question follows from, at every share of the degrees."""
+
+    def choose(answers: tuple[Answer, ...], delta: float, share: float = 0.1) -> SealedNoise:
+        asked = question.epsilon, nodes, question.silos, question.collusion
+        return SealedNoise.choose(*asked, answers, delta=delta, degree_share=share, kind=kind)
+
+    counts: tuple[Answer, ...] = ()
+    match question.query:
+        case "edges":
+            yield choose(("edges",), 0.0)
+            return
+        case "triangles":
+            yield choose(("triangles",), 0.0)
+            counts = ("triangles",)
+        case "clustering":
+            yield choose(("two_stars", "triangles"), 0.0)
+            for share in _SHARES:
+                yield choose(("degrees", "triangles"), 0.0, share)
+            counts = ("two_stars", "triangles")
+        case "kstars" if question.k == 2:
+            yield choose(("degrees",), 0.0)
+            yield choose(("two_stars",), 0.0)
+            counts = ("two_stars",)
+        case _:
+            yield choose(("degrees",), 0.0)
+            return
+    if question.delta:
+        for share in _SHARES:
+            yield choose(("degrees", *counts), question.delta, share)
+            if question.query == "clustering":
+                yield choose(("degrees", "triangles"), question.delta, share)
+
+
+def expected_error(outline: Outline, question: Question, noise: SealedNoise) -> float:
+    """The standard deviation of the answer to a question that a run with this noise answers."""
+    query = question.query
+    if query == "clustering":
+        triangles, stars = _count_error(outline, noise, "triangles"), _stars(outline, noise, 2)
+        if not outline.wedges:
+            return math.inf
+        ratio = 3 * float(outline.triangles / outline.wedges)
+        return math.hypot(3 * triangles, ratio * stars) / float(outline.wedges)
+    if query == "kstars":
+        return _stars(outline, noise, question.k or 1)
+    if query == "triangles":
+        return _count_error(outline, noise, "triangles")
+    if query == "edges" and "edges" not in noise.answers:
+        return noise.law("degrees").summed(noise.nodes).stderr / 2
+    return noise.law("edges" if query == "edges" else "degrees").stderr
+
+
+def _stars(outline: Outline, noise: SealedNoise, k: int) -> float:
+    if k == 2 and "two_stars" in noise.answers:
+        return _count_error(outline, noise, "two_stars")
+    return square_root(kstars_variance(outline.degrees.tolist(), noise.law("degrees"), k))
+
+
+def _count_error(outline: Outline, noise: SealedNoise, answer: Answer) -> float:
+    bound = None
+    if answer in noise.slacks:
+        likely = outline.top_degree + math.ceil(noise.law("degrees").stderr)
+        bound = noise.bound(answer, np.full(outline.nodes, likely))
+    return noise.law(answer, bound).stderr
+
+
+# --- A study by the sealed method -----------------------------------------------------------------
+
+
+class SealedStudyPlan(StudyPlan):
+    """Exact counting on the hidden union, opened with noise.
+
+    The coordinator deals, honestly, and colludes with no silo. Options: ``answers`` (with commas),
+    ``degree_share`` and ``noise`` (shared or each); the proposer may leave them to the planner.
+    """
+
+    protocol = "sealed"
+    what = "sealed"
+    view = "t silos + answers"
+    assumes = TRUST_NOTE
+    takes_delta = True
+    options = frozenset({"answers", "degree_share", "noise"})
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        _check(study)
+        options = {"answers": "degrees,triangles", "degree_share": 0.1, **study.options}
+        answers, share = str(options["answers"]).split(","), options["degree_share"]
+        if not set(answers) <= set(get_args(Answer)) or not isinstance(share, float):
+            raise StudyError("option answers names what is opened, and degree_share is a number")
+        self.noise = SealedNoise.choose(
+            study.epsilon, study.nodes, self.silos, study.collusion,
+            cast("list[Answer]", answers), delta=study.delta, degree_share=share,
+            kind=_kind(study),
+        )  # fmt: skip
+        if "degree_share" in study.options and not _shares(self.noise):
+            raise StudyError("degree_share is for degrees or edges beside counts")
+        self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
+        self._parameters = sealed_parameters(self.noise, study.subject)
+        beyond = [v for v in self.views if not v.claimed and math.isfinite(v.epsilon)]
+        if beyond:
+            loss = shown_loss(beyond[0].epsilon)
+            self.advice = f"with collusion=0 one who holds {beyond[0].name} has a loss of {loss}"
+
+    @classmethod
+    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+        """With what the planner would open, and at what share, where it is not given."""
+        if "answers" in study.options or study.query == RELEASE:
+            return study
+        _check(study)
+        question = Question(
+            study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
+        )
+        noise = plan_sealed(like or guess(study.nodes), question, _kind(study)).noise
+        given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
+        if _shares(noise):
+            given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
+                noise.budgets.values()))  # fmt: skip
+        return replace(study, options=given, delta=noise.delta)
+
+    def silo(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
+    ) -> SiloSession:
+        """A silo."""
+        given, run = self._parameters, self.study.id
+        return SealedSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
+
+    def coordinator(
+        self, roster: Roster, identity: Identity, entropy: Entropy
+    ) -> CoordinatorSession[SealedResult]:
+        """The dealer."""
+        return SealedDealer(self._parameters, roster, self.study.id, identity, entropy)
+
+    def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
+        """The question, asked of what was opened."""
+        release = sealed_release(self.noise, result, universe, self.study.run)
+        found = answered(release, self.study)
+        return Outcome(release, found.answer and with_trust_note(found.answer))
+
+
+def _check(study: Study) -> None:
+    if study.protocol not in ("", "sealed"):
+        raise StudyError("method 'sealed' has no protocol to choose")
+    if study.query not in (*SEALED_QUERIES, RELEASE):
+        raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
+    # Before anything is planned for a graph of so many nodes.
+    if study.query in ("triangles", "clustering"):
+        check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
+    if study.nodes > MOST_NODES:
+        raise StudyError(f"{study.nodes:,} nodes are too many to seal; {MOST_NODES:,} at most")
+
+
+def _shares(noise: SealedNoise) -> bool:
+    """Whether degrees, or edges, have a part of epsilon beside counts."""
+    first, *rest = noise.answers
+    return bool(rest) and first in ("edges", "degrees")
+
+
+def _kind(study: Study) -> Kind:
+    kind = study.options.get("noise", "shared")
+    if kind not in get_args(Kind):
+        raise StudyError("option noise is shared or each")
+    return cast("Kind", kind)

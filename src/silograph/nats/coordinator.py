@@ -1,0 +1,384 @@
+"""A coordinator's side: proposes studies, carries them, keeps their results.
+
+The coordinator relays and sums; in sealed it also deals. It holds no edges and spends no budget,
+and what it learns is what the method publishes. A run that it cannot finish it ends for all, with
+a signed word.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from silograph import whole_files
+from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
+from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
+from silograph.messages.identity import COORDINATOR
+from silograph.methods.catalogue import plan_study, settle_study
+from silograph.methods.method import Outcome, StudyPlan
+from silograph.methods.study import RELEASE, Option, Study, read_proposal
+from silograph.nats import faultpoints
+from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
+from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
+from silograph.nats.link import Link, stream_name
+from silograph.nats.silo import cause, last_words
+from silograph.party.config import CoordinatorConfig
+from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
+from silograph.party.opened import Clock, Party, locked
+from silograph.party.store import Frozen, Run
+
+__all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
+
+#: One attempt to reach the broker, and all of them.
+_ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
+_POLL_SECONDS = 0.3
+#: A year.
+_LONGEST_SECONDS = 366 * 86_400
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for; the rest of a study follows from the coordinator's own files."""
+
+    query: str
+    epsilon: float
+    method: str = "feat"
+    protocol: str = "masked"
+    k: int | None = None
+    delta: float = 0.0
+    collusion: int = 1
+    #: Names of silos that take part; empty for all.
+    silos: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+    #: What it is for, for the people who decide on it.
+    purpose: str = ""
+
+
+Watch = Callable[[StudyProgress], None]
+
+
+class CoordinatorService:
+    """A coordinator with its files open."""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        *,
+        clock: Clock = time.time,
+        entropy: Entropy | None = None,
+    ) -> None:
+        self._config = config
+        self._party = Party(config, clock)
+        self._entropy = entropy or OsEntropy()
+        self._store = self._party.store
+        #: Plans of this process; another one that carries a study makes its own.
+        self._plans: dict[str, StudyPlan] = {}
+        self._results = config.state / "results"
+        self._results.mkdir(mode=0o700, exist_ok=True)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._party.close()
+
+    def propose(self, question: Question, seconds: float) -> StudyPlan:
+        """Draft a study that ends in so many seconds, sign it, and write it down."""
+        party = self._party
+        names = tuple(silo.name for silo in party.roster.silos)
+        if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not
+            raise StudyError(f"a study takes more than 0 and at most {_LONGEST_SECONDS:,} seconds")
+        strangers = set(question.silos) - set(names)
+        if strangers:
+            raise StudyError(f"{min(strangers)!r} is not a silo of the roster")
+        study = Study(
+            run=self._entropy.bytes(16).hex(),
+            query=question.query,
+            method=question.method,
+            protocol=question.protocol,
+            epsilon=float(question.epsilon),
+            delta=float(question.delta),
+            collusion=question.collusion,
+            universe=party.universe.digest,
+            nodes=len(party.universe),
+            roster=party.roster.digest.hex(),
+            coordinator=party.name,
+            silos=tuple(n for n in names if not question.silos or n in question.silos),
+            deadline=int(party.clock() + seconds),
+            k=question.k,
+            options=question.options,
+            purpose=question.purpose,
+        )
+        plan = settle_study(study)
+        study = plan.study
+        if study.query == RELEASE and study.method != "feat":
+            raise StudyError(f"a study for a release is by feat, not by {study.method}")
+        self._plans[study.run] = plan
+        self._store.add(study.run, study.propose(party.roster, party.identity))
+        self._store.accept(study.run, party.name, self._entropy.bytes(32))
+        party.trail.proposed(
+            study.id, party.name, study.digest, query=study.query, method=study.method,
+            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+        )  # fmt: skip
+        faultpoints.point("coordinator.drafted")
+        return plan
+
+    def studies(self) -> list[tuple[Study, Run]]:
+        """Every study that was proposed here and that this version can read, with its state."""
+        rows = self._store.runs()
+        return [(study, run) for run in rows if (study := read_proposal(run.proposal))]
+
+    def find(self, run: str) -> tuple[Study, Run]:
+        """A study by its run id, or by the beginning of it."""
+        found = [run_ for run_ in self._store.runs() if run and run_.run.startswith(run)]
+        if len(found) != 1:
+            raise StudyError(f"{len(found)} studies begin with {run!r}")
+        study = read_proposal(found[0].proposal)
+        if study is None:
+            raise StudyError(f"study {found[0].run} was made by another version of Silograph")
+        return study, found[0]
+
+    def result(self, run: str) -> dict[str, Any]:
+        """What was kept of a study that has its answer."""
+        study, row = self.find(run)
+        if row.open:
+            raise StudyError(f"study {study.run} has not ended")
+        if row.state != "done":
+            raise AbortedError(f"study {study.run} was {row.state} ({row.code})", code=row.code)
+        content = whole_files.read(self._path(study), 1 << 26, StoreError)
+        found: dict[str, Any] = json.loads(content)
+        return found
+
+    def _path(self, study: Study) -> Path:
+        return self._results / f"{study.run}.json"
+
+    def request_abort(self, run: str) -> None:
+        """Ask for the end of a run; whoever carries it ends it."""
+        study, row = self.find(run)
+        if row.open:
+            self._store.decide(study.run, "abort", self._party.name)
+
+    # -- carrying --------------------------------------------------------------------------
+
+    async def carry(self, run: str, watch: Watch = lambda _progress: None) -> dict[str, Any]:
+        """Carry a study to its end, from wherever it is; its result.
+
+        Raises :class:`AbortedError` where it ends without one. One process carries a run.
+        """
+        study, row = self.find(run)
+        lock = self._config.state / f"{study.run}.lock"
+        with locked(lock, "another process carries this study"):
+            if row.open or self._store.pending(study.run):
+                silos = [SiloProgress(name) for name in study.silos]
+                progress = StudyProgress(study.run, "proposed", silos, 0, study.pairs)
+                health = StudyHealth(self._party, progress)
+                async with health.shown():
+                    health.link = link = await self._connect()
+                    try:
+                        if row.open:
+                            run_ = _CoordinatorRun(self, study, row, link, progress, watch)
+                            await run_.carry()
+                        else:
+                            await self._repeat(study, link)
+                    finally:
+                        await link.close()
+        lock.unlink(missing_ok=True)
+        return self.result(study.run)
+
+    async def _connect(self) -> Link:
+        """Reach the broker, in several attempts: a line that is cut now may be there again soon."""
+        limit = time.monotonic() + _CONNECT_SECONDS
+        while True:
+            try:
+                name = self._party.name
+                return await Link.connect(self._config.broker, name, _ATTEMPT_SECONDS)
+            except TransportError:
+                if time.monotonic() > limit:
+                    raise
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def _repeat(self, study: Study, link: Link) -> None:
+        """Say the last word of a run that ended: it may not have been heard."""
+        voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
+        await last_words(voice.open(now), study.deadline - now, self._party.journal)
+        voice.settle()
+
+    def plan(self, study: Study) -> StudyPlan:
+        """What follows from a study, worked out once."""
+        if study.run not in self._plans:
+            self._plans[study.run] = plan_study(study)
+        return self._plans[study.run]
+
+    def seat(self, study: Study) -> Seat:
+        """The coordinator's place in a run."""
+        members = study.parties(self._party.roster)
+        return Seat(study, members, COORDINATOR, self._party.identity, "coordinator")
+
+    @property
+    def party(self) -> Party:
+        """The party that this is."""
+        return self._party
+
+    def save(self, plan: StudyPlan, outcome: Outcome, seen: dict[str, Any]) -> None:
+        """Keep an answer and its release; on return they are on the disk."""
+        study = plan.study
+        release = outcome.save(self._results, study.run)
+        kept = {
+            "study": json.loads(study.encode()),
+            "protocol": plan.protocol,
+            "answer": None if outcome.answer is None else outcome.answer.to_dict(),
+            "views": [{"name": v.name, "epsilon": v.epsilon, "delta": v.delta,
+                       "claimed": v.claimed} for v in plan.views],
+            "release": None if release is None else str(release),
+            **seen,
+        }  # fmt: skip
+        content = json.dumps(kept, indent=1).encode()
+        whole_files.replace(self._path(study), content, StoreError)
+
+
+class _CoordinatorRun:
+    """One study on its way."""
+
+    def __init__(
+        self,
+        service: CoordinatorService,
+        study: Study,
+        row: Run,
+        link: Link,
+        progress: StudyProgress,
+        watch: Watch,
+    ) -> None:
+        self._service = service
+        self._study = study
+        self._link = link
+        self._watch = watch
+        party = service.party
+        self._store, self._clock, self._journal = party.store, party.clock, party.journal
+        self._plan = service.plan(study)
+        seat = service.seat(study)
+        assert row.secret is not None  # noqa: S101 - it was accepted, and is open
+        entropy = RunEntropy(row.secret)
+        self._session = self._plan.coordinator(seat.roster, seat.identity, entropy)
+        self._proposal = row.proposal
+        self._carrier = Carrier(seat, self._session, self._store, link, party.journal)
+        self._progress = progress
+        self._moved = asyncio.Condition()
+        self._step = asyncio.Lock()
+
+    async def carry(self) -> None:
+        """Until the result is kept and all are told, or the run is over without one."""
+        left = max(self._study.deadline - self._clock(), 0.0)
+        try:
+            async with asyncio.timeout(left):
+                await self._carrier.open(self._clock())
+                await self._link.announce(self._proposal)
+                faultpoints.point("coordinator.proposed")
+                await self._rounds()
+            # All is here: what follows takes what it takes.
+            await asyncio.to_thread(self._keep)
+        except TimeoutError:
+            await self._abort(DeadlineError("the study's deadline has passed"), Code.DEADLINE)
+        except Exception as error:
+            found = cause(error)
+            refused = isinstance(found, AbortedError)
+            await self._abort(found, Code.REFUSED if refused else code_of(found))
+        else:
+            await self._end("done", "", self._carrier.word(END))
+
+    async def _rounds(self) -> None:
+        async with asyncio.TaskGroup() as parts:
+            watching = parts.create_task(self._listen_to_operator())
+            await self._carrier.start()
+            listening = [
+                parts.create_task(self._listen(place)) for place in range(len(self._study.silos))
+            ]
+            async with self._moved:
+                await self._moved.wait_for(lambda: self._session.done)
+            for task in (watching, *listening):
+                task.cancel()
+
+    async def _listen(self, place: int) -> None:
+        """Take one silo's messages, as fast as the others come along."""
+        silo = self._progress.silos[place]
+        reader = self._link.reader(stream_name(self._study.run, silo.name))
+        while True:
+            async with self._moved:
+                await self._moved.wait_for(lambda: self._session.wants(place))
+            raw = await reader.next()
+            silo.messages += 1
+            silo.bytes += len(raw)
+            word = self._word(raw, place)
+            if word is None:
+                await self._take(raw, silo)
+            elif word.round == ACCEPT:
+                silo.phase = "accepted"
+            elif word.round in (REFUSE, ABORT):
+                silo.phase = "refused" if word.round == REFUSE else "aborted"
+                what = f"{silo.name} {silo.phase} the study ({word.code.word})"
+                raise AbortedError(what, code=word.code.word, by=silo.name)
+            self._show()
+            async with self._moved:
+                self._moved.notify_all()
+
+    async def _take(self, raw: bytes, silo: SiloProgress) -> None:
+        """Take a message when it is due, and send all that it gives rise to before the next."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: self._carrier.due(raw))
+        async with self._step:
+            if await self._carrier.take(raw):
+                silo.phase = self._session.phase
+                await self._carrier.pump()
+
+    def _word(self, raw: bytes, place: int) -> Control | None:
+        """A silo's word about the run; anything else is left to the carrier."""
+        try:
+            word = Control.open(self._carrier.seat.binding, raw, receiver=COORDINATOR)
+        except UNPROVEN:
+            return None
+        return word if word is not None and word.sender == place else None
+
+    async def _listen_to_operator(self) -> None:
+        while True:
+            run = self._store.run(self._study.run)
+            if run is not None and run.decision == "abort":
+                raise AbortedError("ended by the operator", code="operator")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _show(self) -> None:
+        self._progress.phase = self._session.phase
+        self._progress.done, self._progress.total = self._session.progress
+        self._watch(self._progress)
+
+    def _keep(self) -> None:
+        outcome = self._plan.outcome(self._session.result(), self._service.party.universe)
+        faultpoints.point("coordinator.result")
+        sent = sum(size for _, _, size in self._store.left(self._study.run))
+        seen = {
+            "seconds": round(self._progress.seconds, 3),
+            "bytes": {"received": self._progress.bytes, "sent": sent},
+        }
+        self._service.save(self._plan, outcome, seen)
+        faultpoints.point("coordinator.saved")
+
+    async def _abort(self, error: BaseException, code: Code) -> None:
+        self._journal.event(
+            "run.failed", level="error", run=self._study.id, code=code.word, error=error
+        )
+        word = getattr(error, "code", code.word)
+        await self._end("aborted", word, self._carrier.word(ABORT, code), error)
+
+    async def _end(
+        self, state: str, code: str, last: Frozen, error: BaseException | None = None
+    ) -> None:
+        self._carrier.settle()
+        self._store.end(self._study.run, state, code, [last])
+        faultpoints.point("coordinator.ended")
+        trail = self._service.party.trail
+        trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
+        await last_words(self._carrier.repeat(), 0.0, self._journal)
+        self._carrier.settle()
+        self._progress.phase = state
+        self._watch(self._progress)

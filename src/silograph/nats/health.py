@@ -1,0 +1,547 @@
+"""The health of a party: its counters and gauges, its status, and where its studies are."""
+
+import asyncio
+import contextlib
+import json
+import math
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from silograph import whole_files
+from silograph.errors import (
+    ArgumentError,
+    CertificateError,
+    DeploymentError,
+    SilographError,
+    StoreError,
+)
+from silograph.ledger.book import Ledger
+from silograph.methods.study import read_proposal
+from silograph.nats.link import Link
+from silograph.party import certificates
+from silograph.party.opened import Party, locked
+
+__all__ = [
+    "NAMES",
+    "Health",
+    "Metric",
+    "Metrics",
+    "MetricsBoard",
+    "MetricsServer",
+    "SiloProgress",
+    "StudyHealth",
+    "StudyProgress",
+]
+
+
+# --- Counters and gauges of a party, in Prometheus's text format, and whether it is well ----------
+#
+# What: :class:`Metrics` holds the numbers that are listed in :data:`NAMES` and no others;
+# :meth:`Metrics.write` puts them into a file (for a node exporter), and :class:`MetricsServer`
+# serves them on this machine alone: ``/metrics``, and ``/healthz`` with 200 or 503. A service shows
+# its numbers on a :class:`MetricsBoard`, which does both.
+#
+# Guarantee: no number here depends on edges. Messages and bytes follow from the node list and the
+# parameters; budgets are the silo's own business and stay on its machine. A label takes few values,
+# so that nobody outside can make a party's memory grow.
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a number means."""
+
+    kind: Literal["counter", "gauge"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+#: Every number that a party shows.
+NAMES: Mapping[str, Metric] = {
+    "silograph_build_info": Metric("gauge", "1, with the version that runs.", ("version",)),
+    "silograph_start_time_seconds": Metric("gauge", "When the party started (Unix time)."),
+    "silograph_broker_connected": Metric("gauge", "1 while the broker is reached, 0 otherwise."),
+    "silograph_broker_reconnects_total": Metric("counter", "Times that the broker was lost."),
+    "silograph_studies_total": Metric(
+        "counter", "Studies that ended here, by how (done, refused, aborted, expired).",
+        ("method", "outcome"),
+    ),
+    "silograph_runs_active": Metric("gauge", "Runs that this party takes part in now."),
+    "silograph_run_progress_ratio": Metric(
+        "gauge", "How much of the study that is carried is done, 0 to 1.", ("phase",)
+    ),
+    "silograph_messages_total": Metric("counter", "Messages, by direction.", ("direction",)),
+    "silograph_bytes_total": Metric("counter", "Bytes of messages, by direction.", ("direction",)),
+    "silograph_refused_messages_total": Metric(
+        "counter", "Messages that were refused, by the error's name.", ("error",)
+    ),
+    "silograph_epsilon_spent": Metric(
+        "gauge", "Spent of a lineage's budget, at the limit's level.", ("lineage",)
+    ),
+    "silograph_epsilon_limit": Metric("gauge", "The limit of a lineage.", ("lineage",)),
+    "silograph_certificate_expiry_seconds": Metric(
+        "gauge", "When the party's TLS certificate expires (Unix time)."
+    ),
+    "silograph_last_progress_seconds": Metric(
+        "gauge", "When a message last came or went (Unix time)."
+    ),
+    "silograph_study_state": Metric(
+        "gauge", "1 for the state that a study is in (open, done, aborted).", ("run", "state")
+    ),
+    "silograph_study_silo_phase": Metric(
+        "gauge", "1 for the phase that a silo is in, as the coordinator sees it.",
+        ("run", "silo", "phase"),
+    ),
+    "silograph_study_bytes_total": Metric(
+        "counter", "Bytes of a study's messages at the coordinator.", ("run", "direction")
+    ),
+    "silograph_study_seconds": Metric(
+        "gauge", "How long the coordinator has carried a study since it last started.", ("run",)
+    ),
+    "silograph_study_left_seconds": Metric(
+        "gauge", "What is left until the deadline of a study that is open.", ("run",)
+    ),
+}  # fmt: skip
+
+_MOST_SERIES = 200
+_LONGEST_LABEL = 200
+#: Seconds after which a service that says nothing is taken as not well.
+_LONGEST_SILENCE = 60.0
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+Series = tuple[str, ...]
+
+
+class Metrics:
+    """Numbers by name and labels; safe to use from several threads.
+
+    >>> metrics = Metrics()
+    >>> metrics.count("silograph_messages_total", 2, direction="out")
+    >>> print(metrics.text(), end="")
+    # HELP silograph_messages_total Messages, by direction.
+    # TYPE silograph_messages_total counter
+    silograph_messages_total{direction="out"} 2
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[Series, float]] = {}
+
+    def count(self, name: str, by: float = 1, /, **labels: str) -> None:
+        """Add to a counter."""
+        if not (by >= 0 and math.isfinite(by)):
+            raise ArgumentError("a counter only grows")
+        with self._lock:
+            series, key = self._series("counter", name, labels)
+            series[key] = series.get(key, 0) + by
+
+    def set(self, name: str, value: float, /, **labels: str) -> None:
+        """Set a gauge."""
+        if math.isnan(value):
+            raise ArgumentError("a gauge shows a number")
+        with self._lock:
+            series, key = self._series("gauge", name, labels)
+            series[key] = value
+
+    def _series(
+        self, kind: str, name: str, labels: Mapping[str, str]
+    ) -> tuple[dict[Series, float], Series]:
+        metric = NAMES.get(name)
+        if metric is None or metric.kind != kind or set(labels) != set(metric.labels):
+            raise ArgumentError(f"there is no {kind} {name!r} with labels {sorted(labels)}")
+        key = tuple(labels[label][:_LONGEST_LABEL] for label in metric.labels)
+        series = self._values.setdefault(name, {})
+        if key not in series and len(series) >= _MOST_SERIES:
+            key = ("other",) * len(key)
+        return series, key
+
+    def adopt(self, other: "Metrics") -> None:
+        """Have the numbers of another and no others, in one step for whoever reads."""
+        with other._lock:
+            values = {name: dict(series) for name, series in other._values.items()}
+        with self._lock:
+            self._values = values
+
+    def text(self) -> str:
+        """All numbers that were given a value, in the order of :data:`NAMES`."""
+        lines = []
+        with self._lock:
+            for name, metric in NAMES.items():
+                if name not in self._values:
+                    continue
+                lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}"]
+                lines += [
+                    f"{name}{_labels(metric, key)} {_number(value)}"
+                    for key, value in sorted(self._values[name].items())
+                ]
+        return "".join(f"{line}\n" for line in lines)
+
+    def write(self, path: Path, *, mode: int = 0o640) -> None:
+        """Put all numbers into a file, in one step: a reader sees the old ones or the new."""
+        whole_files.replace(path, self.text().encode(), DeploymentError, mode=mode)
+
+
+def _labels(metric: Metric, key: Series) -> str:
+    if not key:
+        return ""
+    parts = (f'{name}="{_escaped(value)}"' for name, value in zip(metric.labels, key, strict=True))
+    return f"{{{','.join(parts)}}}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return f"{int(value)}" if value == int(value) and abs(value) < 1 << 53 else repr(float(value))
+
+
+class MetricsServer:
+    """Serves the numbers to this machine, while the context lasts. Port 0 takes a free one.
+
+    ``healthy`` says whether the party is well; a word beside it says why not, and both are shown
+    to whoever asks on this machine.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        healthy: Callable[[], tuple[bool, str]],
+        port: int = 0,
+        host: str = "127.0.0.1",
+    ) -> None:
+        if host not in _LOOPBACK:
+            raise ArgumentError(f"metrics are served on this machine alone, not on {host!r}")
+        self._handler = _handler(metrics, healthy)
+        try:
+            self._server = ThreadingHTTPServer((host, port), self._handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DeploymentError(f"metrics on port {port}: {reason}") from None
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class MetricsBoard:
+    """Where a party shows its numbers, while the context lasts: a file, and a port if it has one.
+
+    A service calls :meth:`show` every few seconds. One that no longer does is not well, whatever
+    it said before: ``/healthz`` answers 503.
+    """
+
+    def __init__(
+        self, file: Path, port: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._file = file
+        self._port = port
+        self._clock = clock
+        self._metrics = Metrics()
+        self._said = (False, "starting", clock())
+        self._open = ExitStack()
+
+    def show(self, metrics: Metrics, well: bool, word: str) -> None:
+        """Show these numbers from now on, and whether the party is well."""
+        self._metrics.adopt(metrics)
+        self._said = (well, word, self._clock())
+        metrics.write(self._file)
+
+    def healthy(self) -> tuple[bool, str]:
+        """What was said last, unless that is long ago."""
+        well, word, when = self._said
+        silent = self._clock() - when
+        if silent > _LONGEST_SILENCE:
+            return False, f"the service has not been heard of for {silent:.0f} s"
+        return well, word
+
+    def __enter__(self) -> Self:
+        if self._port is not None:
+            self._open.enter_context(MetricsServer(self._metrics, self.healthy, self._port))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+
+def _handler(
+    metrics: Metrics, healthy: Callable[[], tuple[bool, str]]
+) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 5
+        server_version = "silograph"
+        sys_version = ""
+
+        def do_GET(self) -> None:
+            if self.path == "/metrics":
+                self._answer(200, metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+            elif self.path == "/healthz":
+                well, word = healthy()
+                self._answer(200 if well else 503, f"{word}\n", "text/plain; charset=utf-8")
+            else:
+                self._answer(404, "only /metrics and /healthz\n", "text/plain; charset=utf-8")
+
+        def _answer(self, status: int, text: str, kind: str) -> None:
+            content = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """A party's log has its own lines; requests are not among them."""
+
+    return Handler
+
+
+# --- How a party is: a status file for people and commands, metrics for machines ------------------
+#
+# No number here depends on edges: messages and bytes follow from the node list and the parameters.
+
+#: Events of a journal that tell of a message that was refused.
+_REFUSED = ("message.dropped", "study.dropped")
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is known of a party at one moment."""
+
+    party: Party
+    #: The connection; None while there is none yet.
+    link: Link | None
+    started: float
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is reached just now."""
+        return self.link is not None and self.link.connected
+
+    @property
+    def verdict(self) -> tuple[bool, str]:
+        """Whether the party is well, and a word about it."""
+        return (True, "ok") if self.connected else (False, "the broker is not reached")
+
+    def status(self) -> dict[str, object]:
+        """Alive, connected, and where each open run of a silo is."""
+        runs = self.party.store.runs(ended=False)
+        return {
+            "silo": self.party.name,
+            "pid": os.getpid(),
+            "connected": self.connected,
+            "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
+                     for run in runs],
+        }  # fmt: skip
+
+    def metrics(self) -> Metrics:
+        """The numbers of every party.
+
+        Studies and what went out are as the store has them, and do not start anew with the
+        process; the rest is counted since it started.
+        """
+        metrics, store = Metrics(), self.party.store
+        runs = store.runs()
+        metrics.set("silograph_build_info", 1, version=version("silograph"))
+        metrics.set("silograph_start_time_seconds", self.started)
+        metrics.set("silograph_broker_connected", int(self.connected))
+        metrics.set("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
+        ended = Counter(
+            (study.method if (study := read_proposal(run.proposal)) else "unreadable", run.state)
+            for run in runs
+            if not run.open
+        )
+        for (method, outcome), count in ended.items():
+            metrics.count("silograph_studies_total", count, method=method, outcome=outcome)
+        sizes = [row for run in runs for row in store.left(run.run)]
+        metrics.count("silograph_messages_total", sum(row[1] for row in sizes), direction="out")
+        metrics.count("silograph_bytes_total", sum(row[2] for row in sizes), direction="out")
+        if self.link is not None:
+            self._line(metrics, self.link)
+        for (event, error), count in self.party.journal.errors.copy().items():
+            if event in _REFUSED:
+                metrics.count("silograph_refused_messages_total", count, error=error)
+        tls = self.party.config.broker.tls
+        if tls is not None:
+            with contextlib.suppress(CertificateError):  # being replaced just now
+                expires = certificates.show_certificate(tls.cert).expires.timestamp()
+                metrics.set("silograph_certificate_expiry_seconds", expires)
+        return metrics
+
+    @staticmethod
+    def _line(metrics: Metrics, link: Link) -> None:
+        traffic = link.traffic
+        metrics.count("silograph_broker_reconnects_total", link.reconnects)
+        metrics.count("silograph_messages_total", traffic.messages, direction="in")
+        metrics.count("silograph_bytes_total", traffic.bytes, direction="in")
+        if traffic.last is not None:
+            metrics.set("silograph_last_progress_seconds", traffic.last)
+
+    def silo_metrics(self, ledger: Ledger, lineage: str) -> Metrics:
+        """A silo's numbers: its budget as well."""
+        metrics, limit = self.metrics(), ledger.limit(lineage)
+        metrics.set("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
+        if limit is not None:
+            metrics.set("silograph_epsilon_limit", limit.epsilon, lineage=lineage)
+        return metrics
+
+    def write_status(self, path: Path) -> None:
+        """Write the status file, whole or not at all."""
+        content = {"time": int(self.party.clock()), **self.status()}
+        whole_files.replace(path, json.dumps(content, indent=1).encode(), StoreError)
+
+
+# --- Where a coordinator's studies are: for a screen while one is carried, and as metrics ---------
+#
+# A coordinator is as many processes as it carries studies. One of them shows the metrics of all:
+# the studies as the store has them, and of its own where every silo is. When it ends, another takes
+# over. Whatever goes wrong here goes into the log: no study fails for its metrics.
+
+_SHOW_SECONDS = 2.0
+
+
+@dataclass
+class SiloProgress:
+    """What the coordinator has seen of a silo."""
+
+    name: str
+    phase: str = "asked"
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class StudyProgress:
+    """Where a run is, for a screen."""
+
+    run: str
+    phase: str
+    silos: list[SiloProgress]
+    done: int = 0
+    total: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def bytes(self) -> int:
+        """What came in from all silos."""
+        return sum(silo.bytes for silo in self.silos)
+
+    @property
+    def seconds(self) -> float:
+        """Since this process carries it."""
+        return time.monotonic() - self.began
+
+
+class StudyHealth:
+    """How a coordinator and its studies are, shown while it carries one."""
+
+    def __init__(self, party: Party, progress: StudyProgress) -> None:
+        self._party = party
+        self._started = party.clock()
+        self.progress = progress
+        #: The connection, as soon as there is one.
+        self.link: Link | None = None
+
+    def metrics(self) -> Metrics:
+        """The numbers of a party, and those of the studies that are open or carried here."""
+        metrics = self._health.metrics()
+        store, carried = self._party.store, self.progress
+        for row in store.runs():
+            if not row.open and row.run != carried.run:
+                continue
+            metrics.set("silograph_study_state", 1, run=row.run, state=row.state)
+            sent = sum(size for _, _, size in store.left(row.run))
+            metrics.count("silograph_study_bytes_total", sent, run=row.run, direction="out")
+            if row.open:
+                study = read_proposal(row.proposal)
+                if study is None:
+                    continue
+                left = study.deadline - self._party.clock()
+                metrics.set("silograph_study_left_seconds", round(max(left, 0.0), 3), run=row.run)
+        run, share = carried.run, carried.done / carried.total if carried.total else 0.0
+        metrics.set("silograph_run_progress_ratio", share, phase=carried.phase)
+        metrics.set("silograph_study_seconds", round(carried.seconds, 3), run=run)
+        metrics.count("silograph_study_bytes_total", carried.bytes, run=run, direction="in")
+        for silo in carried.silos:
+            metrics.set("silograph_study_silo_phase", 1, run=run, silo=silo.name, phase=silo.phase)
+        return metrics
+
+    @property
+    def _health(self) -> Health:
+        return Health(self._party, self.link, self._started)
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Show all of this while the block lasts, and once more at its end."""
+        ended = asyncio.Event()
+        showing = asyncio.create_task(self._show(ended))
+        try:
+            yield
+        finally:
+            ended.set()
+            await showing
+
+    async def _show(self, ended: asyncio.Event) -> None:
+        config, told = self._party.config, False
+        while True:
+            last = ended.is_set()
+            try:
+                with (
+                    locked(config.state / "metrics.lock", "another process shows the metrics"),
+                    MetricsBoard(config.metrics.file, config.metrics.port) as board,
+                ):
+                    await self._show_on(board, ended)
+                    return
+            except SilographError as error:
+                if not told:
+                    self._party.journal.event("metrics.unshown", level="warning", error=error)
+                told = True
+            if last:
+                return
+            await _wait(ended)
+
+    async def _show_on(self, board: MetricsBoard, ended: asyncio.Event) -> None:
+        last = False
+        while not last:
+            last = ended.is_set()
+            await asyncio.to_thread(lambda: board.show(self.metrics(), *self._health.verdict))
+            if not last:
+                await _wait(ended)
+
+
+async def _wait(ended: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_SHOW_SECONDS):
+            await ended.wait()

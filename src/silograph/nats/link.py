@@ -1,0 +1,297 @@
+"""A party's connection to the broker: publish once, read in order, and outlive restarts.
+
+What
+    Each sender has one stream a run. A message is published under a subject of its own with the
+    demand that nothing be there yet, and again until the broker says that it has it: once,
+    whatever happens to the line. A reader pulls one message after the other, and begins anew after
+    the last one that it saw whenever the line was cut: nothing is skipped, and what is not pulled
+    stays with the broker.
+What it does not do
+    Prove anything. A broker can drop, repeat, reorder and make up messages; the session that takes
+    them finds out.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy, StreamConfig
+from nats.js.errors import APIError, NotFoundError
+
+import nats
+from silograph.errors import TransportError
+from silograph.party import connection
+from silograph.party.connection import BrokerConfig
+
+__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
+
+#: The stream of all proposals.
+STUDIES_STREAM = f"{connection.PREFIX}-studies"
+
+_PUBLISH_SECONDS = 4.0
+_IDLE_SECONDS = 3.0
+_PAUSE_SECONDS = 0.25
+#: A reader whose stream is not there yet asks again, ever more slowly.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
+_WRONG_LAST_SEQUENCE = 10071
+_STREAM_NAME_IN_USE = 10058
+#: What a lost line, a broker that restarts or a slow one can raise; tried again.
+_PASSING = (NatsError, OSError, asyncio.TimeoutError)
+
+
+def stream_name(run: str, sender: str) -> str:
+    """The stream of one sender's messages in one run."""
+    return f"{connection.PREFIX}-{run}-{sender}"
+
+
+def _heed() -> None:
+    """End here if the task was told to.
+
+    ``asyncio.wait_for``, on which the client is built, loses a cancellation (before Python 3.12)
+    that comes together with what it waited for: a deadline would go unheard.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+@dataclass
+class Traffic:
+    """Messages that were read over a link, and when one last came or went (Unix time)."""
+
+    messages: int = 0
+    bytes: int = 0
+    last: float | None = None
+
+    def came(self, size: int) -> None:
+        """Count a message that was read."""
+        self.messages += 1
+        self.bytes += size
+        self.last = time.time()
+
+    def went(self) -> None:
+        """Note that the broker has a message of ours; the store counts those."""
+        self.last = time.time()
+
+
+class Link:
+    """One connection of one party."""
+
+    def __init__(self, client: Client, party: str) -> None:
+        self._client = client
+        self._party = party
+        self.traffic = Traffic()
+        self._streams: JetStreamContext = client.jetstream(timeout=_PUBLISH_SECONDS)
+        self._made: dict[str, StreamConfig] = {}
+
+    @classmethod
+    async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
+        """Connect, trying for so many seconds."""
+        options = broker.connect_options(party) | {"error_cb": _ignore}
+        logging.getLogger("asyncio").addFilter(_no_news)
+        try:
+            async with asyncio.timeout(seconds):
+                client = await nats.connect(**options)
+        except _PASSING as error:
+            what = str(error) or "no answer"
+            raise TransportError(f"{', '.join(broker.urls)}: cannot connect: {what}") from None
+        return cls(client, party)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the line is up just now."""
+        return bool(self._client.is_connected)
+
+    @property
+    def reconnects(self) -> int:
+        """How often the line was lost and found again."""
+        return int(self._client.stats["reconnects"])
+
+    async def own_stream(self, run: str, lifetime: float) -> str:
+        """Make this party's stream of a run, unless it is there; its name."""
+        name = stream_name(run, self._party)
+        subject = f"{connection.PREFIX}.{run}.{self._party}.>"
+        await self._make(
+            StreamConfig(
+                name=name,
+                subjects=[subject],
+                retention=RetentionPolicy.LIMITS,
+                max_age=max(lifetime, 60.0),
+                allow_direct=True,
+            )
+        )
+        return name
+
+    async def studies_stream(self) -> str:
+        """Make the stream of proposals, unless it is there; its name."""
+        await self._make(
+            StreamConfig(
+                name=STUDIES_STREAM,
+                subjects=[connection.STUDIES],
+                retention=RetentionPolicy.LIMITS,
+                max_age=30 * 24 * 3600.0,
+            )
+        )
+        return STUDIES_STREAM
+
+    async def _make(self, config: StreamConfig) -> None:
+        assert config.name is not None  # noqa: S101 - both callers give one
+        while True:
+            try:
+                await self._streams.add_stream(config)
+                break
+            except APIError as error:
+                if error.err_code == _STREAM_NAME_IN_USE:  # with another lifetime: a restart
+                    break
+                await self._pause()
+            except _PASSING:
+                await self._pause()
+        self._made[config.name] = config
+
+    async def drop_stream(self, name: str) -> None:
+        """Remove a stream of this party's own; what does not work is left to its lifetime."""
+        self._made.pop(name, None)
+        with contextlib.suppress(*_PASSING):
+            await self._streams.delete_stream(name)
+
+    async def publish(self, stream: str, subject: str, raw: bytes) -> None:
+        """Publish a message once; returns when the broker has it, however long that takes."""
+        headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
+        while True:
+            try:
+                await self._streams.publish(
+                    subject, raw, timeout=_PUBLISH_SECONDS, stream=stream, headers=dict(headers)
+                )
+                _heed()
+                self.traffic.went()
+                return
+            except APIError as error:
+                if error.err_code == _WRONG_LAST_SEQUENCE:
+                    if await self._holds(stream, subject, raw):
+                        return
+                    raise TransportError(
+                        f"{subject}: another message stands under this name; somebody squats on it"
+                    ) from None
+                await self._pause()
+            except _PASSING as error:
+                if stream in self._made and "NoStreamResponse" in type(error).__name__:
+                    await self._make(self._made[stream])
+                await self._pause()
+
+    async def announce(self, raw: bytes) -> None:
+        """Publish a proposal; more than once does no harm."""
+        stream = await self.studies_stream()
+        while True:
+            try:
+                await self._streams.publish(
+                    connection.STUDIES, raw, timeout=_PUBLISH_SECONDS, stream=stream
+                )
+                return
+            except _PASSING:
+                await self._pause()
+
+    async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
+        """Whether what stands under a subject are these very bytes: our own, sent before."""
+        while True:
+            try:
+                found = await self._streams.get_last_msg(stream, subject)
+                return found.data == raw
+            except NotFoundError:
+                return False
+            except _PASSING:
+                await self._pause()
+
+    def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
+        """The messages of a stream from its beginning."""
+        return Reader(self._streams, stream, filters, self.traffic)
+
+    @staticmethod
+    async def _pause() -> None:
+        _heed()
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def close(self) -> None:
+        """Close the connection, without waiting for a broker that is gone."""
+        with contextlib.suppress(*_PASSING):
+            async with asyncio.timeout(2):
+                await self._client.close()
+
+
+class Reader:
+    """Messages of one stream, in order, from the first one on."""
+
+    def __init__(
+        self, streams: JetStreamContext, stream: str, filters: Sequence[str], traffic: Traffic
+    ) -> None:
+        self._streams = streams
+        self._traffic = traffic
+        self._stream = stream
+        self._filters = list(filters)
+        self._subscription: JetStreamContext.PullSubscription | None = None
+        self._seen = 0  # the last message's place in the stream
+        self._count = 0  # messages that this consumer has handed out
+        self._pause = _SHORTEST_PAUSE
+
+    async def next(self) -> bytes:
+        """The next message, however long that takes."""
+        while True:
+            try:
+                subscription = self._subscription or await self._begin()
+                (message,) = await subscription.fetch(1, timeout=_IDLE_SECONDS)
+                _heed()
+                place = message.metadata.sequence
+                if place.consumer != self._count + 1:
+                    raise TimeoutError  # one was lost on the way to us
+                self._count = place.consumer
+                self._pause = _SHORTEST_PAUSE
+                if place.stream > self._seen:
+                    self._seen = place.stream
+                    self._traffic.came(len(message.data))
+                    return bytes(message.data)
+            except (*_PASSING, ValueError):
+                _heed()
+                # An idle consumer may also be one whose last message was lost with the line.
+                await self._stop()
+                await asyncio.sleep(self._pause)
+                self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    async def _begin(self) -> JetStreamContext.PullSubscription:
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=self._seen + 1,
+            ack_policy=AckPolicy.NONE,
+            filter_subjects=self._filters or None,
+            mem_storage=True,
+            inactive_threshold=30.0,
+        )
+        self._count = 0
+        self._subscription = await self._streams.pull_subscribe(
+            "", stream=self._stream, config=config
+        )
+        return self._subscription
+
+    async def _stop(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            with contextlib.suppress(*_PASSING, ValueError):
+                await subscription.unsubscribe()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        await self._stop()
+
+
+async def _ignore(_error: Any) -> None:
+    """What the client says of its line is no news: calls that fail are tried again."""
+
+
+def _no_news(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's log is worth reading: that a TLS line ended is not."""
+    return "eof_received" not in record.getMessage()

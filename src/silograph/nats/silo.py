@@ -1,0 +1,586 @@
+"""A silo's service: it judges proposals and takes part in runs."""
+
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from silograph.dp.loss import shown_loss
+from silograph.errors import (
+    AbortedError,
+    BudgetError,
+    ConfigError,
+    DeadlineError,
+    StoreError,
+    StudyError,
+    TransportError,
+)
+from silograph.graph.bits import PairBits
+from silograph.graph.silo import Silo
+from silograph.ledger.book import Ledger
+from silograph.ledger.chain import Witness
+from silograph.ledger.entries import loss_at
+from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
+from silograph.messages.identity import COORDINATOR
+from silograph.methods.catalogue import plan_study
+from silograph.methods.method import StudyPlan
+from silograph.methods.study import Study, open_proposal
+from silograph.nats import faultpoints
+from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
+from silograph.nats.health import Health, MetricsBoard
+from silograph.nats.link import STUDIES_STREAM, Link, stream_name
+from silograph.party import connection
+from silograph.party.config import SiloConfig, load_silo
+from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
+from silograph.party.journal import Journal
+from silograph.party.opened import Clock, Party
+from silograph.party.store import Frozen, Run
+
+__all__ = ["Books", "SiloRun", "SiloService", "cause", "last_words"]
+
+
+# --- A silo's part in one run, from its acceptance to its end -------------------------------------
+#
+# Spend first: the run's whole cost is in the ledger before anything that depends on edges leaves.
+
+#: The least time for which a party tries to tell others that it ended a run.
+_LAST_WORD_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Books:
+    """Where a silo writes down what it does: its store and logs, and the ledger's lineage."""
+
+    party: Party
+    ledger: Ledger
+    lineage: str
+    #: The ledger's name for a spend of this silo's studies.
+    phase: str
+
+
+class SiloRun:
+    """One run that the silo has accepted."""
+
+    def __init__(self, seat: Seat, plan: StudyPlan, silo: Silo, books: Books, link: Link) -> None:
+        self._study = seat.study
+        self._books = books
+        self._store, self._clock = books.party.store, books.party.clock
+        self._link = link
+        self._plan = plan
+        run = self._store.run(seat.study.run)
+        assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
+        entropy = RunEntropy(run.secret)
+        self._session = self._plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
+        self._carrier = Carrier(seat, self._session, self._store, link, books.party.journal)
+        self._phase = run.phase
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """Say that the operator ends the run; whoever says so cancels its task."""
+        self._given_up = True
+
+    async def carry(self) -> None:
+        """Take part until the end. Whatever ends the run is written down and told."""
+        try:
+            async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
+                await self._carrier.open(self._clock())
+                await self._carrier.say(ACCEPT)
+                await self._carrier.start()
+                await self._rounds()
+        except TimeoutError:
+            await self._abort(DeadlineError("the study's deadline has passed"))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._given_up or task is None:
+                raise  # the service stops; the run goes on another time
+            task.uncancel()
+            await self._abort(AbortedError("ended by the operator", code="operator"))
+        except Exception as error:
+            found = cause(error)
+            if isinstance(found, AbortedError):  # by the coordinator: all know it
+                await self._end("aborted", found.code, error=found)
+            else:
+                await self._abort(found)
+        else:
+            await self._end("done")
+            await self._carrier.clear()
+
+    async def _rounds(self) -> None:
+        """Take messages, pay, and upload, until the coordinator says that it has all."""
+        study, session = self._study, self._session
+        theirs = f"{connection.PREFIX}.{study.run}.{study.coordinator}"
+        filters = [f"{theirs}.{self._carrier.seat.name}.>", f"{theirs}.{connection.ALL}.>"]
+        reader = self._link.reader(stream_name(study.run, study.coordinator), filters)
+        async with asyncio.TaskGroup() as making:
+            upload: asyncio.Task[None] | None = None
+            while True:
+                if session.ready:
+                    await asyncio.to_thread(self._pay)
+                    await self._carrier.authorise(session.authorise)
+                    faultpoints.point("silo.authorised")
+                if session.room and (upload is None or upload.done()):
+                    upload = making.create_task(self._upload())
+                    await asyncio.sleep(0)  # what is made comes before what is taken next
+                self._note_phase()
+                raw = await reader.next()
+                word = self._word(raw)
+                if word is None:
+                    await self._carrier.take(raw)
+                elif word.round == ABORT:
+                    who = study.coordinator
+                    raise AbortedError("ended by the coordinator", code=word.code.word, by=who)
+                elif word.round == END:
+                    if not session.done:
+                        raise AbortedError("ended early", code="protocol", by=study.coordinator)
+                    break
+
+    def _pay(self) -> None:
+        """The whole cost of the run, on the disk before anything of it leaves; once, ever."""
+        plan, study, books = self._plan, self._study, self._books
+        spend = books.ledger.spend(
+            books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
+            method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
+        )  # fmt: skip
+        faultpoints.point("silo.spent")
+        witness = books.ledger.witness()
+        self._store.mark_spent(study.run, str(witness))
+        books.party.trail.spent(
+            study.id, books.lineage, spend.losses[study.collusion], plan.delta, study.collusion,
+            witness.serial, bytes.fromhex(witness.digest),
+        )  # fmt: skip
+
+    async def _upload(self) -> None:
+        await self._carrier.pump()
+        self._note_phase()
+        faultpoints.point("silo.uploaded")
+
+    def _word(self, raw: bytes) -> Control | None:
+        """A word of the coordinator about the run; anything else is left to the carrier."""
+        try:
+            seat = self._carrier.seat
+            word = Control.open(seat.binding, raw, receiver=seat.place)
+        except UNPROVEN:
+            return None
+        return word if word is not None and word.sender == COORDINATOR else None
+
+    def _note_phase(self) -> None:
+        if self._session.phase != self._phase:
+            self._phase = self._session.phase
+            self._store.mark_phase(self._study.run, self._phase)
+            phase = self._phase.replace(" ", "-").replace(",", "")
+            self._books.party.journal.event("run.phase", run=self._study.id, phase=phase)
+
+    async def _abort(self, error: BaseException) -> None:
+        """End the run for all: a code goes out, the reason stays here."""
+        code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
+        self._books.party.journal.event(
+            "run.failed", level="error", run=self._study.id, code=code.word, error=error
+        )
+        await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
+
+    async def _end(
+        self,
+        state: str,
+        code: str = "",
+        last: Frozen | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        run, trail = self._study.run, self._books.party.trail
+        self._carrier.settle()
+        self._store.end(run, state, code, [last] if last else [])
+        faultpoints.point("silo.ended")
+        for kind, messages, size in self._store.left(run):
+            trail.left(self._study.id, kind, messages, size)
+        trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
+        if last is not None:
+            await last_words(self._carrier.repeat(), 0.0, self._books.party.journal)
+            self._carrier.settle()
+
+
+async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal: Journal) -> None:
+    """Tell others how a run ended, for a while; if that does not work, they see the deadline."""
+    try:
+        async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
+            await saying
+    except TimeoutError:
+        pass
+    except TransportError as error:
+        journal.event("word.unheard", level="warning", error=error)
+
+
+def cause(error: BaseException) -> BaseException:
+    """The first error of a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+# --- A silo's service: hears proposals, decides on them by its policy, and takes part in runs -----
+#
+# What goes wrong ends in the silo's own log with its reason, and outside as a code.
+
+_CONNECT_SECONDS = 5.0
+_POLL_SECONDS = 0.3
+#: The status file is written at least every so many polls.
+_REPORT_EVERY = 30
+
+
+class SiloService:
+    """One silo, serving until it is told to stop."""
+
+    def __init__(
+        self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
+    ) -> None:
+        self._config = config
+        self._party = Party(config, clock)
+        self._store = self._party.store
+        self._journal, self._trail = self._party.journal, self._party.trail
+        self._entropy = entropy or OsEntropy()
+        self._started = clock()
+        data = load_silo(config, self._party.universe)
+        self.silo = data.silo
+        # Laid out once, here: all runs share it, and no run's time shows how many edges there are.
+        self._bits = PairBits.of(self.silo)
+        if data.outside:
+            self._journal.event("data.outside", level="warning", edges_outside=data.outside)
+        self._ledger = Ledger(config.ledger.path)
+        self._set_limit()
+        # The store is named in the phase, so that several silos can share a ledger.
+        self._phase = f"study {self._store.identity}"
+        self._check_ledger()
+        self._link: Link | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, SiloRun] = {}
+        self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
+        self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
+        self._studies: dict[str, Study] = {}  # verified once
+        self._plans: dict[str, StudyPlan] = {}  # settled once
+        self._failed: asyncio.Future[None] | None = None
+
+    def _set_limit(self) -> None:
+        """The configured limit; a lineage that the ledger does not know is not slipped in."""
+        lineage, limit = self._config.data.lineage, self._config.ledger
+        if self._ledger.is_new(lineage):
+            raise ConfigError(
+                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
+                "slip would start a budget of its own. If the dataset is new, say so first: "
+                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
+            )
+        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
+
+    def _check_ledger(self) -> None:
+        """Refuse a store or a ledger that was put back to an earlier state."""
+        seen = self._store.witness()
+        if seen:
+            self._ledger.check_not_older_than(Witness.parse(seen))
+        paid = {row.run for row in self._ledger.rows() if row.phase == self._phase}
+        runs = self._store.runs()
+        if paid - {run.run for run in runs}:
+            raise StoreError(
+                f"{self._store.path}: older than the ledger, which has runs that it does not know"
+            )
+        if {run.run for run in runs if run.spent} - paid:
+            raise StoreError(
+                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
+                "store saw are not in it"
+            )
+
+    # -- serving -----------------------------------------------------------------------------
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Serve until ``stop``; then leave runs as they are, to go on with another time."""
+        self._journal.event("service.started", party=self._party.name)
+        metrics = self._config.metrics
+        try:
+            with MetricsBoard(metrics.file, metrics.port) as board:
+                reporting = asyncio.ensure_future(self._report(board))
+                try:
+                    await self._serve(stop, reporting)
+                finally:
+                    await _cancel([reporting])
+        finally:
+            if self._link is not None:
+                await self._link.close()
+            self._journal.event("service.stopped", party=self._party.name)
+
+    async def _serve(self, stop: asyncio.Event, reporting: asyncio.Future[None]) -> None:
+        self._link = await self._connected(stop)
+        if self._link is None:
+            return
+        self._failed = asyncio.get_running_loop().create_future()
+        for run in self._store.runs():
+            self._resume(run)
+        work = (stop.wait(), self._hear(self._link), self._poll())
+        serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
+        done, _ = await asyncio.wait(
+            {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
+        )
+        await _cancel([*serving, *self._tasks.values()])
+        for task in done:
+            task.result()
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._ledger.close()
+        self._party.close()
+
+    async def _connected(self, stop: asyncio.Event) -> Link | None:
+        while not stop.is_set():
+            try:
+                return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
+            except TransportError as error:
+                self._journal.event("broker.unreachable", level="warning", error=error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 1.0)
+        return None
+
+    async def _hear(self, link: Link) -> None:
+        """Read proposals, from the first one that the broker still has."""
+        reader = link.reader(STUDIES_STREAM)
+        while True:
+            raw = await reader.next()
+            try:
+                await asyncio.to_thread(self._consider, raw)
+            except Exception as error:  # whatever came from outside, the service goes on
+                self._journal.event("study.dropped", level="warning", error=error)
+            self._act()
+
+    async def _poll(self) -> None:
+        """Act on what the operator decided meanwhile, and on deadlines."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            self._act()
+
+    def _act(self) -> None:
+        unsaid, self._unsaid = self._unsaid, set()
+        refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
+        for run in (*self._store.runs(ended=False), *refused):
+            if run.run not in self._tasks:
+                self._resume(run)
+            elif run.open and run.decision == "abort" and run.run in self._runs:
+                self._runs.pop(run.run).give_up()
+                self._tasks[run.run].cancel()
+
+    def _resume(self, run: Run) -> None:
+        """Go on with a run where it is."""
+        if not run.open:
+            if self._store.pending(run.run):
+                self._spawn(run.run, self._repeat(run))
+            return
+        study = self._reopen(run)
+        if study is None:
+            return
+        if run.decision == "accepted":
+            if run.secret is None:  # the operator's word, which the policy comes before
+                if not self._allowed(study):
+                    return
+                self._accept(study, run.decided_by)
+            self._spawn(run.run, self._take_part(study))
+        elif run.decision:
+            self._refuse(study, Code.OPERATOR, run.decided_by)
+        elif study.deadline <= self._party.clock():
+            self._refuse(study, Code.DEADLINE, "deadline")
+        elif run.run not in self._judged:  # the service ended before it could decide
+            self._judge(study)
+
+    def _reopen(self, run: Run) -> Study | None:
+        """The study of a stored proposal; the run is over where that cannot be had any more.
+
+        The roster may have changed meanwhile, or the version. Whatever the reason, a stored
+        proposal is no reason for the service to stop.
+        """
+        known = self._studies.get(run.run)
+        if known is not None:
+            return known
+        try:
+            study = open_proposal(run.proposal, self._party.roster)
+        except Exception as error:
+            if run.open:
+                self._give_up(run.run, error)
+            return None
+        if run.open:
+            self._studies[run.run] = study
+        return study
+
+    def _give_up(self, run: str, error: Exception, *words: Frozen) -> None:
+        """End a run that cannot go on; ``words`` are left to be said about it."""
+        self._journal.event("run.failed", level="error", run=run, error=error)
+        code = code_of(error).word
+        self._store.end(run, "aborted", code, list(words))
+        self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
+
+    def _cannot_begin(self, study: Study, error: Exception) -> None:
+        """End a run that was accepted, for all: nobody should wait, or pay, for it."""
+        word = Voice(self._seat(study), self._store, self._line).word(ABORT, code_of(error))
+        self._give_up(study.run, error, word)
+        self._tasks.pop(study.run, None)  # so that the word is sent by the next turn
+        self._unsaid.add(study.run)
+        self._forget(study.run)
+
+    def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks[run] = asyncio.create_task(work)
+        task.add_done_callback(self._watch)
+
+    def _watch(self, task: asyncio.Task[None]) -> None:
+        """A run ends well or badly; one that raises means that the service cannot go on."""
+        if not task.cancelled() and task.exception() is not None:
+            error = task.exception()
+            assert self._failed is not None and error is not None  # noqa: S101, PT018
+            if not self._failed.done():
+                self._failed.set_exception(error)
+
+    # -- deciding ----------------------------------------------------------------------------
+
+    def _consider(self, raw: bytes) -> None:
+        """Decide on a proposal, once."""
+        study = open_proposal(raw, self._party.roster)
+        if self._party.name not in study.silos:
+            return
+        known = self._store.run(study.run) is not None
+        if not known and study.deadline <= self._party.clock():
+            raise DeadlineError("the study's deadline had passed before it came")
+        self._judged.add(study.run)  # here, and not by who finds it undecided in the store
+        if not self._store.add(study.run, raw):
+            return
+        self._studies[study.run] = study
+        try:
+            self._trail.proposed(
+                study.id, study.coordinator, study.digest, query=study.query, method=study.method,
+                protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+                collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+            )  # fmt: skip
+        except Exception as error:  # what cannot be written down is not taken part in
+            self._refuse(study, code_of(error), "policy", error)
+            return
+        faultpoints.point("silo.proposed")
+        self._judge(study)
+
+    def _judge(self, study: Study) -> None:
+        """Refuse, accept, or leave it to the operator."""
+        self._judged.add(study.run)
+        if self._allowed(study) and self._config.policy.accept == "auto":
+            self._accept(study, "policy")
+
+    def _allowed(self, study: Study) -> bool:
+        """Whether there is no reason not to take part; where there is one, the study is refused."""
+        try:
+            self._check(study)
+        except Exception as error:  # what cannot be judged is refused
+            self._refuse(study, code_of(error), "policy", error)
+            return False
+        return True
+
+    def _check(self, study: Study) -> None:
+        """Every reason not to take part."""
+        universe = self._party.universe
+        if study.universe != universe.digest or study.nodes != len(universe):
+            raise StudyError("the study is about another node list")
+        policy, roster = self._config.policy, self._party.roster
+        policy.check_fields(study, len(roster.silos), self._party.clock())
+        plan = self._plan(study)
+        policy.check(plan)
+        if any(row.run == study.run for row in self._ledger.rows()):
+            raise StoreError("the ledger has this run, and the store did not: one was put back")
+        self._check_budget(plan)
+
+    def _plan(self, study: Study) -> StudyPlan:
+        if study.run not in self._plans:
+            self._plans[study.run] = plan_study(study)
+        return self._plans[study.run]
+
+    def _forget(self, run: str) -> None:
+        """What follows from a study that is over."""
+        self._plans.pop(run, None)
+        self._studies.pop(run, None)
+        self._runs.pop(run, None)
+
+    def _check_budget(self, plan: StudyPlan) -> None:
+        lineage = self._config.data.lineage
+        limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
+        if limit is None or left is None:
+            return
+        _, epsilon = loss_at(plan.losses, limit.collusion)
+        if epsilon > left.epsilon or plan.delta > left.delta:
+            raise BudgetError(
+                f"the study costs {shown_loss(epsilon)} at t = {limit.collusion}; {left} is left",
+                lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
+            )  # fmt: skip
+
+    def _accept(self, study: Study, by: str) -> None:
+        self._trail.decided(study.id, by, "accepted")
+        self._store.accept(study.run, by, self._entropy.bytes(32))
+        faultpoints.point("silo.accepted")
+
+    def _refuse(self, study: Study, code: Code, by: str, error: Exception | None = None) -> None:
+        self._trail.decided(study.id, by, f"refused/{code.word}", error)
+        word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
+        self._store.end(study.run, "refused", code.word, [word])
+        self._forget(study.run)
+        self._unsaid.add(study.run)
+        self._trail.ended(study.id, f"refused/{code.word}")
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def _seat(self, study: Study) -> Seat:
+        members = study.parties(self._party.roster)
+        place = study.silos.index(self._party.name)
+        return Seat(study, members, place, self._party.identity, "silo")
+
+    @property
+    def _line(self) -> Link:
+        assert self._link is not None  # noqa: S101 - nothing is decided before there is one
+        return self._link
+
+    async def _repeat(self, run: Run) -> None:
+        """Send the last word of a run that ended, until its deadline."""
+        study = self._reopen(run)
+        if study is None:  # nobody would listen
+            return
+        voice = Voice(self._seat(study), self._store, self._line)
+        left = study.deadline - self._party.clock()
+        await last_words(voice.open(self._party.clock()), left, self._journal)
+        voice.settle()
+
+    async def _take_part(self, study: Study) -> None:
+        books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
+        try:
+            # In a thread: to lay out the bits of a large graph takes seconds.
+            plan, seat = self._plan(study), self._seat(study)
+            run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, books, self._line)
+        except Exception as error:
+            self._cannot_begin(study, error)
+            return
+        self._runs[study.run] = run
+        await run.carry()
+        self._forget(study.run)
+
+    async def _report(self, board: MetricsBoard) -> None:
+        """Keep the status file and the metrics up to date."""
+        state, before, wait = self._config.state, "", 0
+        while True:
+            health = self.health()
+            now = repr(health.status())
+            if now != before or wait == 0:
+                await asyncio.to_thread(health.write_status, state / "status.json")
+                await asyncio.to_thread(self._show, board, health)
+                before, wait = now, _REPORT_EVERY
+            wait -= 1
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _show(self, board: MetricsBoard, health: Health) -> None:
+        metrics = health.silo_metrics(self._ledger, self._config.data.lineage)
+        board.show(metrics, *health.verdict)
+
+    def health(self) -> Health:
+        """How the service is now."""
+        return Health(self._party, self._link, self._started)
+
+
+async def _cancel(tasks: list[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

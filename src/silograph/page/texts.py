@@ -1,0 +1,248 @@
+"""What is said of queries, methods, protocols and observers, in plain words."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from silograph.dp.loss import shown_loss
+from silograph.estimators.estimate import Estimate
+
+__all__ = [
+    "Told",
+    "assumptions",
+    "certainty",
+    "limits",
+    "meaning",
+    "method_told",
+    "observer",
+    "query_name",
+    "what_is_learnt",
+]
+
+_MEANINGS = {
+    "edges": "Pairs of nodes that at least one silo holds as an edge.",
+    "degrees": "For each node, how many edges it has in the union of all silos.",
+    "degree_histogram": "How many nodes have a degree in each range.",
+    "triangles": "Three nodes, each joined to the other two.",
+    "node_triangles": "For each node, the triangles that it is a corner of.",
+    "four_cycles": "Rings of four nodes, each joined to the next.",
+    "clustering": "The share of all 2-stars whose ends are joined as well: 3·triangles/2-stars.",
+}
+_NAMES = {
+    "degree_histogram": "Degree distribution",
+    "node_triangles": "Triangles at each node",
+    "four_cycles": "4-cycles",
+    "clustering": "Clustering coefficient",
+}
+_GROUP = re.compile(r"(?:(coordinator) \+ )?(\d+) silos?(?: \+ (release|reports|answers))?")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A name and what it means."""
+
+    name: str
+    text: str
+
+
+_METHODS = {
+    "feat": Told(
+        "feat",
+        "All silos make one noisy graph of their edges together, the release. Each pair of nodes "
+        "is shown or not by a single toss of a coin; answers take the known odds of that coin out "
+        "again, so that on average they are right.",
+    ),
+    "feat+": Told(
+        "feat+",
+        "A part of ε makes a noisy graph of all edges, the release. With the rest every silo "
+        "sends a noisy number that mends the release's answer by what its own edges say.",
+    ),
+    "sealed": Told(
+        "sealed",
+        "The silos counted exactly on shares of the union that none of them could read, and "
+        "opened only the sum of the exact count and of noise that all of them drew together.",
+    ),
+    "baseline": Told(
+        "baseline",
+        "Every silo reported its own edges, each pair under noise at a part ε/m of the budget. "
+        "Answers take the known odds of the noise out again.",
+    ),
+}
+_PROTOCOLS = {
+    "masked": Told(
+        "masked union",
+        "What a silo sends is hidden by masks that cancel in the sum of all silos. The "
+        "coordinator learns the sums, and the noise is in them before anyone can look.",
+    ),
+    "elgamal/blinded": Told(
+        "ElGamal union, blinded",
+        "The union is made under encryption that only all silos together can open, and every silo "
+        "adds noise to it before it is opened.",
+    ),
+    "elgamal/replace": Told(
+        "ElGamal union, replace",
+        "The union is made under encryption. The last silo that holds a pair makes its noise, or "
+        "else the first silo. It protects against the coordinator, and not against the silos "
+        "themselves, who know their own noise.",
+    ),
+    "elgamal/printed": Told(
+        "ElGamal union as printed",
+        "The paper's Algorithm 3 to the letter, for its reproduction: every holder of an edge "
+        "adds to the loss, and the answers are calibrated wrongly.",
+    ),
+    "clear": Told(
+        "drawn in the clear",
+        "No protocol was run: one process held all edges and drew the noise. The numbers have "
+        "the same law as those of a real run; nobody's edges were hidden from that process.",
+    ),
+    "reports": Told(
+        "reports",
+        "Each silo sent its own noisy edges to the coordinator, which sees them silo by silo.",
+    ),
+    "sealed": Told(
+        "sealed protocol",
+        "The coordinator dealt random numbers, the silos computed on shares with them, and what "
+        "they opened to each other was encrypted end to end.",
+    ),
+}
+
+
+def query_name(answer: Estimate[float]) -> str:
+    """What is counted, as a title.
+
+    >>> query_name(Estimate("kstars", 1.0, 1.0, 1.0, parameters={"k": 3}))
+    '3-stars'
+    """
+    if answer.query == "kstars":
+        return f"{answer.parameters.get('k', 'k')}-stars"
+    return _NAMES.get(answer.query, answer.query.replace("_", " ").capitalize())
+
+
+def meaning(answer: Estimate[float]) -> str:
+    """What is counted, in a sentence; nothing for a query that nobody knows here."""
+    if answer.query == "kstars":
+        k = answer.parameters.get("k", "k")
+        return f"A node and {k} of its neighbours, counted over all choices: Σ C(degree, {k})."
+    return _MEANINGS.get(answer.query, "")
+
+
+def method_told(method: str, protocol: str) -> list[Told]:
+    """What the method does, and how the silos did it together."""
+    known = [_METHODS.get(method), _PROTOCOLS.get(protocol)]
+    return [told for told in known if told is not None]
+
+
+def certainty(epsilon: float) -> str:
+    """How sure one can become of an edge that was as likely as not, rounded up.
+
+    >>> certainty(1.0), certainty(3.0), certainty(0.0), certainty(9.0), certainty(40.0)
+    ('73.2 %', '95.3 %', '50.0 %', '99.988 %', 'almost 100 %')
+    """
+    doubt = 1 / (1 + math.exp(min(epsilon, 700.0)))
+    if doubt < 1e-9:
+        return "almost 100 %"
+    digits = max(1, -math.floor(math.log10(100 * doubt)) + (doubt < 0.01))
+    return f"{math.ceil(round(100 * (1 - doubt) * 10**digits, 6)) / 10**digits:.{digits}f} %"
+
+
+def what_is_learnt(epsilon: float, delta: float = 0.0) -> str:
+    """What a loss means for one edge.
+
+    >>> what_is_learnt(math.inf)
+    'Everything: whether any given edge exists.'
+    """
+    if math.isinf(epsilon):
+        return "Everything: whether any given edge exists."
+    if epsilon == 0:
+        return "Nothing."
+    failing = f", but for a chance of {shown_loss(delta)} that this bound fails" if delta else ""
+    return (
+        f"Nothing beyond ε = {shown_loss(epsilon)}: a 50 % guess about one edge becomes "
+        f"{certainty(epsilon)} sure at most{failing}."
+    )
+
+
+def observer(view: str) -> str:
+    """Who a view is, in words; a name that nobody knows here stays as it is.
+
+    >>> observer("coordinator + 2 silos")
+    'The coordinator together with any 2 silos'
+    >>> observer("1 silo + release")
+    'Any silo that also sees the release'
+    """
+    if view == "coordinator":
+        return "The coordinator alone"
+    if view == "published":
+        return "Anyone who sees what was published"
+    found = _GROUP.fullmatch(view)
+    if found is None:
+        return view
+    several = f"{found[2]} silos" if found[2] != "1" else "silo"
+    if found[1]:
+        return f"The coordinator together with any {several}"
+    seen = {"reports": "all reports"}.get(found[3], f"the {found[3]}")
+    sees = "that also sees" if found[2] == "1" else "that pool what they know and see"
+    return f"Any {several} {sees} {seen}"
+
+
+def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[str]:
+    """What must hold for the losses on the page to hold."""
+    if protocol == "clear":
+        return ["Whoever drew it held all edges, and may be trusted with them."]
+    found = [
+        "Every silo follows the protocol and draws its noise; silos may pool what they see.",
+    ]
+    pool = "1 silo pools" if collusion == 1 else f"{collusion} silos pool"
+    if method == "sealed":
+        found += [
+            "The coordinator deals its random numbers honestly.",
+            "The coordinator colludes with no silo: with one of them it would see every edge.",
+        ]
+        if collusion:
+            found.append(f"At most {pool} what they know, of {silos}.")
+    elif protocol == "reports":
+        found.append("Nothing of the coordinator: each silo protects itself by its own noise.")
+    elif protocol == "elgamal/replace":
+        found += [
+            "The silos trust each other with their edges.",
+            "The coordinator follows the protocol, and colludes with no silo.",
+        ]
+    else:
+        found.append(
+            f"At most {pool} what they know with the coordinator, of {silos}."
+            if collusion
+            else "No silo pools with the coordinator, and none gets to see the release."
+        )
+        if protocol == "masked":
+            found.append(
+                "Nothing of the coordinator: it may do anything, and learns no more. (That the "
+                "answer is right does rest on it.)"
+            )
+        else:
+            found.append("The coordinator follows the protocol.")
+    return [*found, "All silos use the same public node list; its digest is below."]
+
+
+def limits(method: str, epsilon: float, delta: float = 0.0) -> list[str]:
+    """What is not protected, whatever the method."""
+    ten = f"ε = {shown_loss(10 * epsilon)}" if math.isfinite(epsilon) else "infinite"
+    if delta:
+        ten += ", and its δ is larger still"
+    found = [
+        "The node list is public. That a person or an account is on it is not hidden.",
+        "One edge is protected, not a node's whole neighbourhood: for ten edges at once the bound "
+        f"is {ten}.",
+        "Each run adds up. The ledger of each silo keeps the sum over all runs on its data.",
+        "What holds for the graph as a whole is meant to be learnt, and anyone may draw "
+        "conclusions from it.",
+        "A silo that lies about its edges or its noise can spoil the answer, and can weaken the "
+        "protection of others.",
+        "Who runs all parties on one machine, as in a simulation, sees all edges there.",
+    ]
+    if method in ("baseline", "feat+"):
+        found.insert(
+            2,
+            "Which silos hold an edge shows in what they send, as far as ε allows. At which silo a "
+            "node has many edges may show plainly.",
+        )
+    return found

@@ -1,0 +1,1 @@
+"""What one party keeps and decides: keys, roster, policy, store."""

@@ -1,0 +1,241 @@
+"""Certificates for trials: one authority, the broker, and every party.
+
+What: ECDSA P-256 certificates for mutual TLS, in one folder of PEM files: ``ca.pem``,
+``broker.pem``, ``NAME.pem``, each with its key beside it (``.key``, mode 0600).
+
+Why only for trials: whoever has ``ca.key`` can be anyone on the broker. An organisation that has
+an authority of its own uses that. Nothing private rests on these certificates: messages are signed
+with identities from the roster, which no authority can issue.
+"""
+
+import ipaddress
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from silograph import whole_files
+from silograph.errors import CertificateError
+from silograph.extras import library
+from silograph.party.roster import check_name
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.x509 import Certificate
+
+__all__ = ["AUTHORITY", "BROKER", "CertificateFile", "issue", "new_authority", "show_certificate"]
+
+AUTHORITY = "ca"
+BROKER = "broker"
+#: How long a trial may last.
+DAYS = 90
+
+_LARGEST = 64 * 1024
+_MOST_DAYS = 825
+_CLOCKS_DIFFER = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class CertificateFile:
+    """What a certificate says."""
+
+    path: Path
+    #: The distinguished name, as a broker maps it to a user.
+    subject: str
+    hosts: tuple[str, ...]
+    expires: datetime
+    authority: bool
+
+    def days_left(self, now: datetime) -> int:
+        """Whole days until it expires; less than 0 afterwards."""
+        return (self.expires - now) // timedelta(days=1)
+
+
+def new_authority(folder: Path, now: datetime, days: int = DAYS) -> CertificateFile:
+    """Make ``ca.pem`` and ``ca.key`` in a folder, which is made if need be (mode 0700)."""
+    x509, ec = _modules()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CertificateError(f"{folder}: cannot be made: {error.strerror}") from None
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name(x509, "silograph trial authority")
+    made = (
+        _builder(x509, name, name, key, now, days)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(x509, authority=True), critical=True)
+    )
+    return _write(folder, AUTHORITY, _signed(made, key), key)
+
+
+def issue(
+    folder: Path, name: str, now: datetime, days: int = DAYS, hosts: Iterable[str] = ()
+) -> CertificateFile:
+    """Make ``NAME.pem`` and ``NAME.key`` with the authority in the folder.
+
+    With ``hosts`` (names or addresses) it is a server's, and good for a client as well, as the
+    members of a cluster need it; without, a client's. It expires no later than its authority.
+    """
+    x509, ec = _modules()
+    if check_name(name) == AUTHORITY:
+        raise CertificateError(f"{name!r} is the authority's own name")
+    authority, signer = _read_authority(folder)
+    limit = authority.not_valid_after_utc
+    key = ec.generate_private_key(ec.SECP256R1())
+    uses = [x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH]
+    builder = (
+        _builder(x509, _name(x509, name), authority.subject, key, now, days, limit)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(x509, authority=False), critical=True)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+        )
+    )
+    alternatives = [_host(x509, host) for host in hosts]
+    if alternatives:
+        uses.insert(0, x509.oid.ExtendedKeyUsageOID.SERVER_AUTH)
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+    return _write(folder, name, _signed(builder, signer), key)
+
+
+def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
+    """Read what a certificate's file says. This does not verify it."""
+    place = Path(path)
+    return _facts(place, _read_certificate(place))
+
+
+def _modules() -> tuple[Any, Any]:
+    names = ("cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec")
+    x509, ec = (library(name, "certificates") for name in names)
+    return x509, ec
+
+
+def _name(x509: Any, common: str) -> Any:
+    return x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, common)])
+
+
+def _builder(
+    x509: Any,
+    subject: Any,
+    issuer: Any,
+    key: "EllipticCurvePrivateKey",
+    now: datetime,
+    days: int,
+    limit: datetime | None = None,
+) -> Any:
+    if not 1 <= days <= _MOST_DAYS:
+        raise CertificateError(f"a certificate is good for 1 to {_MOST_DAYS} days, not {days}")
+    end = now + timedelta(days=days)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS_DIFFER)
+        .not_valid_after(min(end, limit) if limit else end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _usage(x509: Any, *, authority: bool) -> Any:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _host(x509: Any, host: str) -> Any:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    labels = host.split(".")
+    if len(host) > 253 or not all(
+        0 < len(label) <= 63 and label.replace("-", "").isalnum() and label.isascii()
+        for label in labels
+    ):
+        raise CertificateError(f"{host[:80]!r} is neither a host's name nor an address")
+    return x509.DNSName(host)
+
+
+def _signed(builder: Any, key: "EllipticCurvePrivateKey") -> "Certificate":
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - it is there: see _modules
+
+    made: Certificate = builder.sign(key, hashes.SHA256())
+    return made
+
+
+def _write(
+    folder: Path, name: str, certificate: "Certificate", key: "EllipticCurvePrivateKey"
+) -> CertificateFile:
+    from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415
+
+    private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    path = folder / f"{name}.pem"
+    if path.exists():  # or a new key would be left beside an old certificate
+        raise CertificateError(f"{path}: something is there already, and is never overwritten")
+    whole_files.create(folder / f"{name}.key", private, CertificateError)
+    public = certificate.public_bytes(form.Encoding.PEM)
+    whole_files.create(path, public, CertificateError, mode=0o644)
+    return _facts(path, certificate)
+
+
+def _read_certificate(path: Path) -> "Certificate":
+    x509, _ = _modules()
+    content = whole_files.read(path, _LARGEST, CertificateError)
+    try:
+        made: Certificate = x509.load_pem_x509_certificate(content)
+    except ValueError:
+        raise CertificateError(f"{path}: not a certificate in PEM") from None
+    return made
+
+
+def _read_authority(folder: Path) -> tuple["Certificate", "EllipticCurvePrivateKey"]:
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        load_pem_private_key,
+    )
+
+    _, ec = _modules()
+    path = folder / f"{AUTHORITY}.key"
+    certificate = _read_certificate(folder / f"{AUTHORITY}.pem")
+    content = whole_files.read(path, _LARGEST, CertificateError, private=True)
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError):
+        raise CertificateError(f"{path}: not a key in PEM, or an encrypted one") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise CertificateError(f"{path}: not a key that Silograph has made")
+    if key.public_key() != certificate.public_key():
+        raise CertificateError(f"{path}: not the key of {AUTHORITY}.pem beside it")
+    return certificate, key
+
+
+def _facts(path: Path, certificate: "Certificate") -> CertificateFile:
+    x509, _ = _modules()
+
+    def extension(kind: Any) -> Any:
+        try:
+            return certificate.extensions.get_extension_for_class(kind).value
+        except x509.ExtensionNotFound:
+            return None
+
+    alternatives = extension(x509.SubjectAlternativeName)
+    constraints = extension(x509.BasicConstraints)
+    return CertificateFile(
+        path,
+        certificate.subject.rfc4514_string(),
+        tuple(str(other.value) for other in alternatives or ()),
+        certificate.not_valid_after_utc.astimezone(UTC),
+        bool(constraints and constraints.ca),
+    )

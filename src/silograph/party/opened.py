@@ -1,0 +1,81 @@
+"""What a party has open: its identity, the roster in force, the node list, its store, its logs."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from silograph.errors import ConfigError, RosterError, StoreError
+from silograph.graph.universe import NodeUniverse
+from silograph.party.config import PartyConfig
+from silograph.party.journal import Journal, Trail
+from silograph.party.keys import load_identity
+from silograph.party.roster import read_roster
+from silograph.party.store import Store
+
+__all__ = ["Clock", "Party", "locked", "open_store"]
+
+#: Seconds since 1970, UTC.
+Clock = Callable[[], float]
+
+
+def open_store(config: PartyConfig) -> Store:
+    """A party's state store, in its own folder."""
+    try:
+        config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{config.file}: state: {config.state}: {error.strerror}") from None
+    return Store(config.state / "store.db", config.name)
+
+
+class Party:
+    """A party with everything that its runs need, checked against each other."""
+
+    def __init__(self, config: PartyConfig, clock: Clock = time.time) -> None:
+        self.config = config
+        self.name = config.name
+        self.clock = clock
+        self.identity = load_identity(config.identity, config.passphrase())
+        file = read_roster(config.roster)
+        file.check_complete()
+        if file.place(self.identity.public) != self.name:
+            raise RosterError(
+                f"{config.roster}: the identity is that of {file.place(self.identity.public)}, "
+                f"not of {self.name}"
+            )
+        if any(helper.name == self.name for helper in file.roster.helpers):
+            raise RosterError(
+                f"{config.roster}: {self.name} is a helper, and helpers are not served by this "
+                "version yet"
+            )
+        self.roster = file.roster
+        self.universe = NodeUniverse.from_file(config.universe)
+        self.store = open_store(config)
+        known = self.store.roster()
+        if known is not None:
+            file.check_replaces(*known)
+        self.store.set_roster(file.serial, file.digest)
+        self.journal = Journal(config.state / "journal.jsonl")
+        self.trail = Trail(config.state / "trail.jsonl")
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold a lock file while this lasts; refuse where another process holds it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise StoreError(f"{path}: {what}") from None
+    finally:
+        os.close(descriptor)

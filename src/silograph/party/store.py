@@ -1,0 +1,438 @@
+"""A party's durable state: what it agreed to, what it drew, what it sent, what it took.
+
+What
+    One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``): for every run the signed
+    proposal, the decision, the run's secret, every message that left (its bytes until the broker
+    has it, its digest for good), the digest of every message that was taken, and how it ended.
+Guarantee
+    A run id is taken once. A run's secret is on the disk before anything is drawn from it, and is
+    wiped when the run ends. A message is frozen before it is sent, and what would go out under the
+    same name with other bytes is refused. A message that was taken is on the disk before its
+    answer leaves, and another under the same name is refused. So a restarted party that takes the
+    same messages again sends nothing that it did not send before.
+"""
+
+import hashlib
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from silograph.errors import StoreError
+
+__all__ = ["COLUMNS", "TABLES", "Frozen", "Name", "Run", "Store", "Taken", "read_run"]
+
+
+# --- What a state store holds: its tables, and rows of them as values -----------------------------
+
+TABLES = """
+CREATE TABLE store (version INTEGER NOT NULL, identity TEXT NOT NULL, party TEXT NOT NULL,
+    roster_serial INTEGER NOT NULL DEFAULT 0, roster_digest BLOB,
+    witness TEXT NOT NULL DEFAULT '');
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL UNIQUE,
+    proposal BLOB NOT NULL,
+    decision TEXT NOT NULL CHECK (decision IN ('', 'accepted', 'refused', 'abort')),
+    decided_by TEXT NOT NULL DEFAULT '',
+    secret BLOB,
+    spent INTEGER NOT NULL DEFAULT 0,
+    phase TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL DEFAULT 'open'
+        CHECK (state IN ('open', 'done', 'aborted', 'refused')),
+    code TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX open_runs ON runs (number) WHERE state = 'open';
+CREATE TABLE outgoing (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    receiver INTEGER NOT NULL,
+    round TEXT NOT NULL,
+    slot TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    raw BLOB,
+    UNIQUE (run, receiver, round, slot)
+);
+CREATE TABLE incoming (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    sender INTEGER NOT NULL,
+    round TEXT NOT NULL,
+    slot TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    UNIQUE (run, sender, round, slot)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What names a message of a run: the other party's place, the round, the slot."""
+
+    party: int
+    round: str
+    slot: int
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A message on its way out; ``raw`` is None where the broker has it already."""
+
+    name: Name
+    raw: bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A message that came in, by its digest."""
+
+    name: Name
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as the store knows it. The secret is not shown."""
+
+    run: str
+    proposal: bytes = field(repr=False)
+    decision: str
+    decided_by: str
+    secret: bytes | None = field(repr=False)
+    spent: bool
+    phase: str
+    state: str
+    code: str
+
+    @property
+    def open(self) -> bool:
+        """Whether it has not ended."""
+        return self.state == "open"
+
+
+#: The columns of a run, in the order of :func:`read_run`.
+COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, state, code"
+
+
+def read_run(row: tuple[object, ...]) -> Run:
+    """A run from its row."""
+    run, proposal, decision, by, secret, spent, phase, state, code = row
+    return Run(run, proposal, decision, by, secret, bool(spent), phase, state, code)  # type: ignore[arg-type]
+
+
+# --- The store ------------------------------------------------------------------------------------
+
+_APPLICATION_ID = 0x53494C53  # "SILS"
+_VERSION = 1
+_BUSY_SECONDS = 30.0
+#: Notes of messages that were taken and gave rise to nothing are written together.
+_NOTES = 64
+
+
+class Store:
+    """The open store of one party. Several threads may use it, and a command beside a service."""
+
+    def __init__(self, path: Path, party: str) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._notes: list[tuple[str, Taken]] = []
+        with self._explained():
+            new = not path.exists()
+            if new:
+                path.touch(mode=0o600)
+            elif path.stat().st_mode & 0o077:
+                raise StoreError(f"{path}: others can read it; a store holds run secrets")
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            # FAST overwrites what it deletes on pages that are written anyway: a run's secret. The
+            # bytes of messages, which have left, are on pages of their own, and are not.
+            for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = FAST"):
+                self._connection.execute(f"PRAGMA {setting}")
+            self._open(party)
+
+    def _open(self, party: str) -> None:
+        with self._writing() as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            if not tables:
+                for statement in TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                row = (_VERSION, uuid.uuid4().hex, party)
+                connection.execute(
+                    "INSERT INTO store (version, identity, party) VALUES (?, ?, ?)", row
+                )
+            elif application != _APPLICATION_ID:
+                raise StoreError(f"{self.path}: not a Silograph state store")
+            found = connection.execute("SELECT version, identity, party FROM store").fetchall()
+        if len(found) != 1 or found[0][0] != _VERSION:
+            raise StoreError(f"{self.path}: a store of another version, or damaged")
+        if found[0][2] != party:
+            raise StoreError(f"{self.path}: this is the store of {found[0][2]}, not of {party}")
+        self.identity: str = found[0][1]
+
+    # -- runs ------------------------------------------------------------------------------
+
+    def add(self, run: str, proposal: bytes) -> bool:
+        """Take a run id, once and for good; False where this very proposal is known.
+
+        Another proposal under a known run id is refused.
+        """
+        with self._writing() as connection:
+            known = self._run(connection, run)
+            if known is None:
+                connection.execute(
+                    "INSERT INTO runs (run, proposal, decision) VALUES (?, ?, '')", (run, proposal)
+                )
+                return True
+        if known.proposal != proposal:
+            raise StoreError(f"run {run} is known with another study: a run id is used once")
+        return False
+
+    def accept(self, run: str, by: str, secret: bytes) -> None:
+        """Record an acceptance with the run's secret, before anything is drawn from it; once."""
+        with self._writing() as connection:
+            done = connection.execute(
+                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
+                " WHERE run = ? AND secret IS NULL AND state = 'open'",
+                (by, secret, run),
+            )
+            if done.rowcount != 1:
+                raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
+
+    def decide(self, run: str, decision: str, by: str) -> None:
+        """Record what an operator decided; the service acts on it."""
+        self._change(run, "decision = ?, decided_by = ?", decision, by)
+
+    def mark_spent(self, run: str, witness: str) -> None:
+        """Note that the run's cost is in the ledger, and how far the ledger is."""
+        with self._writing() as connection:
+            connection.execute("UPDATE runs SET spent = 1 WHERE run = ?", (run,))
+            connection.execute("UPDATE store SET witness = ?", (witness,))
+
+    def mark_phase(self, run: str, phase: str) -> None:
+        """Note where the run is."""
+        self._change(run, "phase = ?", phase)
+
+    def end(self, run: str, state: str, code: str = "", last: Sequence[Frozen] = ()) -> None:
+        """End a run: freeze the last word, wipe its secret, let go of all other bytes."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE outgoing SET raw = NULL WHERE run = ? AND raw IS NOT NULL", (run,)
+            )
+            self._freeze(connection, run, last)
+            connection.execute(
+                "UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",
+                (state, code, run),
+            )
+        with self._lock, self._explained():
+            # What was wiped from the file is still in the log until it is folded in. A command
+            # that reads just now may keep that from happening; then the next end does it.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def run(self, run: str) -> Run | None:
+        """What is known of a run."""
+        with self._reading() as connection:
+            return self._run(connection, run)
+
+    def runs(self, *, ended: bool = True) -> list[Run]:
+        """Every run, oldest first; without those that ended, if so wished."""
+        which = "" if ended else " WHERE state = 'open'"
+        query = f"SELECT {COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
+        with self._reading() as connection:
+            return [read_run(row) for row in connection.execute(query)]
+
+    @staticmethod
+    def _run(connection: sqlite3.Connection, run: str) -> Run | None:
+        query = f"SELECT {COLUMNS} FROM runs WHERE run = ?"  # noqa: S608 - a fixed text
+        found = connection.execute(query, (run,)).fetchone()
+        return None if found is None else read_run(found)
+
+    def _change(self, run: str, what: str, *values: object) -> None:
+        with self._writing() as connection:
+            query = f"UPDATE runs SET {what} WHERE run = ?"  # noqa: S608 - the texts are here
+            done = connection.execute(query, (*values, run))
+            if done.rowcount != 1:
+                raise StoreError(f"{self.path}: run {run} is not known")
+
+    # -- messages --------------------------------------------------------------------------
+
+    def step(
+        self,
+        run: str,
+        taken: Taken | None,
+        outgoing: Sequence[Frozen],
+        acked: Iterable[Name] = (),
+    ) -> list[Frozen]:
+        """Record a message and its answers together; the answers as they are to be sent.
+
+        An answer that was frozen before is refused if its bytes differ, and comes back without
+        bytes where the broker has it. Of messages in ``acked`` the broker has told so since.
+        """
+        if taken is not None:
+            with self._lock:
+                self._notes.append((run, taken))
+            if not outgoing and len(self._notes) < _NOTES:
+                return []
+        with self._writing() as connection:
+            _release(connection, run, acked)
+            return self._freeze(connection, run, outgoing)
+
+    def _freeze(
+        self, connection: sqlite3.Connection, run: str, outgoing: Sequence[Frozen]
+    ) -> list[Frozen]:
+        return [self._freeze_one(connection, run, message) for message in outgoing]
+
+    def _freeze_one(self, connection: sqlite3.Connection, run: str, message: Frozen) -> Frozen:
+        name, raw = message.name, message.raw or b""
+        key = (run, name.party, name.round, str(name.slot))
+        digest = hashlib.sha256(raw).digest()
+        known = connection.execute(
+            "SELECT digest, raw FROM outgoing"
+            " WHERE run = ? AND receiver = ? AND round = ? AND slot = ?",
+            key,
+        ).fetchone()
+        if known is None:
+            connection.execute(
+                "INSERT INTO outgoing (run, receiver, round, slot, digest, size, raw)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*key, digest, len(raw), raw),
+            )
+            return message
+        if known[0] != digest:
+            raise StoreError(
+                f"run {run}: a message of round {name.round!r} was frozen with other bytes; it is "
+                "never made anew"
+            )
+        return Frozen(name, known[1])
+
+    def acked(self, run: str, names: Iterable[Name]) -> None:
+        """The broker has these: their bytes are no longer needed here."""
+        with self._writing() as connection:
+            _release(connection, run, names)
+
+    def pending(self, run: str) -> list[Frozen]:
+        """Frozen messages that the broker may not have, in the order of freezing."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT receiver, round, slot, raw FROM outgoing"
+                " WHERE run = ? AND raw IS NOT NULL ORDER BY number",
+                (run,),
+            ).fetchall()
+        return [Frozen(Name(place, name, int(slot)), raw) for place, name, slot, raw in rows]
+
+    def sent(self, run: str) -> set[tuple[str, int]]:
+        """(round, slot) of every message that was frozen."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT round, slot FROM outgoing WHERE run = ?", (run,))
+            return {(name, int(slot)) for name, slot in rows}
+
+    def left(self, run: str) -> list[tuple[str, int, int]]:
+        """What has left in a run: round, messages, bytes."""
+        with self._reading() as connection:
+            return connection.execute(
+                "SELECT round, count(*), sum(size) FROM outgoing WHERE run = ?"
+                " GROUP BY round ORDER BY min(number)",
+                (run,),
+            ).fetchall()
+
+    def taken(self, run: str) -> dict[Name, bytes]:
+        """Digests of all messages that were taken, in the order in which they were."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT sender, round, slot, digest FROM incoming WHERE run = ? ORDER BY number",
+                (run,),
+            )
+            return {Name(place, name, int(slot)): digest for place, name, slot, digest in rows}
+
+    # -- what was in force ------------------------------------------------------------------
+
+    def roster(self) -> tuple[int, bytes] | None:
+        """Serial and digest of the last roster that was in force here."""
+        with self._reading() as connection:
+            serial, digest = connection.execute(
+                "SELECT roster_serial, roster_digest FROM store"
+            ).fetchone()
+        return (serial, digest) if serial else None
+
+    def witness(self) -> str:
+        """How far the ledger was when it was last seen; empty if it never was."""
+        with self._reading() as connection:
+            found: str = connection.execute("SELECT witness FROM store").fetchone()[0]
+        return found
+
+    def set_roster(self, serial: int, digest: bytes) -> None:
+        """Note the roster in force."""
+        with self._writing() as connection:
+            connection.execute("UPDATE store SET roster_serial = ?, roster_digest = ?",
+                               (serial, digest))  # fmt: skip
+
+    # -- the file --------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for run, note in self._notes:
+                    _note(self._connection, run, note)
+                yield self._connection
+                self._connection.execute("COMMIT")
+                self._notes.clear()
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._explained():
+            yield self._connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+            raise StoreError(f"{self.path}: the store cannot be used: {name}") from None
+        except OSError as error:
+            raise StoreError(f"{self.path}: the store cannot be used: {error.strerror}") from None
+
+    def settings(self) -> dict[str, str | int]:
+        """What the connection answers to the pragmas that durability rests on."""
+        with self._reading() as connection:
+            names = ("journal_mode", "synchronous", "secure_delete")
+            return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
+
+    def close(self) -> None:
+        """Close the file; notes that are not yet written are."""
+        with self._lock, self._explained():
+            if self._notes:
+                with self._writing():
+                    pass
+            self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r})"
+
+
+def _note(connection: sqlite3.Connection, run: str, taken: Taken) -> None:
+    name = taken.name
+    row = (run, name.party, name.round, str(name.slot), taken.digest)
+    connection.execute(
+        "INSERT OR IGNORE INTO incoming (run, sender, round, slot, digest) VALUES (?, ?, ?, ?, ?)",
+        row,
+    )
+
+
+def _release(connection: sqlite3.Connection, run: str, names: Iterable[Name]) -> None:
+    connection.executemany(
+        "UPDATE outgoing SET raw = NULL WHERE run = ? AND receiver = ? AND round = ? AND slot = ?",
+        [(run, name.party, name.round, str(name.slot)) for name in names],
+    )

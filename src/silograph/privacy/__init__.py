@@ -1,1 +1,0 @@
-"""What a noisy answer costs: channels, views and certified epsilons. No graphs, no messages."""

@@ -1,1 +1,0 @@
-"""Questions to a noisy graph: the release, and an unbiased estimator for each query."""

@@ -1,1 +1,0 @@
-"""Where machines meet the world: entropy, ledgers, progress, simulation."""

@@ -1,0 +1,395 @@
+"""Fault cases: real processes on a real broker, one of which something happens to.
+
+A case names a method, and a fault: a party or the broker killed when a party passes a named moment
+for the n-th time, a silo that stalls there for good, or a line that is cut. Whoever was killed is
+started again. Afterwards there is a right answer or none, in time, and every ledger has the spend
+of the run once if anything that depends on edges could have left.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from silograph.errors import SilographError
+from silograph.graph.silo import union
+from silograph.ledger.book import Ledger
+from silograph.methods import union as unions
+from silograph.methods.baseline import method as baseline
+from silograph.methods.baseline.machines import ReportParameters
+from silograph.methods.elgamal.rounds import ElgamalParameters
+from silograph.methods.masked.machines import MaskedParameters
+from silograph.nats import faultpoints
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.silo import SiloService
+from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.party.store import Store
+from tests.nats.world import silos
+from tests.support.local_deployment import HUB, Terms, Trial, free_port
+
+__all__ = ["METHODS", "Case", "Verdict", "every_case", "run_case"]
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.nats.faults"])
+
+#: Epsilons so large that an answer is all but exact: a wrong one shows.
+METHODS = {
+    "masked": Question("edges", 30.0),
+    "blinded": Question("edges", 30.0, protocol="elgamal/blinded"),
+    "replace": Question("edges", 30.0, protocol="elgamal/replace", collusion=0),
+    "baseline": Question("edges", 50.0, method="baseline", protocol=""),
+    "feat+": Question("edges", 50.0, method="feat+", options={"split": "paper"}),
+    "sealed": Question("edges", 30.0, method="sealed", protocol=""),
+}
+#: Moments that a method does not pass.
+ABSENT = {
+    "masked": {"coordinator.made"},
+    "blinded": {"silo.made", "silo.uploaded"},
+    "replace": {"silo.made", "silo.uploaded"},
+    "baseline": {
+        "silo.received", "silo.taken", "coordinator.made", "coordinator.frozen",
+    },
+    "feat+": set(),
+    "sealed": {"coordinator.made"},
+}  # fmt: skip
+#: Moments that are passed once.
+ONCE = {
+    "silo.proposed", "silo.accepted", "silo.spent", "silo.authorised", "silo.uploaded",
+    "silo.ended", "coordinator.drafted", "coordinator.proposed", "coordinator.result",
+    "coordinator.saved", "coordinator.ended",
+}  # fmt: skip
+#: Moments that some methods pass only once.
+SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("sealed", "silo.made")}
+#: Rounds whose messages depend on edges.
+EDGES = ("chunk", "hop", "share", "report", "numbers", "open", "output")
+DEADLINE, SHORT = 25.0, 4.0
+#: A party that ends a run tells others for up to five seconds more.
+GRACE = 12.0
+VICTIM = "silo-2"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fault. ``what`` is kill, broker, stall or cut; ``at`` is a moment, or seconds for cut."""
+
+    method: str
+    what: str
+    at: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.what}-{self.at}-{self.count}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a case ended. ``faults`` is empty if all is well."""
+
+    state: str
+    struck: bool
+    seconds: float
+    faults: tuple[str, ...]
+
+
+class _SmallMasked(MaskedParameters):
+    def __init__(self, q: int, b: Fraction, m: int, pairs: int, subject: bytes) -> None:
+        super().__init__(q, b, m, pairs, subject, chunk_pairs=128)
+
+
+class _SmallElgamal(ElgamalParameters):
+    def __init__(self, variant: str, coin: Fraction, m: int, pairs: int, subject: bytes) -> None:
+        super().__init__(variant, coin, m, pairs, subject, chunk_pairs=256)  # type: ignore[arg-type]
+
+
+class _SmallReport(ReportParameters):
+    def __init__(self, p11: Fraction, p01: Fraction, m: int, pairs: int, subject: bytes) -> None:
+        super().__init__(p11, p01, m, pairs, subject, chunk_pairs=128)
+
+
+def _small_chunks() -> None:
+    """Several chunks even of a small graph, the same for all parties."""
+    unions.MaskedParameters = _SmallMasked  # type: ignore[misc]
+    unions.ElgamalParameters = _SmallElgamal  # type: ignore[misc]
+    baseline.ReportParameters = _SmallReport  # type: ignore[misc]
+
+
+@dataclass
+class Strike:
+    """What happens in a process that passes a moment: how, where, the how-manieth time."""
+
+    what: str
+    at: str
+    count: int
+    pid: int = 0
+
+    def __call__(self, name: str) -> None:
+        if name != self.at:
+            return
+        self.count -= 1
+        if self.count == 0 and self.what == "stall":
+            signal.pause()
+        if self.count == 0:
+            os.kill(self.pid or os.getpid(), signal.SIGKILL)
+
+
+def silo_process(folder: Path, name: str, strike: Strike | None) -> None:
+    """A silo that serves until it is terminated."""
+    _small_chunks()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        service = SiloService(SiloConfig.read(folder / f"{name}.toml"))
+        await service.serve(stop)
+        service.close()
+
+    with faultpoints.hooked(strike or (lambda _name: None)):
+        asyncio.run(serve())
+
+
+def coordinator_process(
+    folder: Path, question: Question, seconds: float, strike: Strike | None
+) -> None:
+    """A coordinator that proposes, or goes on with what it has proposed, until the end."""
+    _small_chunks()
+    with faultpoints.hooked(strike or (lambda _name: None)):
+        service = CoordinatorService(CoordinatorConfig.read(folder / f"{HUB}.toml"))
+        known = service.studies()
+        run = known[0][0].run if known else service.propose(question, seconds).study.run
+        try:
+            asyncio.run(service.carry(run))
+        except SilographError:
+            os._exit(3)
+        finally:
+            service.close()
+
+
+class Cutter:
+    """A line between the parties and the broker that can be cut."""
+
+    def __init__(self, port: int, to: int) -> None:
+        self._to = to
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", port))
+        self._up = True
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                if not self._up:
+                    raise OSError
+                far = socket.create_connection(("127.0.0.1", self._to))
+            except OSError:
+                near.close()
+                continue
+            self._open |= {near, far}
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self._pipe, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def _pipe(a: socket.socket, b: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := a.recv(65536):
+                b.sendall(data)
+        for end in (a, b):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        a.close()
+
+    def cut(self, seconds: float) -> None:
+        """Cut all lines, and let none through for a while."""
+        self._up = False
+        for end in list(self._open):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._open.clear()
+        time.sleep(seconds)
+        self._up = True
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+class _World:
+    """All processes of one case."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self.case = case
+        self.cutter: Cutter | None = None
+        through = free_port() if case.what == "cut" else None
+        terms = Terms(epsilon=1000.0, study=100.0, collusion=0)
+        self.trial = Trial(folder / "trial", silos(), terms, through=through)
+        self.trial.broker.start()
+        if through is not None:
+            self.cutter = Cutter(through, self.trial.port)
+        self.seconds = SHORT if case.what == "stall" else DEADLINE
+        self.question = METHODS[case.method]
+        self.processes: dict[str, BaseProcess] = {}
+        strike = Strike(case.what, case.at, case.count)
+        if case.what == "broker":
+            strike.pid = self.trial.broker.pid
+        for name in (*self.trial.names, HUB):
+            struck = case.what != "cut" and name == (HUB if at_hub(case) else VICTIM)
+            self.start(name, strike if struck else None)
+
+    def start(self, name: str, strike: Strike | None) -> None:
+        target: Callable[..., None] = silo_process
+        arguments: tuple[object, ...] = (self.trial.folder, name, strike)
+        if name == HUB:
+            target = coordinator_process
+            arguments = (self.trial.folder, self.question, self.seconds, strike)
+        process = CONTEXT.Process(target=target, args=arguments)
+        process.start()
+        self.processes[name] = process
+
+    def mend(self) -> bool:
+        """Start again what was killed; whether anything was."""
+        struck = False
+        if not self.trial.broker.alive:
+            time.sleep(0.2)
+            self.trial.broker.start()
+            struck = True
+        for name, process in list(self.processes.items()):
+            if process.exitcode == -signal.SIGKILL:
+                self.start(name, None)
+                struck = True
+        return struck
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            if process.is_alive():
+                os.kill(process.pid or 0, signal.SIGKILL)
+            process.join()
+        self.trial.broker.kill()
+        if self.cutter is not None:
+            self.cutter.close()
+
+
+def run_case(case: Case, folder: Path) -> Verdict:
+    """Let it happen, and look at what is left."""
+    world = _World(case, folder)
+    began = time.monotonic()
+    struck, faults = case.what == "stall", []
+    try:
+        if world.cutter is not None:
+            time.sleep(float(case.at))
+            world.cutter.cut(1.5)
+            struck = True
+        limit = began + world.seconds + GRACE
+        while time.monotonic() < limit:
+            struck |= world.mend()
+            stalled = "" if case.what != "stall" else HUB if at_hub(case) else VICTIM
+            hub = stalled == HUB or world.processes[HUB].exitcode in (0, 3)
+            if hub and all(_ended(world.trial, stalled)):
+                break
+            time.sleep(0.05)
+        else:
+            faults.append("hangs past the deadline")
+        seconds = time.monotonic() - began
+        if not struck:  # at the very end: what strikes comes just after the last record
+            time.sleep(0.3)
+            struck = world.mend()
+    finally:
+        world.close()
+    state, more = _inspect(world)
+    return Verdict(state, struck, seconds, (*faults, *more))
+
+
+def at_hub(case: Case) -> bool:
+    """Whether it happens to the coordinator."""
+    return case.at.startswith("coordinator")
+
+
+def _ended(trial: Trial, stalled: str) -> list[bool]:
+    """Whether the run has ended at each silo that does not stall, as its store says."""
+    found = []
+    for name in trial.names:
+        if name == stalled:
+            continue
+        path = trial.folder / f"{name}.state" / "store.db"
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+                rows = connection.execute("SELECT state FROM runs").fetchall()
+        except sqlite3.Error:
+            rows = []
+        found.append(bool(rows) and all(row[0] != "open" for row in rows))
+    return found
+
+
+def _inspect(world: _World) -> tuple[str, list[str]]:
+    trial, case, faults = world.trial, world.case, []
+    service = CoordinatorService(trial.coordinator())
+    ((_, row),) = service.studies() or [(None, None)]
+    truth = len(union(silos()))
+    if row is not None and row.state == "done":
+        value = service.result(row.run)["answer"]["value"]
+        if abs(value - truth) > 2.5:
+            faults.append(f"answers {value} instead of {truth}")
+    elif case.what != "stall":
+        faults.append(f"no answer: {'nothing' if row is None else (row.state, row.code)}")
+    service.close()
+    for name in trial.names:
+        with Ledger(trial.silo(name).ledger.path) as ledger:
+            spends = [spend.run for spend in ledger.rows()]
+        store = Store(trial.folder / f"{name}.state" / "store.db", name)
+        runs = store.runs()
+        if len(spends) > 1 or set(spends) - {run.run for run in runs}:
+            faults.append(f"{name} spent {len(spends)} times")
+        for run in runs:
+            left = {kind for kind, _, _ in store.left(run.run)} & {
+                "chunk",
+                "hop",
+                "share",
+                "report",
+            }
+            if left and run.run not in spends:
+                faults.append(f"{name} let {left} out without a spend")
+            if run.spent and run.run not in spends:
+                faults.append(f"{name} lost a spend")
+            if not run.open and run.secret is not None:
+                faults.append(f"{name} kept the secret of a run that is over")
+            if row is not None and row.state == "done" and run.run not in spends:
+                faults.append(f"{name} has no spend for an answer")
+        store.close()
+    return ("nothing" if row is None else row.state), faults
+
+
+def every_case(seed: int = 1) -> list[Case]:
+    """All cases of the soak, in an order that the seed gives."""
+    draw = random.Random(seed)  # noqa: S311
+    found = []
+    for method in METHODS:
+        points = [
+            p for p in (*faultpoints.SILO, *faultpoints.COORDINATOR) if p not in ABSENT[method]
+        ]
+        for at in points:
+            if (method, at) in SELDOM:
+                found.append(Case(method, "kill", at))
+                continue
+            few = method == "masked" and at in ("silo.received", "silo.taken")
+            few |= at in ("coordinator.made", "silo.made")
+            counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
+            found += [Case(method, "kill", at, count) for count in sorted(counts)]
+        for at in points:
+            found.append(Case(method, "broker", at))
+        late = {"coordinator.drafted", "coordinator.ended"}  # nobody waits for it, or any more
+        found += [Case(method, "stall", at) for at in points if at not in late]
+        found += [Case(method, "cut", f"{draw.uniform(0.1, 0.7):.3f}") for _ in range(4)]
+    draw.shuffle(found)
+    return found

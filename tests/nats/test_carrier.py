@@ -1,0 +1,198 @@
+"""What a carrier freezes, sends and refuses, over a line that only listens."""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from silograph.errors import OrderError, StoreError
+from silograph.messages.entropy import RunEntropy
+from silograph.messages.envelope import EVERYONE, Envelope, peek, seal
+from silograph.messages.identity import COORDINATOR, pack, unpack
+from silograph.nats.carrier import Carrier, Seat
+from silograph.party.journal import Journal
+from silograph.party.store import Store
+from tests.methods.test_sessions import SILOS, Recorded, silo
+from tests.methods.test_study import KEYS, ROSTER
+
+T = TypeVar("T")
+
+
+class Listening:
+    """A link that has everything arrive, or nothing."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, bytes]] = []
+        self.up = True
+
+    async def own_stream(self, run: str, _lifetime: float) -> str:
+        return f"stream of {run}"
+
+    async def publish(self, _stream: str, subject: str, raw: bytes) -> None:
+        if not self.up:
+            await asyncio.Event().wait()
+        self.heard.append((subject, raw))
+
+
+class Silo1:
+    """Silo 1's carrier of one run; ``restart`` is a new process on the same store."""
+
+    def __init__(self, folder: Path, run: Recorded, secret: int = 0) -> None:
+        self.run = run
+        self.link = Listening()
+        self._folder = folder
+        self.store = Store(folder / "store.db", "silo-1")
+        self.store.add(run.plan.study.run, b"proposal")
+        self.restart(secret)
+
+    def restart(self, secret: int = 0) -> None:
+        session = silo(self.run.plan, 0)
+        if secret:
+            entropy = RunEntropy(bytes([secret] * 32))
+            session = self.run.plan.silo(ROSTER, 0, KEYS[0], entropy, SILOS[0])
+        seat = Seat(self.run.plan.study, ROSTER, 0, KEYS[0], "silo")
+        link: Any = self.link
+        journal = Journal(self._folder / "journal.jsonl")
+        self.carrier = Carrier(seat, session, self.store, link, journal)
+
+    def do(self, work: Awaitable[T]) -> T:
+        async def within() -> T:
+            return await asyncio.wait_for(work, 2)
+
+        return asyncio.run(within())
+
+
+@pytest.fixture(scope="module")
+def run() -> Recorded:
+    return Recorded("masked")
+
+
+@pytest.fixture
+def one(tmp_path: Path, run: Recorded) -> Silo1:
+    return Silo1(tmp_path, run)
+
+
+def rounds(one: Silo1) -> list[str]:
+    return [peek(raw).round for _, raw in one.link.heard]
+
+
+def other_keys(run: Recorded) -> bytes:
+    """The bundle of keys once more, with a second key that silo 3 signed too."""
+    binding = run.coordinator.bindings[0]
+    first, second, _ = unpack(peek(run.told[0][0]).payload, 3)
+    third = seal(binding, KEYS[2], Envelope("key", 2, EVERYONE, 0, bytes(range(32))))
+    message = Envelope("keys", COORDINATOR, EVERYONE, 0, pack(first, second, third))
+    return seal(binding, KEYS[3], message)
+
+
+def test_a_whole_part(one: Silo1, run: Recorded) -> None:
+    one.do(one.carrier.start())
+    for raw in run.told[0]:
+        assert one.do(one.carrier.take(raw)) is True
+        assert one.do(one.carrier.take(raw)) is False  # again: taken once
+    one.carrier.session.authorise()  # type: ignore[attr-defined]
+    one.do(one.carrier.pump())
+    assert [raw for _, raw in one.link.heard] == [out.raw for out in run.said[0]]
+    assert one.link.heard[0][0].endswith(".silo-1.hub.key.0")
+    one.carrier.settle()
+    assert one.store.pending(one.carrier.run) == []  # the bytes of all that arrived are let go
+
+
+def test_other_content_under_an_old_name_is_refused_after_a_restart_too(
+    one: Silo1, run: Recorded
+) -> None:
+    """Shown other keys after its restart, a silo would put its bits under other masks."""
+    one.do(one.carrier.start())
+    one.do(one.carrier.take(run.told[0][0]))
+    one.restart()
+    one.do(one.carrier.start())
+    with pytest.raises(OrderError, match="other content"):
+        one.do(one.carrier.take(other_keys(run)))
+    assert rounds(one) == ["key", "confirm"]
+
+
+def test_what_a_stranger_makes_up_ends_nothing(one: Silo1, run: Recorded) -> None:
+    one.do(one.carrier.start())
+    binding, stranger = run.coordinator.bindings[0], KEYS[1]
+    forged = seal(binding, stranger, Envelope("keys", COORDINATOR, EVERYONE, 0, b"x"))
+    for raw in (b"", b"garbage", forged):
+        assert one.do(one.carrier.take(raw)) is False
+    one.do(one.carrier.take(run.told[0][0]))
+    one.restart()
+    one.do(one.carrier.start())
+    assert one.do(one.carrier.take(forged)) is False  # under a name that is known
+    assert one.do(one.carrier.take(run.told[0][0])) is True
+
+
+def test_a_message_is_frozen_before_it_is_sent(one: Silo1) -> None:
+    one.link.up = False
+    with pytest.raises(TimeoutError):
+        one.do(one.carrier.start())
+    assert [message.name.round for message in one.store.pending(one.carrier.run)] == ["key"]
+    one.link.up = True
+    one.restart()
+    one.do(one.carrier.open(0.0))
+    assert rounds(one) == ["key"]
+
+
+def test_with_another_secret_nothing_goes_out(one: Silo1) -> None:
+    one.do(one.carrier.start())
+    one.restart(secret=77)
+    with pytest.raises(StoreError, match="never made anew"):
+        one.do(one.carrier.start())
+    assert rounds(one) == ["key"]
+
+
+class TestReplay:
+    """A restarted coordinator, which finds whole streams of all silos at once."""
+
+    def hub(self, folder: Path, run: Recorded) -> tuple[Carrier, Listening]:
+        store = Store(folder / "hub.db", "hub")
+        if store.run(run.plan.study.run) is None:
+            store.add(run.plan.study.run, b"proposal")
+        seat = Seat(run.plan.study, ROSTER, COORDINATOR, KEYS[3], "coordinator")
+        session = run.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer"))
+        link, journal = Listening(), Journal(folder / "hub.jsonl")
+        given: Any = link
+        return Carrier(seat, session, store, given, journal), link
+
+    @pytest.mark.parametrize("method", ["masked", "elgamal/blinded", "feat+", "sealed"])
+    def test_what_was_taken_comes_first_and_in_the_same_order(
+        self, method: str, tmp_path: Path
+    ) -> None:
+        run = Recorded(method)
+        first, link = self.hub(tmp_path, run)
+        asyncio.run(self.carry(first, [[out.raw for out in said] for said in run.said], fair=True))
+        assert first.session.done
+        again, repeated = self.hub(tmp_path, run)
+        asyncio.run(self.carry(again, [[out.raw for out in said] for said in run.said], fair=False))
+        assert again.session.done
+        assert set(repeated.heard) <= set(link.heard)  # only what was not known to have arrived
+
+    async def carry(self, hub: Carrier, streams: list[list[bytes]], *, fair: bool) -> None:
+        """Take from the streams: in turns, or each as far as it can be."""
+        waiting = [list(stream) for stream in streams]
+        while any(waiting):
+            before = sum(map(len, waiting))
+            for stream in waiting:
+                while stream and (self.live(hub, stream[0]) if fair else hub.due(stream[0])):
+                    await hub.take(stream.pop(0))
+                    await hub.pump()
+                    if fair:
+                        break
+            assert sum(map(len, waiting)) < before, "nothing is due"
+
+    @staticmethod
+    def live(hub: Carrier, raw: bytes) -> bool:
+        """Whether a silo would have sent it by now: all that it answers to has been sent."""
+        needs = {
+            "confirm": "keys", "chunk": "confirms", "hop": "work", "share": "open",
+            "seen": "shown", "tell": "confirms", "ready": "seed", "open": "readys",
+        }  # fmt: skip
+        sent = {name for name, _ in hub._store.sent(hub.run)}
+        message = peek(raw)
+        if message.round == "numbers" and len(message.payload) == 32:
+            return "seens" in sent
+        return needs.get(message.round, "") in {"", *sent}

@@ -1,0 +1,55 @@
+"""A sample of the fault cases of ``make soak``; and the moments that they aim at are all passed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from silograph.nats import faultpoints
+from tests.nats.faults import ABSENT, METHODS, Case, every_case, run_case
+from tests.nats.world import ask, serving, trial
+from tests.support.local_deployment import Terms
+
+SAMPLE = [
+    Case("masked", "kill", "silo.made", 2),
+    Case("masked", "broker", "silo.frozen"),
+    Case("masked", "stall", "silo.authorised"),
+    Case("masked", "cut", "0.30"),
+    Case("feat+", "kill", "coordinator.frozen", 4),
+    Case("sealed", "kill", "silo.taken", 4),
+    Case("blinded", "kill", "silo.taken", 3),
+]
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=str)
+def test_a_right_answer_or_none_in_time_and_paid_once(case: Case, tmp_path: Path) -> None:
+    verdict = run_case(case, tmp_path)
+    assert verdict.struck
+    assert verdict.faults == ()
+    assert verdict.state == ("aborted" if case.what == "stall" else "done")
+
+
+def test_the_soak_has_two_hundred_cases_and_more() -> None:
+    cases = every_case()
+    assert len(set(cases)) == len(cases) >= 200
+    assert {case.method for case in cases} == set(METHODS)
+    assert every_case() == cases
+
+
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed"])
+def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
+    made = trial(tmp_path, Terms(epsilon=1000.0, study=100.0, collusion=0))
+    passed: set[str] = set()
+
+    async def run() -> None:
+        async with serving(made):
+            await ask(made, METHODS[method])
+            await asyncio.sleep(0.5)  # the silos hear of the end
+
+    made.broker.start()
+    try:
+        with faultpoints.hooked(passed.add):
+            asyncio.run(run())
+    finally:
+        made.broker.stop()
+    assert passed == {*faultpoints.SILO, *faultpoints.COORDINATOR} - ABSENT[method]

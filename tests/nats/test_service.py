@@ -1,0 +1,397 @@
+"""A silo's service and its operator: decisions, restarts, files that were put back."""
+
+import asyncio
+import importlib
+import json
+import math
+import shutil
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from silograph.cli.app import app
+from silograph.errors import (
+    AbortedError,
+    ArgumentError,
+    ConfigError,
+    EdgeError,
+    RollbackError,
+    RosterError,
+    StoreError,
+    StudyError,
+)
+from silograph.estimators.release import Release
+from silograph.ledger.book import Ledger
+from silograph.nats import faultpoints
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.silo import SiloService
+from silograph.party.config import load_silo
+from silograph.party.keys import load_identity, new_identity
+from silograph.party.opened import open_store
+from silograph.party.roster import read_roster, write_roster
+from tests.nats.world import ask, serving, trial
+from tests.support.local_deployment import HUB, Terms, Trial
+
+QUESTION = Question("edges", 3.0)
+
+
+def command(*words: object) -> str:
+    """A command's output; what it raises is raised."""
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+class Deployment:
+    """A trial with a broker that is stopped at the end."""
+
+    def __init__(self, folder: Path, terms: Terms | None = None) -> None:
+        self.made = trial(folder, terms, tls=False)
+
+    def __enter__(self) -> Trial:
+        self.made.broker.start()
+        return self.made
+
+    def __exit__(self, *_: object) -> None:
+        self.made.broker.stop()
+
+
+async def until(what: str, seconds: float, ready: Callable[[], object]) -> None:
+    limit = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < limit, what
+        await asyncio.sleep(0.05)
+
+
+def runs(made: Trial, name: str) -> list[dict[str, object]]:
+    config = made.silo_file(name)
+    found: list[dict[str, object]] = json.loads(command("silo", "studies", "-c", config, "--json"))
+    return found
+
+
+class TestOperator:
+    def test_approves_and_refuses(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path, Terms(accept="ask")) as made:
+            asyncio.run(self._decide(made))
+
+    async def _decide(self, made: Trial) -> None:
+        async with serving(made):
+            for word, outcome in (("approve", "done"), ("refuse", "operator")):
+                asked = asyncio.create_task(ask(made, QUESTION, 20.0))
+                for name in made.names:
+                    await until(
+                        "the study is listed", 5,
+                        lambda name=name: [r for r in runs(made, name) if r["decision"] == ""],
+                    )  # fmt: skip
+                    (waiting,) = (r for r in runs(made, name) if r["decision"] == "")
+                    run = waiting["study"]["run"][:8]  # type: ignore[index]
+                    said = command("silo", word, run, "-c", made.silo_file(name), "--json")
+                    assert json.loads(said)["run"] == waiting["study"]["run"]  # type: ignore[index]
+                if outcome == "done":
+                    assert (await asked)["answer"]["query"] == "edges"
+                else:
+                    with pytest.raises(AbortedError, match=outcome):
+                        await asked
+        assert runs(made, "silo-1")[0]["state"] == "done"
+        status = json.loads((made.silo("silo-1").state / "status.json").read_text())
+        assert status["connected"] is True
+        assert (
+            'silograph_studies_total{method="feat",outcome="done"} 1'
+            in (made.silo("silo-1").state / "metrics.prom").read_text()
+        )
+
+    def test_ends_a_run_that_is_under_way(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+            asyncio.run(self._end(made))
+        store = open_store(made.silo("silo-1"))
+        (run,) = store.runs()
+        assert (run.state, run.code, run.secret) == ("aborted", "operator", None)
+        store.close()
+
+    async def _end(self, made: Trial) -> None:
+        async with serving(made, ["silo-1", "silo-2"]):  # the third never comes
+            asked = asyncio.create_task(ask(made, QUESTION, 20.0))
+            await until("accepted", 15, lambda: [r for r in runs(made, "silo-1") if r["decision"]])
+            await asyncio.sleep(0.5)
+            command("silo", "refuse", runs(made, "silo-1")[0]["study"]["run"],  # type: ignore[index]
+                    "-c", made.silo_file("silo-1"))  # fmt: skip
+            with pytest.raises(AbortedError, match="operator"):
+                await asked
+
+    def test_aborts_a_study_from_the_coordinators_side(self, tmp_path: Path) -> None:
+        hub = tmp_path / "trial" / f"{HUB}.toml"
+        with Deployment(tmp_path) as made:
+            said = command(
+                "study", "propose", "edges", "--epsilon", 3, "--detach", "-c", hub, "--json"
+            )
+            run = json.loads(said)["run"]
+            ended = json.loads(command("study", "abort", run[:10], "-c", hub, "--json"))
+            assert ended == {"run": run, "end": "ended for all"}
+            assert (
+                json.loads(command("study", "list", "-c", hub, "--json"))[0]["code"] == "operator"
+            )
+            assert made.names
+
+
+class TestCommands:
+    def test_a_study_from_the_command_line(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+            shown = command("silo", "check", "-c", made.silo_file("silo-1"))
+            assert "reached in" in shown
+            assert "feat masked" in shown
+            told = json.loads(command("silo", "check", "-c", made.silo_file("silo-1"), "--json"))
+            assert (told["silo"], told["silos"], told["broker"]["reached"]) == ("silo-1", 3, True)
+            assert told["limit"]["epsilon"] == made.silo("silo-1").ledger.epsilon
+            processes = made.processes()
+            hub = made.folder / f"{HUB}.toml"
+            try:
+                text = command("study", "propose", "triangles", "--epsilon", 3, "--minutes", 0.5,
+                               "-c", hub)  # fmt: skip
+            finally:
+                for process in processes:
+                    process.terminate()
+                assert [process.wait(10) for process in processes] == [0, 0, 0]
+            assert "feat masked, 3 silos" in text
+            run = json.loads(command("study", "list", "-c", hub, "--json"))[0]["run"]
+            copy = tmp_path / "copy.release"
+            found = json.loads(
+                command("study", "result", run[:6], "-c", hub, "--json", "--release", copy)
+            )
+            assert found["answer"]["epsilon"] <= 3.0
+            release = Release.load(copy)
+            assert release.triangles().value == found["answer"]["value"]
+            assert release.provenance.run == run
+            alive = json.loads(command("silo", "status", "-c", made.silo_file("silo-1"), "--json"))
+            assert alive["silo"] == "silo-1"
+
+
+class TestParts:
+    def test_a_study_over_part_of_the_roster(self, tmp_path: Path) -> None:
+        """Allowed by policy alone; the silo that is left out hears of it and spends nothing."""
+        question = Question("edges", 3.0, silos=("silo-3", "silo-1"))
+        with Deployment(tmp_path, Terms(part_of_roster=True)) as made:
+
+            async def run() -> dict[str, dict[str, object]]:
+                async with serving(made):
+                    return await ask(made, question)
+
+            found = asyncio.run(run())
+        assert found["study"]["silos"] == ["silo-1", "silo-3"]
+        spends = []
+        for name in made.names:
+            with Ledger(made.silo(name).ledger.path) as ledger:
+                spends.append(len(ledger.rows()))
+        assert spends == [1, 0, 1]
+        assert runs(made, "silo-2") == []
+
+
+@pytest.mark.parametrize("word", ["raw", "=", "raw=true"])
+def test_options_of_a_study(word: str, tmp_path: Path) -> None:
+    """Read as truth values, numbers or texts; refused by a method that does not have them."""
+    made = trial(tmp_path, tls=False)
+    hub, given = made.folder / f"{HUB}.toml", ["--epsilon", 3, "--detach", "-c"]
+    baseline = ["study", "propose", "edges", "--method", "baseline", "--option", word]
+    if word == "raw=true":
+        assert len(command(*baseline, *given, hub).strip()) == 32
+        with pytest.raises(StudyError, match="no use for option 'raw'"):
+            command("study", "propose", "edges", "--option", word, *given, hub)
+    else:
+        with pytest.raises((ArgumentError, StudyError)):
+            command(*baseline, *given, hub)
+
+
+class TestRestarts:
+    def test_a_service_that_was_stopped_in_the_middle_goes_on(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+            answer = asyncio.run(self._stop_and_go(made))
+        assert answer["answer"]["query"] == "edges"
+        for name in made.names:
+            with Ledger(made.silo(name).ledger.path) as ledger:
+                assert len(ledger.rows()) == 1
+
+    async def _stop_and_go(self, made: Trial) -> dict[str, dict[str, object]]:
+        asked = asyncio.create_task(ask(made, QUESTION, 20.0))
+        moments: list[str] = []
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-1", "silo-2"]):
+                await until("accepted", 15, lambda: moments.count("silo.accepted") == 2)
+        async with serving(made):
+            return await asked
+
+    def test_a_decision_that_was_cut_short_is_made_again(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+            service = CoordinatorService(made.coordinator())
+            study = service.propose(QUESTION, 20.0).study
+            proposal = service.find(study.run)[1].proposal
+            service.close()
+            for name in made.names:  # it came, and then the process ended
+                store = open_store(made.silo(name))
+                store.add(study.run, proposal)
+                store.close()
+            asyncio.run(self._carry(made, study.run))
+
+    async def _carry(self, made: Trial, run: str) -> None:
+        service = CoordinatorService(made.coordinator())
+        async with serving(made):
+            assert (await service.carry(run))["answer"]
+        service.close()
+
+
+class TestPutBack:
+    """Files of an earlier day in the place of today's."""
+
+    @pytest.fixture
+    def served(self, tmp_path: Path) -> Trial:
+        with Deployment(tmp_path) as made:
+            for name in ("silo-1.ledger", "silo-1.state"):
+                SiloService(made.silo("silo-1")).close()  # makes both
+                keep = made.folder / name
+                target = tmp_path / f"old-{name}"
+                shutil.copytree(keep, target) if keep.is_dir() else shutil.copy(keep, target)
+
+            async def run() -> None:
+                async with serving(made):
+                    await ask(made, QUESTION)
+                    await asyncio.sleep(0.3)
+
+            asyncio.run(run())
+        return made
+
+    def test_an_old_store(self, served: Trial, tmp_path: Path) -> None:
+        shutil.rmtree(served.folder / "silo-1.state")
+        shutil.copytree(tmp_path / "old-silo-1.state", served.folder / "silo-1.state")
+        with pytest.raises(StoreError, match="older than the ledger"):
+            SiloService(served.silo("silo-1"))
+
+    def test_an_old_ledger(self, served: Trial, tmp_path: Path) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            (served.folder / f"silo-1.ledger{suffix}").unlink(missing_ok=True)
+        shutil.copy(tmp_path / "old-silo-1.ledger", served.folder / "silo-1.ledger")
+        with pytest.raises(RollbackError):
+            SiloService(served.silo("silo-1"))
+
+    def test_no_store_at_all_and_the_same_run_again(self, served: Trial) -> None:
+        """A new store knows nothing; the ledger does, and the run is refused."""
+        shutil.rmtree(served.folder / "silo-1.state")
+        service = SiloService(served.silo("silo-1"))
+        hub = CoordinatorService(served.coordinator())
+        ((study, _),) = hub.studies()
+        hub.close()
+        with pytest.raises(StoreError, match="the ledger has this run"):
+            service._check(study)
+        service.close()
+
+    def test_an_old_roster(self, served: Trial) -> None:
+        path = served.folder / "roster.toml"
+        first = read_roster(path)
+        newer = first.rotate("silo-3", new_identity(served.folder / "new.key").public,
+                             date(2031, 1, 1))  # fmt: skip
+        for name in (HUB, "silo-1", "silo-2", "new"):
+            newer = newer.sign(load_identity(served.folder / f"{name}.key"))
+        write_roster(path, newer)
+        SiloService(served.silo("silo-1")).close()
+        write_roster(path, first)
+        with pytest.raises(RosterError, match="an old roster"):
+            SiloService(served.silo("silo-1"))
+
+    def test_nothing_of_a_secret_is_left(self, served: Trial) -> None:
+        for name in served.names:
+            with sqlite3.connect(served.silo(name).state / "store.db") as store:
+                rows = store.execute("SELECT secret, state FROM runs").fetchall()
+                kept = store.execute("SELECT count(*) FROM outgoing WHERE raw IS NOT NULL")
+                assert kept.fetchone() == (0,)
+            store.close()
+            assert rows == [(None, "done")]
+
+
+def test_a_study_is_verified_and_settled_once_a_party(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(module: str, name: str) -> None:
+        whole = getattr(importlib.import_module(module), name)
+
+        def call(*given: object) -> object:
+            calls[f"{module.rsplit('.', 1)[1]} {name}"] += 1
+            return whole(*given)
+
+        monkeypatch.setattr(f"{module}.{name}", call)
+
+    for name in ("plan_study", "open_proposal"):
+        counted("silograph.nats.silo", name)
+    for name in ("plan_study", "settle_study"):
+        counted("silograph.nats.coordinator", name)
+
+    async def run(made: Trial) -> None:
+        async with serving(made):
+            assert (await ask(made, QUESTION))["answer"]
+
+    with Deployment(tmp_path) as made:
+        asyncio.run(run(made))
+    assert calls == {
+        "silo open_proposal": 3, "silo plan_study": 3, "coordinator settle_study": 1,
+    }  # fmt: skip
+
+
+def test_a_study_for_a_release(tmp_path: Path) -> None:
+    """It has no answer, and answers every question."""
+
+    async def run(made: Trial) -> dict[str, Any]:
+        async with serving(made):
+            return await ask(made, Question("release", 3.0, purpose="a look at all of it"))
+
+    with Deployment(tmp_path) as made:
+        found = asyncio.run(run(made))
+        hub = CoordinatorService(made.coordinator())
+        with pytest.raises(StudyError, match="by feat, not by baseline"):
+            hub.propose(Question("release", 3.0, method="baseline", protocol=""), 30.0)
+        for seconds in (0.0, math.nan, math.inf):
+            with pytest.raises(StudyError, match="seconds"):
+                hub.propose(QUESTION, seconds)
+        hub.close()
+    assert found["answer"] is None
+    assert found["study"]["purpose"] == "a look at all of it"
+    release = Release.load(found["release"])
+    assert release.provenance.run == found["study"]["run"]
+    assert math.isfinite(release.triangles().value)
+
+
+class TestLineage:
+    def test_a_slip_in_the_configuration_starts_no_budget_of_its_own(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, tls=False)
+        SiloService(made.silo("silo-1")).close()
+        file = Path(made.silo_file("silo-1"))
+        lineage = made.silo("silo-1").data.lineage
+        file.write_text(file.read_text().replace(f'"{lineage}"', '"slip"'))
+        with pytest.raises(ConfigError, match="silograph ledger limit"):
+            SiloService(made.silo("silo-1"))
+        with Ledger(made.silo("silo-1").ledger.path) as ledger:
+            assert ledger.lineages() == [lineage]
+            ledger.set_limit("slip", 1.0)  # the operator means it
+        SiloService(made.silo("silo-1")).close()
+
+
+class TestData:
+    def test_edges_outside_the_list_are_counted_and_left_out(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, tls=False)
+        path = made.folder / "silo-1.csv"
+        whole = load_silo(made.silo("silo-1"), SiloService(made.silo("silo-1"))._party.universe)
+        assert whole.outside == 0
+        path.write_text(path.read_text() + "stranger,0\n0,another\n")
+        service = SiloService(made.silo("silo-1"))
+        assert service.silo == whole.silo
+        log = (made.silo("silo-1").state / "journal.jsonl").read_text()
+        assert '"edges_outside":2' in log
+        assert "stranger" not in log
+        service.close()
+        path.write_text("from,to\nx,y\n")
+        with pytest.raises(EdgeError, match="no edge has both ends"):
+            SiloService(made.silo("silo-1"))

@@ -1,0 +1,105 @@
+"""Equal seeds: a run over the broker sends what a federation sends, byte for byte."""
+
+import asyncio
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from silograph.local.drive import Parties
+from silograph.local.federation import Federation
+from silograph.messages.envelope import EVERYONE, peek
+from silograph.messages.identity import COORDINATOR
+from silograph.methods.study import Study
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.link import Link
+from silograph.party.control import ROUNDS
+from silograph.party.keys import load_identity
+from silograph.party.roster import read_roster
+from tests.nats.world import Fixed, serving, silos, trial
+from tests.support.local_deployment import Terms, Trial
+
+#: A question to a deployment, and the same as arguments of a federation.
+QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
+    "masked": (Question("triangles", 3.0), {"method": "feat"}),
+    "elgamal/blinded": (
+        Question("triangles", 3.0, protocol="elgamal/blinded"),
+        {"method": "feat", "protocol": "elgamal/blinded"},
+    ),
+    "elgamal/replace": (
+        Question("edges", 3.0, protocol="elgamal/replace", collusion=0),
+        {"method": "feat", "protocol": "elgamal/replace", "collusion": 0},
+    ),
+    "baseline": (Question("edges", 8.0, method="baseline", protocol=""), {"method": "baseline"}),
+    "feat+": (
+        Question("triangles", 3.0, method="feat+", options={"split": "paper"}),
+        {"method": "feat+", "split": "paper"},
+    ),
+    "feat+ as the planner likes": (
+        Question("triangles", 3.0, method="feat+"), {"method": "feat+"},
+    ),
+    "sealed": (
+        Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9),
+        {"method": "sealed", "delta": 1e-9},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_federation_and_a_deployment_send_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, arguments = QUESTIONS[name]
+    made = trial(tmp_path, Terms(collusion=0))
+    sent: list[tuple[str, str, bytes]] = []
+    publish = Link.publish
+
+    async def heard(self: Link, stream: str, subject: str, raw: bytes) -> None:
+        *_, sender, receiver, _round, _slot = subject.split(".")
+        sent.append((sender, receiver, raw))
+        await publish(self, stream, subject, raw)
+
+    monkeypatch.setattr(Link, "publish", heard)
+    made.broker.start()
+    try:
+        result, study = asyncio.run(deployed(made, question))
+    finally:
+        made.broker.stop()
+
+    recorded: list[tuple[str, str, bytes]] = []
+    roster = study.parties(read_roster(made.folder / "roster.toml").roster)
+
+    def record(sender: int, receiver: int, raw: bytes) -> None:
+        called = [roster.member(place).name for place in (sender, receiver)]
+        own = peek(raw).sender == COORDINATOR  # what is relayed goes to one after the other
+        everyone = sender == COORDINATOR and own and peek(raw).receiver == EVERYONE
+        recorded.append((called[0], "all" if everyone else called[1], raw))
+
+    keys = {party: load_identity(made.folder / f"{party}.key") for party in ("hub", *made.names)}
+    parties = Parties(
+        roster,
+        (keys["hub"], Fixed("hub")),
+        tuple((keys[party], Fixed(f"seed {party}")) for party in made.names),
+    )
+    federation = Federation(
+        silos(), None, "same", Fixed("unused"), parties=parties, deadline=study.deadline,
+        record=record,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no ledger, and what some protocols protect less
+        answer = federation.count(question.query, epsilon=question.epsilon, **arguments)
+    assert result["answer"] == answer.to_dict()
+    of_run = [message for message in sent if peek(message[2]).round not in ROUNDS]
+    assert sorted(of_run) == sorted(set(recorded))
+    assert len(set(of_run)) == len(of_run) > 0
+
+
+async def deployed(made: Trial, question: Question) -> tuple[dict[str, Any], Study]:
+    async with serving(made, seed="seed"):
+        service = CoordinatorService(made.coordinator(), entropy=Fixed("hub"))
+        plan = service.propose(question, 30.0)
+        try:
+            return await service.carry(plan.study.run), plan.study
+        finally:
+            service.close()

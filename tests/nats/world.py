@@ -1,0 +1,83 @@
+"""A small deployment for tests: real broker, real files, services as tasks of this process."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from silograph import Silo, clustered_power_law, split
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.link import Link
+from silograph.nats.silo import SiloService
+from tests.support.local_deployment import Terms, Trial
+
+
+@cache
+def graph() -> Silo:
+    """Made when it is needed: threads that it starts must not be there before a fork."""
+    return clustered_power_law(40, edges_per_node=3, seed=1)
+
+
+class Fixed:
+    """Bytes that follow from a name: a party's entropy in tests that compare transcripts."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._drawn = 0
+
+    def bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_256(f"{self._name} {self._drawn}".encode()).digest(count)
+
+
+def silos(count: int = 3, of: Silo | None = None) -> list[Silo]:
+    parts = split(of or graph(), count, seed=1, rate=0.4)
+    return [
+        Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
+        for number, part in enumerate(parts, 1)
+    ]
+
+
+def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any) -> Trial:
+    return Trial(folder / "trial", silos(count), terms, **more)
+
+
+@asynccontextmanager
+async def serving(
+    made: Trial, names: list[str] | None = None, seed: str | None = None
+) -> AsyncIterator[dict[str, SiloService]]:
+    """Silo services as tasks of this process, until the block ends."""
+    stop = asyncio.Event()
+    services = {
+        name: SiloService(made.silo(name), entropy=Fixed(f"{seed} {name}") if seed else None)
+        for name in (made.names if names is None else names)
+    }
+    tasks = [asyncio.create_task(service.serve(stop)) for service in services.values()]
+    try:
+        yield services
+    finally:
+        stop.set()
+        await asyncio.gather(*tasks)
+        for service in services.values():
+            service.close()
+
+
+async def ask(
+    made: Trial, question: Question, seconds: float = 30.0, seed: str | None = None
+) -> dict[str, Any]:
+    """One study from its proposal to its result."""
+    service = CoordinatorService(made.coordinator(), entropy=Fixed(seed) if seed else None)
+    try:
+        plan = service.propose(question, seconds)
+        return await service.carry(plan.study.run)
+    finally:
+        service.close()
+
+
+async def link(made: Trial, name: str) -> Link:
+    """A connection of a party, for tests that speak to the broker themselves."""
+    config = made.coordinator() if name == "hub" else made.silo(name)
+    return await Link.connect(config.broker, name, 5)

