@@ -4,9 +4,10 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.deployment import StudyLine, run_demo, write_lines
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.deployment import StudyLine, run_demo, write_lines
 
 OUTPUT = Path(__file__).parents[1] / "build" / "deploy-demo.json"
 console = Console(width=100)

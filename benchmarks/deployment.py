@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.support.local_deployment import Terms, Trial
-
 from silograph.errors import SilographError
 from silograph.graph.samples import clustered_power_law, split
 from silograph.graph.silo import Silo, union
 from silograph.ledger.book import Ledger
 from silograph.nats.coordinator import CoordinatorService, Question
+from tests.support.local_deployment import Terms, Trial
 
 __all__ = ["DEMO_STUDIES", "DemoStudy", "StudyLine", "run_demo", "write_lines"]
 

@@ -12,11 +12,11 @@ import sys
 import time
 from fractions import Fraction
 
-from reproduction.elliptic_curves import Own
 from rich.console import Console
 from rich.table import Table
 
 from peers import SILOS, Clock, sodium, total
+from reproduction.elliptic_curves import Own
 from silograph.methods.elgamal.cipher import Decoder, JointKey, Place, SecretKey
 
 CELLS = 8192

@@ -17,13 +17,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
-from reproduction.federations import community_split
-from reproduction.printed import printed_featplus
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
+from reproduction.federations import community_split
+from reproduction.printed import printed_featplus
 from silograph import Silo, dataset, split, union
 from silograph.estimators.release import Release
 from silograph.methods.featplus.answer import local_report, share

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from reproduction.redraw import Redraws, redraw
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from reproduction.redraw import Redraws, redraw
 from silograph import Channel, dataset
 from silograph.cli.demo import QUERIES
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TypeVar
 
 import gmpy2
+
 from reproduction.elliptic_curves import draw
 from reproduction.peer_libraries import SILOS, Group, Sodium, combine, first_hop, flags, hop, share
 

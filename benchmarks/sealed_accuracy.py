@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from reproduction.draws import curator_of, hidden_errors
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from reproduction.draws import curator_of, hidden_errors
 from silograph import dataset
 from silograph.estimators.reference import outline_of
 from silograph.methods.prediction import Question, feat_error

@@ -24,17 +24,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import nats
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
 from rich.console import Console
 from rich.table import Table
-from tests.support.local_deployment import HUB, Terms, Trial
 
-import nats
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.party.config import CoordinatorConfig, SiloConfig
+from tests.support.local_deployment import HUB, Terms, Trial
 
 NODES, SILOS, EPSILON, GOAL = 20_000, 4, 3.0, 3.0
 WINDOW = 4

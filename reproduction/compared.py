@@ -15,9 +15,9 @@ from silograph import _core
 from silograph.dp.channel import limbs
 from silograph.estimators.cycles import four_cycles_value
 from silograph.estimators.degrees import edges_value
-from silograph.estimators.estimate import Estimate, FloatArray
+from silograph.estimators.estimate import Estimate, FloatArray, Provenance
 from silograph.estimators.reference import Outline, outline_of
-from silograph.estimators.release import Provenance, Release
+from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows

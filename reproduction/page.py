@@ -3,13 +3,14 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from reproduction.figures import EXTRAS, all_figures, curve_lines
 from reproduction.labels import graph_name, listed, seeds_of
 from reproduction.results import EXPERIMENTS, Results
 from reproduction.verdicts import Verdict, Word, counted, judge
 from silograph.page.charts import Figure, draw, number, scripts
-from silograph.page.html import Child, Markup, asset, element, page, section, table
+from silograph.page.html import Child, Markup, element, page, section, table
 
 __all__ = ["TITLE", "Erratum", "errata", "reproduction_page"]
 
@@ -33,7 +34,7 @@ class Erratum:
 
 def errata() -> list[Erratum]:
     """All of them, by number."""
-    entries = tomllib.loads(asset("errata.toml"))["erratum"]
+    entries = tomllib.loads((Path(__file__).parent / "errata.toml").read_text())["erratum"]
     return [Erratum(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
 
 

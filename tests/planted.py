@@ -26,12 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from bugs import BUGS, Bug
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-from bugs import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "target" / "planted"

@@ -34,7 +34,7 @@ FEATURES = {
     "silograph.result_page(release)": ("pages", "vl_convert", "report"),
     "release.to_networkx()": ("networkx graphs", "networkx", "interop"),
     "release.to_scipy()": ("sparse matrices", "scipy", "interop"),
-    "certs.new_authority(folder / 'certs', datetime.now(UTC))": (
+    "certificates.new_authority(folder / 'certs', datetime.now(UTC))": (
         "certificates",
         "cryptography",
         "deploy",
@@ -66,8 +66,8 @@ import silograph
 import silograph.cli.app
 from silograph import Channel, NodeUniverse, Release, Silo, clustered_power_law
 from silograph.errors import MissingExtraError
-from silograph.runtime import certs, keys
-from silograph.runtime.broker import BrokerConfig
+from silograph.party import certificates, keys
+from silograph.party.connection import BrokerConfig
 
 folder = Path(sys.argv[1])
 nodes = NodeUniverse.range(3)

@@ -19,9 +19,9 @@ from silograph._core import __version__
 if TYPE_CHECKING:
     from silograph.dp.channel import Channel
     from silograph.dp.loss import View
-    from silograph.estimators.estimate import Estimate
+    from silograph.estimators.estimate import Estimate, Provenance
     from silograph.estimators.reference import Outline
-    from silograph.estimators.release import Provenance, Release
+    from silograph.estimators.release import Release
     from silograph.graph import (
         LoadReport,
         NodeUniverse,

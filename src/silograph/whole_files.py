@@ -206,8 +206,7 @@ class Format:
 
 IDENTITY = Format("identity file", 1)
 ROSTER = Format("roster", 2)
-#: Version 1 had no hash chain; it is brought to version 2 when it is opened.
-LEDGER = Format("ledger", 2, reads=(1, 2))
+LEDGER = Format("ledger", 2)
 LEDGER_BACKUP = Format("ledger backup", 2)
 JOURNAL = Format("journal", 1)
 CONFIG = Format("configuration", 1)

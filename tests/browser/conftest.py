@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from reproduction.page import reproduction_page
 
+from reproduction.page import reproduction_page
 from tests.reproduction.synthetic import bend, synthetic
 
 

@@ -4,7 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_CLI = "src/silograph/cli/"
 _EXITS = "pytest tests/cli/test_exits.py"
 _BAD = "pytest tests/cli/test_bad_input.py"
 _RUNS = "pytest tests/cli/test_local_runs.py"
@@ -13,7 +12,7 @@ BUGS = [
     Bug(
         "commands: a refused budget is wrong use",
         "a script cannot tell a spent budget from a slip of the pen, and tries again",
-        _CLI + "exits.py",
+        "src/silograph/cli/exits.py",
         "    (BudgetError, REFUSED),\n",
         "",
         _EXITS,
@@ -21,7 +20,7 @@ BUGS = [
     Bug(
         "commands: a dishonest peer is wrong use",
         "an attack looks like a typing error",
-        _CLI + "exits.py",
+        "src/silograph/cli/exits.py",
         "    (ProtocolError, MISBEHAVED),\n",
         "",
         _EXITS,
@@ -29,7 +28,7 @@ BUGS = [
     Bug(
         "commands: a deadline is wrong use",
         "a run whose time was over looks like a typing error",
-        _CLI + "exits.py",
+        "src/silograph/cli/exits.py",
         "    (DeadlineError, ABORTED),\n",
         "",
         _EXITS,
@@ -37,7 +36,7 @@ BUGS = [
     Bug(
         "commands: terminals obey errors",
         "a file's name can write anything on the operator's screen",
-        _CLI + "exits.py",
+        "src/silograph/cli/exits.py",
         'return "".join(c if c.isprintable() else "�" for c in line)',
         "return line",
         _EXITS,
@@ -45,7 +44,7 @@ BUGS = [
     Bug(
         "commands: an interrupt keeps the cost to itself",
         "whoever presses Ctrl-C does not learn that the budget is spent",
-        _CLI + "local_run.py",
+        "src/silograph/cli/local_run.py",
         "        except KeyboardInterrupt:\n",
         "        except FloatingPointError:\n",
         _BAD + " -k interrupted",
@@ -53,7 +52,7 @@ BUGS = [
     Bug(
         "commands: a lost release keeps the cost to itself",
         "a disk fills up after the run, and nobody says that it is paid for",
-        _CLI + "local_run.py",
+        "src/silograph/cli/local_run.py",
         "        except (SilographError, OSError) as error:\n",
         "        except FloatingPointError as error:\n",
         _BAD + " -k disk",
@@ -61,7 +60,7 @@ BUGS = [
     Bug(
         "commands: spend first, look for room after",
         "on a full disk the budget is spent and the release is lost",
-        _CLI + "outputs.py",
+        "src/silograph/cli/terminal.py",
         "os.posix_fallocate(trial.fileno(), 0, size)",
         "pass",
         _BAD + " -k disk",
@@ -69,7 +68,7 @@ BUGS = [
     Bug(
         "commands: outputs over inputs",
         "a release takes the place of the edges that it was made from",
-        _CLI + "outputs.py",
+        "src/silograph/cli/terminal.py",
         "if path.exists() and given.exists() and path.samefile(given):",
         "if path == given.name:",
         _BAD,
@@ -77,7 +76,7 @@ BUGS = [
     Bug(
         "commands: outputs over what was paid for",
         "a release that was paid for is written over without a word",
-        _CLI + "outputs.py",
+        "src/silograph/cli/terminal.py",
         "if path.exists() and not force:",
         "if path.exists() and force:",
         _RUNS,
@@ -85,7 +84,7 @@ BUGS = [
     Bug(
         "commands: half a split",
         "a split that fails leaves a folder that looks like one",
-        _CLI + "split.py",
+        "src/silograph/cli/data.py",
         "partial = Path(beside) / place.name\n",
         "partial = place\n",
         "pytest tests/cli/test_local_runs.py -k split",
@@ -109,7 +108,7 @@ BUGS = [
     Bug(
         "commands: nothing is said of a missing ledger",
         "runs without a ledger look like any other",
-        _CLI + "notes.py",
+        "src/silograph/cli/terminal.py",
         "                note(str(message))\n",
         "                pass\n",
         _RUNS,
@@ -117,7 +116,7 @@ BUGS = [
     Bug(
         "commands: infinity in JSON",
         "programs that read JSON stop at a loss without a bound",
-        _CLI + "json_output.py",
+        "src/silograph/cli/terminal.py",
         "return value if math.isfinite(value) else None",
         "return value",
         _RUNS,
@@ -125,7 +124,7 @@ BUGS = [
     Bug(
         "commands: pages are tried after the run",
         "a page that cannot be made is found out when the budget is spent",
-        _CLI + "count.py",
+        "src/silograph/cli/count.py",
         "        ready()  # before anything is spent\n",
         "",
         _RUNS,

@@ -4,7 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_PROTOCOL = "src/silograph/protocol/"
 _TESTS = "pytest tests/messages/test_decoders.py -k "
 
 BUGS = [
@@ -19,7 +18,7 @@ BUGS = [
     Bug(
         "decoder: a sealed silo that is told to authorise",
         "a coordinator's message ends a silo with an error that nobody handles",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         'TAKES = ("keys", "confirms", "readys", *DEALT_ROUNDS, *_FROM_SILOS)',
         'TAKES = ("keys", "confirms", "readys", "authorise", *DEALT_ROUNDS, *_FROM_SILOS)',
         _TESTS + "by_itself",
@@ -27,7 +26,7 @@ BUGS = [
     Bug(
         "decoder: a dealer that collects what is no message",
         "a silo's word counts as a message of a round that there is not",
-        _PROTOCOL + "sealed_dealer.py",
+        "src/silograph/methods/sealed/coordinator.py",
         'TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")',
         'TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output", "all keys")',
         _TESTS + "by_itself",
@@ -35,7 +34,7 @@ BUGS = [
     Bug(
         "decoder: bytes after the last field",
         "one message has many encodings",
-        _PROTOCOL + "wire.py",
+        "src/silograph/messages/identity.py",
         "if position != len(content):",
         "if position > len(content):",
         _TESTS + "TestWire",
@@ -43,7 +42,7 @@ BUGS = [
     Bug(
         "decoder: owners that are no silos",
         "a coordinator names an owner whom nobody has",
-        "src/silograph/methods/featplus/answer.py",
+        "src/silograph/methods/featplus/rounds.py",
         "if int(owners.max()) >= m:",
         "if int(owners.max()) > m:",
         _TESTS + "TestShared",

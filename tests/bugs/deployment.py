@@ -6,7 +6,6 @@ __all__ = ["BUGS"]
 
 _STUDY = "src/silograph/methods/study.py"
 _RUNTIME = "src/silograph/runtime/"
-_NATS = _RUNTIME + "nats/"
 
 _STUDIES = "pytest tests/methods/test_study.py"
 _SESSIONS = "pytest tests/methods/test_sessions.py"
@@ -61,7 +60,7 @@ BUGS = [
     Bug(
         "replace among silos that do not trust each other",
         "silos see each other's edges",
-        _RUNTIME + "policy.py",
+        "src/silograph/party/policy.py",
         'if plan.protocol == "elgamal/replace" and not self.silos_trust_each_other:',
         'if plan.protocol == "elgamal/printed" and not self.silos_trust_each_other:',
         _POLICY,
@@ -69,7 +68,7 @@ BUGS = [
     Bug(
         "too little collusion",
         "a study that holds against fewer silos than the policy asks for",
-        _RUNTIME + "policy.py",
+        "src/silograph/party/policy.py",
         "if study.collusion < self.least_collusion:",
         "if study.collusion + 1 < self.least_collusion:",
         _POLICY,
@@ -77,7 +76,7 @@ BUGS = [
     Bug(
         "a policy that is not asked",
         "a silo takes part in whatever is proposed",
-        _NATS + "silo.py",
+        "src/silograph/nats/silo.py",
         """        policy.check_fields(study, len(roster.silos), self._party.clock())
         plan = self._plan(study)
         policy.check(plan)
@@ -88,7 +87,7 @@ BUGS = [
     Bug(
         "a policy that is asked last",
         "whatever is proposed is computed with before it is refused",
-        _NATS + "silo.py",
+        "src/silograph/nats/silo.py",
         "        policy.check_fields(study, len(roster.silos), self._party.clock())\n",
         "",
         "pytest tests/nats/test_proposals.py -k bare_fields",
@@ -96,7 +95,7 @@ BUGS = [
     Bug(
         "a message made anew",
         "two vectors under one mask leave the silo",
-        _RUNTIME + "store.py",
+        "src/silograph/party/store.py",
         "        if known[0] != digest:\n",
         "        if not known[0]:\n",
         _STORE,
@@ -104,7 +103,7 @@ BUGS = [
     Bug(
         "a secret that is kept",
         "whoever gets the store later can take the masks off",
-        _RUNTIME + "store.py",
+        "src/silograph/party/store.py",
         '"UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",',
         '"UPDATE runs SET state = ?, code = ? WHERE run = ?",',
         _STORE,
@@ -112,7 +111,7 @@ BUGS = [
     Bug(
         "a run id used twice",
         "the secret of one run serves another",
-        _RUNTIME + "store.py",
+        "src/silograph/party/store.py",
         "        if known.proposal != proposal:\n",
         "        if not proposal:\n",
         _STORE,
@@ -120,7 +119,7 @@ BUGS = [
     Bug(
         "what was taken is forgotten",
         "after a restart a silo can be shown other keys",
-        _RUNTIME + "store.py",
+        "src/silograph/party/store.py",
         "                for run, note in self._notes:\n                    _note(self._connection, run, note)\n",
         "",
         _CARRIER,
@@ -128,7 +127,7 @@ BUGS = [
     Bug(
         "other content under an old name",
         "after a restart a silo puts its bits under other masks",
-        _NATS + "carrier.py",
+        "src/silograph/nats/carrier.py",
         "        if known is not None and known != digest:\n",
         "        if known is not None and not digest:\n",
         _CARRIER,
@@ -136,7 +135,7 @@ BUGS = [
     Bug(
         "a replay in any order",
         "a restarted coordinator takes answers before what they answer to",
-        _NATS + "carrier.py",
+        "src/silograph/nats/carrier.py",
         "        self._replay = deque(self._known)\n",
         "        self._replay: deque[Name] = deque()\n",
         _CARRIER,
@@ -144,7 +143,7 @@ BUGS = [
     Bug(
         "sent before it is frozen",
         "after a crash nobody knows what was sent",
-        _NATS + "carrier.py",
+        "src/silograph/nats/carrier.py",
         "        frozen = self._store.step(self.run, taken, messages, acked)\n",
         "        frozen = messages\n",
         _CARRIER,
@@ -152,7 +151,7 @@ BUGS = [
     Bug(
         "entropy of a run that stands still",
         "every secret of a run is the same",
-        _RUNTIME + "entropy.py",
+        "src/silograph/messages/entropy.py",
         "        self._drawn += 1\n",
         "",
         _STORE,
@@ -160,7 +159,7 @@ BUGS = [
     Bug(
         "uploads without a spend",
         "edges are paid for by nobody",
-        _NATS + "silo_run.py",
+        "src/silograph/nats/silo.py",
         "        spend = books.ledger.spend(\n",
         '        spend = __import__("silograph").runtime.ledger.NoLedger().spend(\n',
         _SERVICE + " -k stopped_in_the_middle",
@@ -168,7 +167,7 @@ BUGS = [
     Bug(
         "an old store is taken",
         "runs that were paid for begin again with new secrets",
-        _NATS + "silo.py",
+        "src/silograph/nats/silo.py",
         "        if paid - {run.run for run in runs}:\n",
         "        if not paid and runs is None:\n",
         _SERVICE + " -k old_store",
@@ -176,7 +175,7 @@ BUGS = [
     Bug(
         "a run that the ledger knows",
         "a new store takes part in an old run again",
-        _NATS + "silo.py",
+        "src/silograph/nats/silo.py",
         "        if any(row.run == study.run for row in self._ledger.rows()):\n",
         "        if any(row.run is study for row in self._ledger.rows()):\n",
         _SERVICE + " -k same_run_again",
@@ -184,7 +183,7 @@ BUGS = [
     Bug(
         "more than once",
         "what stands under a name already is not noticed",
-        _NATS + "link.py",
+        "src/silograph/nats/link.py",
         'headers = {"Nats-Expected-Last-Subject-Sequence": "0"}',
         "headers: dict[str, str] = {}",
         _HOSTILE + " -k squatted",
@@ -192,7 +191,7 @@ BUGS = [
     Bug(
         "a code that tells more",
         "what goes out depends on more than the kind of refusal",
-        _RUNTIME + "control.py",
+        "src/silograph/party/control.py",
         "bytes([self.code]))",
         "bytes([self.code]) * max(self.code, 1))",
         _CONTROL,

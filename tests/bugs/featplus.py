@@ -89,7 +89,7 @@ _CERTIFICATES = [
     Bug(
         "feat+: all of epsilon for the release",
         "ε2 and ε3 come on top",
-        _METHOD,
+        "src/silograph/methods/featplus/method.py",
         "plan_union(protocol, shares.release_epsilon, silos",
         "plan_union(protocol, epsilon, silos",
         _WHOLE + " -k TestPlan",
@@ -97,7 +97,7 @@ _CERTIFICATES = [
     Bug(
         "feat+: t = 0 with a release that silos see",
         "a single silo with the release has a larger loss than epsilon",
-        _METHOD,
+        "src/silograph/methods/featplus/method.py",
         "(collusion == 0 or protocol in _OPEN_TO_SILOS)",
         "protocol in _OPEN_TO_SILOS",
         _WHOLE + " -k TestPlan",
@@ -180,7 +180,7 @@ _ANSWERS = [
     Bug(
         "feat+: no clipping",
         "a term may be as large as it likes",
-        _GRADIENT,
+        "src/silograph/methods/featplus/answer.py",
         "np.clip(gradient(query, noisy, channel, pairs, k, scale=bound), -1.0, 1.0)",
         "gradient(query, noisy, channel, pairs, k, scale=bound)",
         _GRADIENTS + " -k sensitivity or mean_zero",
@@ -188,7 +188,7 @@ _ANSWERS = [
     Bug(
         "feat+: rounded before it is clipped",
         "the gradient is rounded to whole bounds: a term is off by half of Δ",
-        _GRADIENT,
+        "src/silograph/methods/featplus/answer.py",
         "np.clip(gradient(query, noisy, channel, pairs, k, scale=bound), -1.0, 1.0)",
         "np.clip(np.rint(gradient(query, noisy, channel, pairs, k, scale=bound)), -1.0, 1.0)",
         _GRADIENTS + " -k mean_zero",
@@ -196,7 +196,7 @@ _ANSWERS = [
     Bug(
         "feat+: the wrong change",
         "a pair that the release shows is corrected like one that it does not, and the reverse",
-        _GRADIENT,
+        "src/silograph/methods/featplus/answer.py",
         "for a in (channel.beta, channel.alpha)])",
         "for a in (channel.alpha, channel.beta)])",
         _GRADIENTS + " -k mean_zero",
@@ -307,7 +307,7 @@ _MESSAGES = [
     Bug(
         "feat+: reports about anything shown",
         "a report is not bound to the release and owners that it was made for",
-        _METHOD,
+        "src/silograph/methods/featplus/rounds.py",
         'scale, unit, shown, "reports")',
         'scale, unit, b"", "reports")',
         _WHOLE + " -k TestPlan",
@@ -315,7 +315,7 @@ _MESSAGES = [
     Bug(
         "feat+: owners out of range",
         "an owner that is no silo: a node that nobody answers for",
-        _METHOD,
+        "src/silograph/methods/featplus/rounds.py",
         "if int(owners.max()) >= m:",
         "if int(owners.max()) > m:",
         _WHOLE + " -k TestShared",

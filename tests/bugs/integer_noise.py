@@ -4,7 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_DP = "crates/core/src/dp/"
 _LAW = "src/silograph/dp/laplace.py"
 _NOISE = "src/silograph/methods/sealed/noise.py"
 _STARS = "src/silograph/methods/sealed/answer.py"
@@ -20,7 +19,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: words not drawn again",
         "some integers below a bound come more often than others",
-        _DP + "coins.rs",
+        "crates/core/src/dp/coins.rs",
         "if low >= bound || low >= bound.wrapping_neg() % bound {",
         "if low >= bound || low < bound {",
         "cargo equally_many_words",
@@ -28,7 +27,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: series of e^−γ without its factorials",
         "a coin of 1/(1+γ) instead",
-        _DP + "coins.rs",
+        "crates/core/src/dp/coins.rs",
         "while draws.toss(rest, den) && draws.toss(1, k) {",
         "while draws.toss(rest, den) {",
         "cargo coins_of_e",
@@ -36,7 +35,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: minus zero kept",
         "zero comes twice as often as it should",
-        _DP + "laplace.rs",
+        "crates/core/src/dp/laplace.rs",
         "(true, 0) => None,",
         "(true, 0) => Some(0),",
         _DRAWS + " -k discrete_laplace",
@@ -44,7 +43,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: one sign only",
         "the noise is never negative",
-        _DP + "laplace.rs",
+        "crates/core/src/dp/laplace.rs",
         "(true, k) => Some(-k),",
         "(true, k) => Some(k),",
         "cargo discrete_laplace_law",
@@ -52,7 +51,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: scale without its denominator",
         "noise of another scale than was certified",
-        _DP + "laplace.rs",
+        "crates/core/src/dp/laplace.rs",
         "i64::try_from(x / u128::from(scale.den)).ok()",
         "i64::try_from(x / u128::from(scale.den.min(1))).ok()",
         "cargo geometric_law",
@@ -60,7 +59,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: twice as many points",
         "shares of twice the shape",
-        _DP + "polya.rs",
+        "crates/core/src/dp/polya.rs",
         "if !draws.toss(2, h * u64::from(n)) {",
         "if !draws.toss(4, h * u64::from(n)) {",
         "cargo poisson_law",
@@ -68,7 +67,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: points of a block not thinned",
         "too many large points",
-        _DP + "polya.rs",
+        "crates/core/src/dp/polya.rs",
         "(draws.toss(1 << j, l) && scale.decay(draws, l, whole))",
         "scale.decay(draws, l, whole)",
         _DRAWS + " -k shares",
@@ -76,7 +75,7 @@ _SAMPLERS = [
     Bug(
         "integer noise: tail too light",
         "points past the scale come too seldom",
-        _DP + "polya.rs",
+        "crates/core/src/dp/polya.rs",
         "(0..levels).all(|_| draws.two_over_e())",
         "(0..levels).all(|_| draws.one_over_e())",
         _DRAWS + " -k shares",

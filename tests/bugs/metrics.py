@@ -4,7 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_RUNTIME = "src/silograph/runtime/"
 _BOARD = "pytest tests/nats/test_metrics.py"
 _HEALTH = "pytest tests/nats/test_health.py"
 
@@ -12,7 +11,7 @@ BUGS = [
     Bug(
         "metrics: a dead service is well",
         "a service that hangs is healthy for ever",
-        _RUNTIME + "metrics.py",
+        "src/silograph/nats/health.py",
         "if silent > _LONGEST_SILENCE:",
         "if silent < -_LONGEST_SILENCE:",
         _BOARD,
@@ -20,7 +19,7 @@ BUGS = [
     Bug(
         "metrics: numbers of yesterday",
         "what a party no longer has is served beside what it has",
-        _RUNTIME + "metrics.py",
+        "src/silograph/nats/health.py",
         "self._values = values\n",
         "self._values |= values\n",
         _BOARD,
@@ -28,7 +27,7 @@ BUGS = [
     Bug(
         "metrics: served unasked",
         "a port is open that nobody configured",
-        _RUNTIME + "metrics.py",
+        "src/silograph/nats/health.py",
         "if self._port is not None:\n            self._open.enter_context(MetricsServer(self._metrics, self.healthy, self._port))",
         "if self._file is not None:\n            self._open.enter_context(MetricsServer(self._metrics, self.healthy, self._port or 0))",
         _BOARD,
@@ -36,7 +35,7 @@ BUGS = [
     Bug(
         "metrics: well without a broker",
         "a party that reaches nobody says that it is well",
-        _RUNTIME + "nats/health.py",
+        "src/silograph/nats/health.py",
         'if self.connected else (False, "the broker is not reached")',
         'if self.started else (False, "the broker is not reached")',
         _HEALTH,
@@ -44,7 +43,7 @@ BUGS = [
     Bug(
         "metrics: refusals go uncounted",
         "an attack on a silo shows nowhere but in its log",
-        _RUNTIME + "nats/health.py",
+        "src/silograph/nats/health.py",
         '_REFUSED = ("message.dropped", "study.dropped")',
         '_REFUSED = ("message.dropped",)',
         _HEALTH,
@@ -52,7 +51,7 @@ BUGS = [
     Bug(
         "metrics: a study fails for its metrics",
         "whoever takes a port of the coordinator's machine ends its studies",
-        _RUNTIME + "nats/study_health.py",
+        "src/silograph/nats/health.py",
         "except SilographError as error:",
         "except LookupError as error:",
         _HEALTH,
@@ -60,7 +59,7 @@ BUGS = [
     Bug(
         "metrics: the end is not shown",
         "a study that has its answer is shown as open for ever",
-        _RUNTIME + "nats/study_health.py",
+        "src/silograph/nats/health.py",
         "            last = ended.is_set()\n            await asyncio.to_thread(",
         "            if last := ended.is_set():\n                break\n            await asyncio.to_thread(",
         _HEALTH,

@@ -4,7 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_RUNTIME = "src/silograph/runtime/"
 
 _KEYS = "pytest tests/party/test_keys.py"
 _FILES = "pytest tests/test_files.py"
@@ -22,7 +21,7 @@ BUGS = [
     Bug(
         "operations: what a larger coalition sees counts",
         "in baseline and feat+ the coordinator alone sees more than the ledger says",
-        _RUNTIME + "ledger_entries.py",
+        "src/silograph/ledger/entries.py",
         "(level, worst_losses(losses)[level])",
         "(level, losses[level])",
         _LEDGER + " -k TestCoalitions",
@@ -30,7 +29,7 @@ BUGS = [
     Bug(
         "operations: losses recorded as they are given",
         "two runs of baseline pass a limit that is for one",
-        _RUNTIME + "ledger_entries.py",
+        "src/silograph/ledger/entries.py",
         "MappingProxyType(worst_losses(self.losses))",
         "MappingProxyType(dict(sorted(self.losses.items())))",
         _LEDGER + " -k TestCoalitions",
@@ -38,7 +37,7 @@ BUGS = [
     Bug(
         "operations: totals of old rows as they stand",
         "what an old ledger holds is read as if larger coalitions saw more",
-        _RUNTIME + "ledger_reading.py",
+        "src/silograph/ledger/file.py",
         "WHERE spend = number AND collusion <=",
         "WHERE spend = number AND collusion =",
         _LEDGER + " -k TestCoalitions",
@@ -46,7 +45,7 @@ BUGS = [
     Bug(
         "operations: a slip in a lineage",
         "a dataset under another name has no limit",
-        _RUNTIME + "ledger.py",
+        "src/silograph/ledger/book.py",
         "if not new_lineage and reading.is_new(connection, lineage):",
         "if not new_lineage and not lineage:",
         _LEDGER + " -k TestNewLineages",
@@ -54,7 +53,7 @@ BUGS = [
     Bug(
         "operations: judging that raises",
         "one proposal stops a silo for good",
-        _RUNTIME + "nats/silo.py",
+        "src/silograph/nats/silo.py",
         "except Exception as error:  # what cannot be judged is refused",
         "except KeyError as error:  # what cannot be judged is refused",
         "pytest tests/nats/test_proposals.py",
@@ -62,7 +61,7 @@ BUGS = [
     Bug(
         "operations: an approval that is not judged",
         "an operator's word lets in what the policy refuses",
-        _RUNTIME + "nats/silo.py",
+        "src/silograph/nats/silo.py",
         """                if not self._allowed(study):
                     return
                 self._accept""",
@@ -82,7 +81,7 @@ BUGS = [
     Bug(
         "operations: a stored proposal that raises",
         "a service cannot start again",
-        _RUNTIME + "nats/silo.py",
+        "src/silograph/nats/silo.py",
         """            study = open_proposal(run.proposal, self._party.roster)
         except Exception as error:""",
         """            study = open_proposal(run.proposal, self._party.roster)
@@ -116,7 +115,7 @@ BUGS = [
     Bug(
         "operations: a key that others can read",
         "a secret that is on view is used as if it were one",
-        _RUNTIME + "whole_files.py",
+        "src/silograph/whole_files.py",
         "if private and found.st_mode & 0o077:",
         "if private and found.st_mode & 0o007:",
         _FILES,
@@ -124,7 +123,7 @@ BUGS = [
     Bug(
         "operations: files are overwritten",
         "a second 'keys new' destroys the identity that others have signed",
-        _RUNTIME + "whole_files.py",
+        "src/silograph/whole_files.py",
         "os.link(name, path)",
         "os.rename(name, path)",
         _KEYS,
@@ -132,7 +131,7 @@ BUGS = [
     Bug(
         "operations: a seal without its context",
         "the public key and the date of a sealed file can be changed unseen",
-        _RUNTIME + "keys.py",
+        "src/silograph/party/keys.py",
         'return pack(b"silograph/identity", version, public, created.encode())',
         'return pack(b"silograph/identity", version)',
         _KEYS,
@@ -140,7 +139,7 @@ BUGS = [
     Bug(
         "operations: any secret will do",
         "a file's secret need not belong to its public key",
-        _RUNTIME + "keys.py",
+        "src/silograph/party/keys.py",
         "if identity.public != shown.public:",
         "if not identity.public:",
         _KEYS,
@@ -148,7 +147,7 @@ BUGS = [
     Bug(
         "operations: revocations are not signed",
         "someone between the parties drops a revocation and no signature breaks",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "return hashlib.sha256(pack(*head, self.roster.digest, *gone)).digest()",
         "return hashlib.sha256(pack(*head, self.roster.digest)).digest()",
         _ROSTER + " -k not golden",
@@ -156,7 +155,7 @@ BUGS = [
     Bug(
         "operations: a revoked key is taken",
         "who has stolen a key goes on being a party",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "if member.public in gone:",
         "if member.name in gone:",
         _ROSTER,
@@ -164,7 +163,7 @@ BUGS = [
     Bug(
         "operations: a new key moves a party to another organisation",
         "four members of a committee seem to be of four organisations",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "return self._replaced(old, new_member(name, key, old.organisation), gone=gone)",
         "return self._replaced(old, new_member(name, key), gone=gone)",
         _ROSTER,
@@ -172,7 +171,7 @@ BUGS = [
     Bug(
         "operations: a helper comes back from its file as a silo",
         "a party without edges counts among those who hide each other's noise",
-        _RUNTIME + "roster_file.py",
+        "src/silograph/party/roster.py",
         'role = check_role(fields.pop("role"))',
         'role = check_role(fields.pop("role") and "silo")',
         _ROSTER,
@@ -180,7 +179,7 @@ BUGS = [
     Bug(
         "operations: signatures are kept over a change",
         "everyone seems to have agreed to what nobody has seen",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "draft = not self.signatures",
         "draft = True",
         _ROSTER,
@@ -188,7 +187,7 @@ BUGS = [
     Bug(
         "operations: strangers sign",
         "a roster lists signatures of people who are not in it",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "if name not in keys:\n                raise RosterError(f\"signed by",
         "if name not in keys:\n                continue\n            if name == '':\n                raise RosterError(f\"signed by",
         _ROSTER,
@@ -196,7 +195,7 @@ BUGS = [
     Bug(
         "operations: an old roster is in force again",
         "a rolled-back file brings a revoked key back",
-        _RUNTIME + "rosters.py",
+        "src/silograph/party/roster.py",
         "if self.serial <= serial:",
         "if self.serial < 0:",
         _ROSTER,
@@ -204,7 +203,7 @@ BUGS = [
     Bug(
         "operations: TLS as the server likes it",
         "a client goes on in the clear if whoever answers says so",
-        _RUNTIME + "broker.py",
+        "src/silograph/party/connection.py",
         'options["tls_handshake_first"] = not self.websocket',
         'options["tls_handshake_first"] = False',
         _BROKER + " -k fall_back",
@@ -212,7 +211,7 @@ BUGS = [
     Bug(
         "operations: clients without certificates",
         "the server asks nobody who they are",
-        _RUNTIME + "broker_files.py",
+        "src/silograph/nats/broker.py",
         '"  verify_and_map: true",',
         '"  verify: false",',
         _BROKER,
@@ -220,7 +219,7 @@ BUGS = [
     Bug(
         "operations: everyone publishes as anyone",
         "permissions that fit every sender",
-        _RUNTIME + "subjects.py",
+        "src/silograph/party/connection.py",
         'return f"{PREFIX}.*.{sender}.>"',
         'return f"{PREFIX}.>"',
         _BROKER,
@@ -228,7 +227,7 @@ BUGS = [
     Bug(
         "operations: a party's certificate serves",
         "any party can pretend to be the broker",
-        _RUNTIME + "certs.py",
+        "src/silograph/party/certificates.py",
         "if alternatives:\n        uses.insert(0, x509.oid.ExtendedKeyUsageOID.SERVER_AUTH)",
         "uses.insert(0, x509.oid.ExtendedKeyUsageOID.SERVER_AUTH)\n    if alternatives:",
         _CERTS,
@@ -236,7 +235,7 @@ BUGS = [
     Bug(
         "operations: a chain over limits alone",
         "what was spent can be changed in the file",
-        _RUNTIME + "ledger_chain.py",
+        "src/silograph/ledger/chain.py",
         "if _linked(before, found, kind, content) != digest:",
         'if kind == "limit" and _linked(before, found, kind, content) != digest:',
         _BACKUP,
@@ -244,7 +243,7 @@ BUGS = [
     Bug(
         "operations: losses are not chained",
         "an epsilon can be changed in the file",
-        _RUNTIME + "ledger_chain.py",
+        "src/silograph/ledger/chain.py",
         "own.append([ahead[1], ahead[2]])",
         "own.append([ahead[1], 0.0])",
         _BACKUP,
@@ -252,7 +251,7 @@ BUGS = [
     Bug(
         "operations: a chain that is not followed to its end",
         "rows that were slipped in after the last entry",
-        _RUNTIME + "ledger_chain.py",
+        "src/silograph/ledger/chain.py",
         "if any(next(left, None) is not None for left in rows.values()):",
         "if False:",
         _BACKUP,
@@ -260,7 +259,7 @@ BUGS = [
     Bug(
         "operations: any ledger will do",
         "a rolled-back ledger whose serials have caught up is taken",
-        _RUNTIME + "ledger_chain.py",
+        "src/silograph/ledger/chain.py",
         "if row is not None and row[0] == seen.digest:",
         "if row is not None:",
         _BACKUP,
@@ -268,7 +267,7 @@ BUGS = [
     Bug(
         "operations: a restored ledger forgets",
         "what is not said to be lost is free again",
-        _RUNTIME + "ledger_backup.py",
+        "src/silograph/ledger/backup.py",
         "epsilon, delta = amounts.get(lineage, (math.inf, 1.0))",
         "epsilon, delta = amounts.get(lineage, (0.0, 0.0))",
         _BACKUP,
@@ -276,15 +275,15 @@ BUGS = [
     Bug(
         "operations: a backup is a ledger",
         "a copy is spent on as if it were the ledger",
-        _RUNTIME + "ledger_backup.py",
-        "copy.execute(f\"PRAGMA application_id = {ledger_file.BACKUP_ID}\")",
-        "copy.execute(f\"PRAGMA application_id = {ledger_file.APPLICATION_ID}\")",
+        "src/silograph/ledger/backup.py",
+        "copy.execute(f\"PRAGMA application_id = {file.BACKUP_ID}\")",
+        "copy.execute(f\"PRAGMA application_id = {file.APPLICATION_ID}\")",
         _BACKUP,
     ),
     Bug(
         "operations: complete, whatever was seen",
         "an operator's mistake gives the budget back",
-        _RUNTIME + "ledger_backup.py",
+        "src/silograph/ledger/backup.py",
         "elif complete:",
         "elif False:",
         _BACKUP,
@@ -292,7 +291,7 @@ BUGS = [
     Bug(
         "operations: serials repeat after a restoration",
         "witnesses of the lost ledger fit the restored one",
-        _RUNTIME + "ledger_writing.py",
+        "src/silograph/ledger/chain.py",
         "serial = max(base, last or 0) + 1",
         "serial = base + 1",
         _BACKUP,
@@ -300,7 +299,7 @@ BUGS = [
     Bug(
         "operations: old programs write on",
         "rows without a link, by a program that knows no chain",
-        _RUNTIME + "ledger_file.py",
+        "src/silograph/ledger/file.py",
         "*_guards(*_KEPT_SINCE_2), *_links()):",
         "*_guards(*_KEPT_SINCE_2)):",
         _BACKUP,
@@ -308,7 +307,7 @@ BUGS = [
     Bug(
         "operations: every field is written",
         "secrets and edges reach the log by accident",
-        _RUNTIME + "journal_fields.py",
+        "src/silograph/party/journal.py",
         "check = FIELDS.get(name)\n        if check is None:",
         "check = FIELDS.get(name, _text)\n        if check is None:",
         _JOURNAL,
@@ -316,7 +315,7 @@ BUGS = [
     Bug(
         "operations: errors are told in full",
         "an error's text with an edge in it reaches the log",
-        _RUNTIME + "journal_fields.py",
+        "src/silograph/party/journal.py",
         "if not isinstance(error, _TOLD):",
         "if not isinstance(error, Exception):",
         _JOURNAL,
@@ -324,7 +323,7 @@ BUGS = [
     Bug(
         "operations: lines are hashed alone",
         "a line can be removed and the rest numbered anew",
-        _RUNTIME + "journal.py",
+        "src/silograph/party/journal.py",
         'pack(b"silograph/journal/v1", before.encode(), body)',
         'pack(b"silograph/journal/v1", b"", body)',
         _JOURNAL,
@@ -332,7 +331,7 @@ BUGS = [
     Bug(
         "operations: files are not joined",
         "a whole file of the trail disappears unseen",
-        _RUNTIME + "journal_reading.py",
+        "src/silograph/party/journal.py",
         "if previous != last.chain:",
         "if previous == NOTHING:",
         _JOURNAL,
@@ -340,7 +339,7 @@ BUGS = [
     Bug(
         "operations: a trail that may be lost",
         "what left the house is told from a page cache",
-        _RUNTIME + "journal.py",
+        "src/silograph/party/journal.py",
         "keep=None, durable=True, clock=clock",
         "keep=None, durable=False, clock=clock",
         _JOURNAL,
@@ -348,7 +347,7 @@ BUGS = [
     Bug(
         "operations: metrics for everyone",
         "budgets are served to the network",
-        _RUNTIME + "metrics.py",
+        "src/silograph/nats/health.py",
         "if host not in _LOOPBACK:",
         "if host in _LOOPBACK and port < 0:",
         _METRICS,

@@ -4,8 +4,6 @@ from bugs.bug import Bug
 
 __all__ = ["BUGS"]
 
-_SHARES = "crates/core/src/shares/"
-_PROTOCOL = "src/silograph/protocol/"
 
 _ENUMERATED = "cargo shares::tests"
 _COUNTS = "pytest tests/methods/sealed/test_machines.py -k each_answer_alone or random_federations"
@@ -20,7 +18,7 @@ BUGS = [
     Bug(
         "left factors opened without a mask",
         "the first level shows every silo with an even place what its neighbours hold",
-        _SHARES + "union.rs",
+        "crates/core/src/shares/union.rs",
         "masked(&pair[0], &triple.left),",
         "pair[0].clone(),",
         _ENUMERATED,
@@ -28,7 +26,7 @@ BUGS = [
     Bug(
         "triples of one gate used for all",
         "openings of two gates differ by what they should hide",
-        _SHARES + "stream.rs",
+        "crates/core/src/shares/stream.rs",
         "Self::Left(gate) => (0, gate),",
         "Self::Left(_) => (0, 0),",
         _OPENINGS,
@@ -36,7 +34,7 @@ BUGS = [
     Bug(
         "one stream for both factors",
         "a is b, and what is opened of two vectors shows where they differ",
-        _SHARES + "stream.rs",
+        "crates/core/src/shares/stream.rs",
         "Self::Right(gate) => (1, gate),",
         "Self::Right(gate) => (0, gate),",
         "cargo shares::stream",
@@ -44,7 +42,7 @@ BUGS = [
     Bug(
         "streams begin again at every chunk",
         "R, triples and daBits are the same in all chunks",
-        _SHARES + "stream.rs",
+        "crates/core/src/shares/stream.rs",
         "let first = start / BLOCK;",
         "let first = 0;",
         "cargo shares::stream",
@@ -52,7 +50,7 @@ BUGS = [
     Bug(
         "every chunk at the first position",
         "the same, at the machine",
-        _PROTOCOL + "sealed_opening.py",
+        "src/silograph/methods/sealed/opening.py",
         "_core.SharedChunk(self._dealt, number * given.chunk_pairs, size, bits)",
         "_core.SharedChunk(self._dealt, 0, size, bits)",
         _OPENINGS,
@@ -60,7 +58,7 @@ BUGS = [
     Bug(
         "known terms added by every silo",
         "d·e counts once for each silo",
-        _SHARES + "bits.rs",
+        "crates/core/src/shares/bits.rs",
         "let known = if first { u64::MAX } else { 0 };",
         "let known = u64::MAX | u64::from(first);",
         _ENUMERATED,
@@ -68,7 +66,7 @@ BUGS = [
     Bug(
         "daBits with the wrong sign",
         "c + r + 2cr",
-        _SHARES + "dabits.rs",
+        "crates/core/src/shares/dabits.rs",
         "1u64.wrapping_sub(2 * c)",
         "1u64.wrapping_add(2 * c)",
         _ENUMERATED,
@@ -76,7 +74,7 @@ BUGS = [
     Bug(
         "daBits opened without a mask",
         "the silos see shares of the union itself",
-        _SHARES + "chunk.rs",
+        "crates/core/src/shares/chunk.rs",
         "super::bits::masked(&self.bits, &masks)",
         "super::bits::masked(&self.bits, &vec![0; masks.len()])",
         _OPENINGS,
@@ -84,7 +82,7 @@ BUGS = [
     Bug(
         "D opened without R",
         "shares of X go out as they are, and their sum is the union",
-        _SHARES + "triangles.rs",
+        "crates/core/src/shares/triangles.rs",
         "*x = x.wrapping_sub(*r);",
         "*x = x.wrapping_sub(*r & 0);",
         _ENUMERATED,
@@ -92,7 +90,7 @@ BUGS = [
     Bug(
         "degrees opened without masks",
         "all silos see the exact degrees",
-        _SHARES + "squares.rs",
+        "crates/core/src/shares/squares.rs",
         "both.map(|(d, a)| d.wrapping_sub(*a)).collect()",
         "both.map(|(d, a)| d.wrapping_sub(*a & 0)).collect()",
         _ENUMERATED,
@@ -100,7 +98,7 @@ BUGS = [
     Bug(
         "entries beside the diagonal of D² left out",
         "the first pair of a row is not summed",
-        _SHARES + "square.rs",
+        "crates/core/src/shares/square.rs",
         "let (from, to) = (panel.max(i + 1), (panel + COLUMNS).min(columns.end));",
         "let (from, to) = (panel.max(i + 1) + 1, (panel + COLUMNS).min(columns.end));",
         "cargo shares::square",
@@ -108,7 +106,7 @@ BUGS = [
     Bug(
         "D² once instead of twice",
         "pairs i < j are counted, and pairs i > j are forgotten",
-        _SHARES + "triangles.rs",
+        "crates/core/src/shares/triangles.rs",
         "let squares = contracted.wrapping_mul(2);",
         "let squares = contracted;",
         _ENUMERATED,
@@ -116,7 +114,7 @@ BUGS = [
     Bug(
         "wrong factor of ⟨D, R²⟩",
         "3 instead of 6 over the pairs i < j",
-        _SHARES + "triangles.rs",
+        "crates/core/src/shares/triangles.rs",
         "inner.wrapping_mul(6)",
         "inner.wrapping_mul(3)",
         _COUNTS,
@@ -124,7 +122,7 @@ BUGS = [
     Bug(
         "trace once instead of twice",
         "tr(R³) of the dealer over the pairs i < j alone",
-        _SHARES + "triangles.rs",
+        "crates/core/src/shares/triangles.rs",
         "    contracted.wrapping_mul(2)\n}",
         "    contracted\n}",
         _COUNTS,
@@ -132,7 +130,7 @@ BUGS = [
     Bug(
         "corrections for the first silo too",
         "two silos use the same correction",
-        _SHARES + "dealt.rs",
+        "crates/core/src/shares/dealt.rs",
         "self.place == self.silos - 1",
         "self.place == self.silos - 1 || self.place == 0",
         _COUNTS,
@@ -140,7 +138,7 @@ BUGS = [
     Bug(
         "zero-shares with one sign",
         "both silos of a pair add",
-        _SHARES + "zeros.rs",
+        "crates/core/src/shares/zeros.rs",
         "false => word.wrapping_sub(*zero),",
         "false => word.wrapping_add(*zero),",
         _ENUMERATED,
@@ -148,7 +146,7 @@ BUGS = [
     Bug(
         "outputs without zero-shares",
         "each share tells the dealer a function of what was opened",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "        _core.add_zero_share(seeds, words)\n",
         "",
         _OUTPUTS,
@@ -156,7 +154,7 @@ BUGS = [
     Bug(
         "zero-shares of the first phase used again",
         "the difference of two phases' shares is not hidden",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "label = str(phase).encode()\n",
         'label = b"0"\n',
         _OUTPUTS,
@@ -164,7 +162,7 @@ BUGS = [
     Bug(
         "noise of triangles once instead of six times",
         "a sixth of the noise",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "np.uint64(FACTORS[output.name]) * drawn",
         "drawn",
         "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
@@ -172,7 +170,7 @@ BUGS = [
     Bug(
         "noise left out by the first silo",
         "one silo's part is missing",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         ".draw(given.length(output), seed).view(np.uint64)",
         ".draw(given.length(output), seed).view(np.uint64) * np.uint64(self._place > 0)",
         "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
@@ -180,7 +178,7 @@ BUGS = [
     Bug(
         "one noise for all answers",
         "two answers with the same noise show their difference",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "label = pack(output.name.encode(), str(phase).encode())",
         'label = pack(b"", str(phase).encode())',
         "pytest tests/methods/sealed/test_machines.py -k noise_is_what",
@@ -188,7 +186,7 @@ BUGS = [
     Bug(
         "the bound without its margin",
         "the noise is too small for degrees whose own noise was negative",
-        _PROTOCOL + "sealed_noise.py",
+        "src/silograph/methods/sealed/noise.py",
         "min(self.cap, largest + self.margin)",
         "min(self.cap, largest)",
         "pytest tests/methods/sealed/test_machines.py -k TestBoundedNoise",
@@ -196,7 +194,7 @@ BUGS = [
     Bug(
         "answers of other silos not compared",
         "a silo that summed other degrees draws noise of another scale",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "if message.payload[:32] != answers.digest:",
         "if len(message.payload[:32]) != len(answers.digest):",
         "pytest tests/methods/sealed/test_machines.py -k TestBoundedNoise",
@@ -204,7 +202,7 @@ BUGS = [
     Bug(
         "dealt material used twice",
         "a chunk can be opened again with other bits",
-        _PROTOCOL + "sealed_opening.py",
+        "src/silograph/methods/sealed/opening.py",
         "        self._used.add(number)\n",
         "",
         _ORDER,
@@ -212,7 +210,7 @@ BUGS = [
     Bug(
         "an opening counted twice",
         "a message that comes again is added again",
-        _PROTOCOL + "sealed_opening.py",
+        "src/silograph/methods/sealed/opening.py",
         "        if sender in chunk.came:\n",
         "        if sender in ():\n",
         _ORDER,
@@ -220,7 +218,7 @@ BUGS = [
     Bug(
         "an opening before all ledgers",
         "a silo opens as soon as its own ledger is charged",
-        _PROTOCOL + "sealed.py",
+        "src/silograph/methods/sealed/rounds.py",
         '(State.AGREED, "authorise"): State.READY,',
         '(State.AGREED, "authorise"): State.OPENING,',
         _ORDER,
@@ -228,7 +226,7 @@ BUGS = [
     Bug(
         "one nonce for a whole round",
         "two openings under one keystream",
-        _PROTOCOL + "secrecy.py",
+        "src/silograph/messages/secrecy.py",
         "_NONCE.pack(self._rounds[envelope.round], envelope.sequence)",
         "_NONCE.pack(self._rounds[envelope.round], 0)",
         _LOCK,
@@ -236,7 +234,7 @@ BUGS = [
     Bug(
         "one nonce for all rounds",
         "the same, between rounds",
-        _PROTOCOL + "secrecy.py",
+        "src/silograph/messages/secrecy.py",
         "_NONCE.pack(self._rounds[envelope.round], envelope.sequence)",
         "_NONCE.pack(0, envelope.sequence)",
         _LOCK,
@@ -244,7 +242,7 @@ BUGS = [
     Bug(
         "headers not authenticated",
         "a ciphertext can be moved to another envelope",
-        _PROTOCOL + "secrecy.py",
+        "src/silograph/messages/secrecy.py",
         'return pack(b"silograph/secrecy/v1", *bound, envelope.round.encode(), places)',
         'return pack(b"silograph/secrecy/v1")',
         _LOCK,
@@ -260,7 +258,7 @@ BUGS = [
     Bug(
         "the sender key told to all",
         "the coordinator can read all that the silo opens",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         'sent = self._seal("ready", EVERYONE, self._view)',
         'sent = self._seal("ready", EVERYONE, self._sender_key)',
         _COUNTS,
@@ -268,7 +266,7 @@ BUGS = [
     Bug(
         "openings sent in the clear",
         "the dealer of the randomness sees what it hides",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         "closed = self._own_lock.close(envelope)",
         "closed = envelope",
         _COUNTS,
@@ -276,7 +274,7 @@ BUGS = [
     Bug(
         "steps that are not due are relayed",
         "the coordinator does not keep to the order of steps",
-        _PROTOCOL + "sealed_dealer.py",
+        "src/silograph/methods/sealed/coordinator.py",
         '            raise self._refuse(OrderError, f"step {step} of chunk {number} was not due", envelope)\n',
         "            pass\n",
         _HOSTILE,
@@ -284,7 +282,7 @@ BUGS = [
     Bug(
         "confirmations of the sealed protocol not compared",
         "silos that were shown different keys go on",
-        _PROTOCOL + "sealed_silo.py",
+        "src/silograph/methods/sealed/silo.py",
         '        views = open_bundle(self._binding, message, "confirm", receiver=self._place, length=32)\n'
         "        check_views(self._binding, views, self._view)\n",
         "",
@@ -293,7 +291,7 @@ BUGS = [
     Bug(
         "corrections sent to all silos",
         "the dealer's corrections go to a silo that has shares of its own",
-        _PROTOCOL + "sealed_dealer.py",
+        "src/silograph/methods/sealed/coordinator.py",
         "to = self._parameters.silos - 1 if place is None else place",
         "to = 0 if place is None else place",
         _HELD,

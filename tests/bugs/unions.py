@@ -5,16 +5,12 @@ from bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _CORE = "crates/core/src/"
-_BERNOULLI = _CORE + "dp/bernoulli.rs"
-_MASKED = _CORE + "crypto/masked.rs"
-_PACKED = _CORE + "crypto/packed.rs"
-_AGREEMENT = _CORE + "crypto/agreement.rs"
-_IDENTITY = _CORE + "crypto/identity.rs"
-_ELGAMAL = _CORE + "crypto/elgamal/"
+_BERNOULLI = "crates/core/src/dp/bernoulli.rs"
+_MASKED = "crates/core/src/crypto/masked.rs"
+_PACKED = "crates/core/src/crypto/packed.rs"
+_AGREEMENT = "crates/core/src/crypto/agreement.rs"
+_IDENTITY = "crates/core/src/crypto/identity.rs"
 _BINDING = "crates/py/src/masked.rs"
-_PRIVACY = "src/silograph/privacy/"
-_PROTOCOL = "src/silograph/protocol/"
-_RUNTIME = "src/silograph/runtime/"
 
 _NOISE = "pytest tests/methods/masked/test_noise.py"
 _SILENT = "pytest tests/methods/masked/test_machines.py -k follows_the_channel and holders0"
@@ -37,7 +33,7 @@ _CERTIFICATES = [
     Bug(
         "b 2 % too small",
         "every silo adds a little less noise than the certificate counts on",
-        _PRIVACY + "masked.py",
+        "src/silograph/methods/masked/noise.py",
         "return cls(best, b, silos, collusion)",
         "return cls(best, b * 98 / 100, silos, collusion)",
         _NOISE,
@@ -45,7 +41,7 @@ _CERTIFICATES = [
     Bug(
         "b rounded down",
         "the largest b that is too small, one step of 2^-64 below the right one",
-        _PRIVACY + "loss.py",
+        "src/silograph/dp/loss.py",
         "return Fraction(high, STEP) if",
         "return Fraction(low, STEP) if",
         _NOISE,
@@ -53,7 +49,7 @@ _CERTIFICATES = [
     Bug(
         "b for m instead of h",
         "noise chosen as if colluding silos kept theirs secret",
-        _PRIVACY + "masked.py",
+        "src/silograph/methods/masked/noise.py",
         "honest, growth = silos - collusion,",
         "honest, growth = silos,",
         _NOISE,
@@ -61,7 +57,7 @@ _CERTIFICATES = [
     Bug(
         "certificate for m instead of h",
         "the certified loss counts on the coins of silos that collude",
-        _PRIVACY + "masked.py",
+        "src/silograph/methods/masked/noise.py",
         "log_upper(_worst_ratio(self.q, self.b, honest))",
         "log_upper(_worst_ratio(self.q, self.b, self.silos))",
         _NOISE,
@@ -69,7 +65,7 @@ _CERTIFICATES = [
     Bug(
         "certificate of ones alone",
         "the other outcome, a zero, is forgotten where it is the worse one",
-        _PRIVACY + "masked.py",
+        "src/silograph/methods/masked/noise.py",
         "return max(1 / chosen, (1 - shown) * q)",
         "return 1 / chosen",
         _NOISE,
@@ -77,7 +73,7 @@ _CERTIFICATES = [
     Bug(
         "certificate rounded down",
         "the float below the logarithm is printed, not the one above",
-        _PRIVACY + "loss.py",
+        "src/silograph/dp/loss.py",
         "math.nextafter(value, math.inf)",
         "math.nextafter(value, 0.0)",
         "pytest tests/dp/test_channel.py",
@@ -85,7 +81,7 @@ _CERTIFICATES = [
     Bug(
         "certificate rounded to nearest",
         "half of all printed losses are a little below the true ones",
-        _PRIVACY + "loss.py",
+        "src/silograph/dp/loss.py",
         "return value if Decimal(value) >= bound else math.nextafter(value, math.inf)",
         "return value",
         "pytest tests/dp/test_channel.py",
@@ -93,7 +89,7 @@ _CERTIFICATES = [
     Bug(
         "p of randomized response rounded down",
         "one step of 2^-64 less noise than ε asks for",
-        _PRIVACY + "channel.py",
+        "src/silograph/dp/channel.py",
         "return cls(1 - p, p)",
         "p -= Fraction(1, 2**64)\n        return cls(1 - p, p)",
         "pytest tests/dp/test_channel.py",
@@ -101,7 +97,7 @@ _CERTIFICATES = [
     Bug(
         "flip b rounded down",
         "every silo's flip one step of 2^-64 below the right one",
-        _PRIVACY + "elgamal.py",
+        "src/silograph/methods/elgamal/noise.py",
         "    return flip\n",
         "    return flip - Fraction(1, 2**64)\n",
         "pytest tests/methods/elgamal/test_noise.py",
@@ -109,7 +105,7 @@ _CERTIFICATES = [
     Bug(
         "flips counted for m silos",
         "blinded is certified with the flips of silos that collude",
-        _PRIVACY + "elgamal.py",
+        "src/silograph/methods/elgamal/noise.py",
         "p = self.flipped(honest)\n",
         "p = self.flipped(self.silos)\n",
         "pytest tests/methods/elgamal/test_noise.py",
@@ -117,7 +113,7 @@ _CERTIFICATES = [
     Bug(
         "printed sold as ε",
         "Algorithm 3 as printed is certified for one response, not for m",
-        _PRIVACY + "elgamal.py",
+        "src/silograph/methods/elgamal/noise.py",
         'log_upper(ratio**self.silos if self.variant == "printed" else ratio)',
         "log_upper(ratio)",
         "pytest tests/methods/elgamal/test_noise.py",
@@ -125,7 +121,7 @@ _CERTIFICATES = [
     Bug(
         "replace sold against silos",
         "no bound is known against silo 1, and one is claimed",
-        _PRIVACY + "elgamal.py",
+        "src/silograph/methods/elgamal/noise.py",
         "if honest < self.silos:\n",
         "if honest < 0:\n",
         "pytest tests/methods/elgamal/test_noise.py",
@@ -225,7 +221,7 @@ _CONTRIBUTIONS = [
     Bug(
         "no noise in the last silo",
         "the silo that comes last in the roster never tosses a coin",
-        _PROTOCOL + "masked.py",
+        "src/silograph/methods/masked/machines.py",
         "parameters.q, limbs(parameters.b))",
         "parameters.q, limbs(parameters.b * (place < parameters.silos - 1)))",
         _SILENT,
@@ -443,7 +439,7 @@ _MASKS = [
     Bug(
         "context without the run",
         "run keys that come again by mistake give masks that come again",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         _CONTEXT,
         _CONTEXT.replace("binding.run, ", ""),
         _LEAKS,
@@ -451,7 +447,7 @@ _MASKS = [
     Bug(
         "context without the parameters",
         "as before, for another question about the same silos",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         _CONTEXT,
         _CONTEXT.replace("binding.parameters, ", ""),
         _LEAKS,
@@ -459,7 +455,7 @@ _MASKS = [
     Bug(
         "context without the roster",
         "as before, among other parties",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         _CONTEXT,
         _CONTEXT.replace("binding.roster.digest, ", ""),
         _LEAKS,
@@ -483,7 +479,7 @@ _MASKS = [
     Bug(
         "a pair of silos without a mask",
         "silos 2 and 3 leave theirs out: it cancels anyway, but silo 1 can look",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "        if place == own:\n",
         "        if place == own or {place, own} == {1, 2}:\n",
         _LEAKS,
@@ -491,7 +487,7 @@ _MASKS = [
     Bug(
         "mask sign wrong for one party",
         "both silos of a pair add",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "Pair(place, key, context, own == first)",
         "Pair(place, key, context, True)",
         _RESULT,
@@ -526,7 +522,7 @@ _MESSAGES = [
     Bug(
         "signatures not checked",
         "anyone can speak for a silo",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "verify(sender.public, _signed(binding, envelope), signature, who=who)",
         "len(sender.public) and _signed(binding, envelope)",
         _HOSTILE,
@@ -534,7 +530,7 @@ _MESSAGES = [
     Bug(
         "signatures of keys not checked",
         "the coordinator can put its own run key for a silo's",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "        verify(sender.public, _signed(binding, envelope), signature, who=who)",
         '        if envelope.round != "key":\n'
         "            verify(sender.public, _signed(binding, envelope), signature, who=who)",
@@ -543,7 +539,7 @@ _MESSAGES = [
     Bug(
         "signature without the run",
         "a message of one run can be relabelled for another",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
         "head = (_MAGIC, binding.parameters, binding.roster.digest)",
         _HOSTILE,
@@ -551,7 +547,7 @@ _MESSAGES = [
     Bug(
         "signature without the parameters",
         "a message can be relabelled for a run with less noise",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
         "head = (_MAGIC, binding.run, binding.roster.digest)",
         _HOSTILE,
@@ -559,7 +555,7 @@ _MESSAGES = [
     Bug(
         "signature without the roster",
         "a message holds for other parties than its sender meant",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)",
         "head = (_MAGIC, binding.run, binding.parameters)",
         _HOSTILE,
@@ -567,7 +563,7 @@ _MESSAGES = [
     Bug(
         "signature without the payload",
         "what a silo said can be changed on the way",
-        _PROTOCOL + "envelope.py",
+        "src/silograph/messages/envelope.py",
         "digest = digest or hashlib.sha256(envelope.payload).digest()",
         "digest = hashlib.sha256().digest()",
         _HOSTILE,
@@ -575,7 +571,7 @@ _MESSAGES = [
     Bug(
         "roster digest without the keys",
         "parties agree on names, not on who bears them",
-        _PROTOCOL + "roster.py",
+        "src/silograph/messages/identity.py",
         "yield from (role, member.name.encode(), member.public, member.organisation.encode())",
         "yield from (role, member.name.encode(), member.organisation.encode())",
         _HOSTILE,
@@ -583,7 +579,7 @@ _MESSAGES = [
     Bug(
         "roster digest without the roles",
         "a helper is a silo to some parties, and to others not",
-        _PROTOCOL + "roster.py",
+        "src/silograph/messages/identity.py",
         "yield from (role, member.name.encode(), member.public, member.organisation.encode())",
         "yield from (member.name.encode(), member.public, member.organisation.encode())",
         _HOSTILE,
@@ -591,7 +587,7 @@ _MESSAGES = [
     Bug(
         "roster digest without the organisations",
         "one organisation is shown as four",
-        _PROTOCOL + "roster.py",
+        "src/silograph/messages/identity.py",
         "yield from (role, member.name.encode(), member.public, member.organisation.encode())",
         "yield from (role, member.name.encode(), member.public)",
         _HOSTILE,
@@ -599,7 +595,7 @@ _MESSAGES = [
     Bug(
         "a helper's message is heard as a silo's",
         "whoever has no edges has a say in the union",
-        _PROTOCOL + "machine.py",
+        "src/silograph/messages/machine.py",
         "if ours and not self._binding.roster.has_silo(message.sender):",
         "if ours and message.sender < 0:",
         _HOSTILE,
@@ -607,7 +603,7 @@ _MESSAGES = [
     Bug(
         "parameters digest without b",
         "silos may add different noise and not notice",
-        _PROTOCOL + "masked.py",
+        "src/silograph/methods/masked/machines.py",
         "fields += [str(self.b).encode(), self.subject, _STREAM, _PACKING]",
         "fields += [self.subject, _STREAM, _PACKING]",
         _HOSTILE,
@@ -623,7 +619,7 @@ _MESSAGES = [
     Bug(
         "confirmations not compared",
         "silos that were shown different run keys go on",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "if view != own:",
         "if len(view) != len(own):",
         _HOSTILE,
@@ -631,7 +627,7 @@ _MESSAGES = [
     Bug(
         "confirmations not compared (ElGamal)",
         "silos that were shown different keys go on",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         "if view != self._view:",
         "if len(view) != len(self._view):",
         _REFUSALS,
@@ -639,7 +635,7 @@ _MESSAGES = [
     Bug(
         "confirmation without the run keys",
         "the digest is the same whatever keys were shown",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "        binding.roster.digest,\n        *keys,\n",
         "        binding.roster.digest,\n",
         _HOSTILE,
@@ -647,7 +643,7 @@ _MESSAGES = [
     Bug(
         "confirmation without the parameters",
         "the digest is the same whatever noise was agreed on",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "        binding.run,\n        binding.parameters,\n",
         "        binding.run,\n",
         _HOSTILE,
@@ -655,7 +651,7 @@ _MESSAGES = [
     Bug(
         "confirmation without the roster",
         "the digest is the same whoever takes part",
-        _PROTOCOL + "agreement.py",
+        "src/silograph/messages/secrecy.py",
         "        binding.roster.digest,\n        *keys,\n",
         "        *keys,\n",
         _HOSTILE,
@@ -663,7 +659,7 @@ _MESSAGES = [
     Bug(
         "confirmation without the parameters (ElGamal)",
         "the digest is the same whatever noise was agreed on",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         'pack(b"silograph/elgamal/view/v1", self._binding.parameters, joint.binding)',
         'pack(b"silograph/elgamal/view/v1", joint.binding)',
         _REFUSALS,
@@ -691,7 +687,7 @@ _STEPS = [
     Bug(
         "a chunk before the ledger",
         "masked contributions leave before the run is authorised",
-        _PROTOCOL + "masked.py",
+        "src/silograph/methods/masked/machines.py",
         '(State.CONFIRMS, "confirms"): State.AGREED,',
         '(State.CONFIRMS, "confirms"): State.AGREED,\n    (State.AGREED, "chunk"): State.AGREED,',
         _ORDER,
@@ -699,7 +695,7 @@ _STEPS = [
     Bug(
         "a hop before the ledger",
         "cells leave before the run is authorised",
-        _PROTOCOL + "elgamal.py",
+        "src/silograph/methods/elgamal/rounds.py",
         '(State.CONFIRMS, "confirms"): State.AGREED,',
         '(State.CONFIRMS, "confirms"): State.AGREED,\n    (State.AGREED, "work"): State.AGREED,',
         _REFUSALS,
@@ -707,7 +703,7 @@ _STEPS = [
     Bug(
         "spent after the first chunk",
         "a crash leaves chunks and cells that nobody paid for",
-        _RUNTIME + "drive.py",
+        "src/silograph/local/drive.py",
         _DRIVEN,
         _DRIVEN.removeprefix("    spend()\n") + "    spend()\n",
         _LEDGER,
@@ -715,7 +711,7 @@ _STEPS = [
     Bug(
         "parties that share a secret",
         "every silo's noise and masks follow from the coordinator's secret",
-        _RUNTIME + "drive.py",
+        "src/silograph/local/drive.py",
         "plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)",
         "plan.silo(parties.roster, place, identity, RunEntropy(bytes(32)), silo)",
         "pytest tests/nats/test_transcripts.py -k masked",
@@ -723,7 +719,7 @@ _STEPS = [
     Bug(
         "clear: noise that is not drawn",
         "a release in the clear is the bare union",
-        _PROTOCOL + "reports.py",
+        "src/silograph/methods/clear/machines.py",
         "return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
         "return union",
         "pytest tests/local/test_federation.py",
@@ -731,7 +727,7 @@ _STEPS = [
     Bug(
         "a machine that takes any message",
         "what a party does by itself can be sent to it",
-        _PROTOCOL + "machine.py",
+        "src/silograph/messages/machine.py",
         "if message.round not in self.TAKES:",
         "if message.round in ():",
         "pytest tests/messages/test_decoders.py -k by_itself",
@@ -739,7 +735,7 @@ _STEPS = [
     Bug(
         "a machine that hears anyone",
         "a silo takes another silo's word for the coordinator's",
-        _PROTOCOL + "machine.py",
+        "src/silograph/messages/machine.py",
         "if not ours and message.sender != COORDINATOR:",
         "if ours and message.sender != message.sender:",
         "pytest tests/methods/masked/test_machines.py tests/methods/featplus/test_shared_view.py",
@@ -747,7 +743,7 @@ _STEPS = [
     Bug(
         "a machine without its table",
         "messages are taken in any state",
-        _PROTOCOL + "machine.py",
+        "src/silograph/messages/machine.py",
         "if (self.state, message.round) not in self.STEPS:",
         "if (self.state, message.round) in ():",
         "pytest tests/methods/masked/test_machines.py tests/methods/featplus/test_noisy_vectors.py",
@@ -763,7 +759,7 @@ _STEPS = [
     Bug(
         "a chunk accepted twice",
         "a silo's vector is added again",
-        _PROTOCOL + "masked.py",
+        "src/silograph/methods/masked/machines.py",
         "if envelope.sender in seen:",
         "if envelope.sender in ():",
         _ORDER,
@@ -771,7 +767,7 @@ _STEPS = [
     Bug(
         "a chunk made again from other bits",
         "two vectors under one mask show where they differ",
-        _PROTOCOL + "masked.py",
+        "src/silograph/methods/masked/machines.py",
         "if self._sent.setdefault(number, seen) != seen:",
         "if not self._sent.setdefault(number, seen):",
         _ORDER,
@@ -779,7 +775,7 @@ _STEPS = [
     Bug(
         "entropy that repeats",
         "every secret of every run is the same",
-        _RUNTIME + "entropy.py",
+        "src/silograph/messages/entropy.py",
         "return os.urandom(count)",
         "return bytes(count)",
         "pytest tests/local/test_federation.py -k entropy",
@@ -790,7 +786,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "kept cells not re-randomised",
         "a cell that a silo keeps is doubled, and nothing else",
-        _ELGAMAL + "cells.rs",
+        "crates/core/src/crypto/elgamal/cells.rs",
         "let mut r = draw_scalar(&mut rng);",
         "let fresh = cell.c1 == RistrettoPoint::identity();\n"
         "                let mut r = draw_scalar(&mut rng)\n"
@@ -800,7 +796,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "randomisers reused within a chunk",
         "every block of 64 cells draws the same ones",
-        _ELGAMAL + "cells.rs",
+        "crates/core/src/crypto/elgamal/cells.rs",
         "let mut rng = streams.block(block);",
         "let mut rng = streams.block(block * 0);",
         "cargo no_randomiser_is_used_twice",
@@ -808,7 +804,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "randomisers do not depend on the cells",
         "a seed used twice encrypts two things under one randomiser",
-        _ELGAMAL + "cells.rs",
+        "crates/core/src/crypto/elgamal/cells.rs",
         ".fold(start, |all, input| all.bytes(input))",
         ".fold(start, |all, input| all.bytes(&input[..0]))",
         "cargo deterministic",
@@ -816,7 +812,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "hop coins reused between hops",
         "two flips with one coin cancel",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         ".number(place.hops.into())",
         ".number(u64::from(place.hops) * 0)",
         _COINS + " -k same",
@@ -824,7 +820,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "hop coins reused between chunks",
         "the noise of one chunk is that of the next",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         ".number(place.chunk)",
         ".number(place.chunk * 0)",
         _COINS + " -k same",
@@ -832,7 +828,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "hop coins reused within a chunk",
         "64 coins for the whole chunk",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         "    for bytes in out.chunks_mut(8) {\n        let (word, _) = coupled(&mut rng, p, p);",
         "    let (word, _) = coupled(&mut rng, p, p);\n    for bytes in out.chunks_mut(8) {",
         _COINS + " -k within",
@@ -840,7 +836,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "last cells of a chunk without coins",
         "coins are tossed for whole words of 64 cells only",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         "out.chunks_mut(8) {",
         "out.chunks_exact_mut(8) {",
         _COINS + " -k channels",
@@ -848,7 +844,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "silo 1 encrypts its bits as they are",
         "the first response is left out",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         "encrypt(key, &respond(bits, &flips), count, chunk, seed)",
         "encrypt(key, &bits[..flips.len()], count, chunk, seed)",
         _COINS + " -k channels",
@@ -856,7 +852,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "replace writes Enc(1)",
         "a later holder overwrites with a one, not with a response",
-        _ELGAMAL + "hops.rs",
+        "crates/core/src/crypto/elgamal/hops.rs",
         "let values = respond(&ones(count), &flips);",
         "let values = ones(count.min(8 * flips.len()));",
         _COINS + " -k channels",
@@ -864,7 +860,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "flips skipped by one silo",
         "blinded lacks the flips of the last silo",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         "joint.flip_hop(cells, given.coin, place, seed))",
         "joint.flip_hop(cells, given.coin * (hop < given.hops - 1), place, seed))",
         _HOPS,
@@ -872,7 +868,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "receipts not checked at opening",
         "the coordinator has the exact union opened",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         "        self._check_receipts(chunk, final, receipts)\n",
         "",
         _REFUSALS,
@@ -880,7 +876,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "receipts not chained",
         "a hop may have been done on other cells than the one before put out",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         "if (of_chunk, of_hop) != (chunk, hop) or came != previous:",
         "if (of_chunk, of_hop) != (chunk, hop):",
         _REFUSALS,
@@ -888,7 +884,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "opened cells not those of the last hop",
         "receipts are in order, but for other cells",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         "if previous != final:",
         "if len(previous) != len(final):",
         _REFUSALS,
@@ -896,7 +892,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "a hop done again on other cells",
         "the same coins on two inputs show what changed",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         '        self._check_once("hop", chunk, hop, came)\n',
         "",
         _REFUSALS,
@@ -904,7 +900,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "a chunk opened twice",
         "a second set of cells is opened for the same pairs",
-        _PROTOCOL + "elgamal_silo.py",
+        "src/silograph/methods/elgamal/silo.py",
         '        self._check_once("open", chunk, 0, final)\n',
         "",
         _REFUSALS,
@@ -912,7 +908,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "shares not verified",
         "the proof of equal logarithms is not looked at",
-        _ELGAMAL + "decrypt.rs",
+        "crates/core/src/crypto/elgamal/decrypt.rs",
         "verify_shares(key.key(silo), &statement, packed, &points, proof, silo)?;",
         "let _ = verify_shares(key.key(silo), &statement, packed, &points, proof, silo);",
         "cargo wrong_share",
@@ -920,7 +916,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "coefficients known before the shares",
         "errors can be made to cancel in the batch",
-        _ELGAMAL + "decrypt.rs",
+        "crates/core/src/crypto/elgamal/decrypt.rs",
         "        .bytes(cells)\n        .bytes(shares)\n",
         "        .bytes(cells)\n        .bytes(&shares[..0])\n",
         "cargo errors_that_fit",
@@ -928,7 +924,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "shares of any chunk",
         "a proof of shares holds for other chunks of the run",
-        _ELGAMAL + "decrypt.rs",
+        "crates/core/src/crypto/elgamal/decrypt.rs",
         "        .number(place.chunk)\n",
         "        .number(place.chunk * 0)\n",
         _CELLS + " -k shares_hold",
@@ -936,7 +932,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "possession not verified",
         "a silo may choose a key that cancels the others'",
-        _ELGAMAL + "keys.rs",
+        "crates/core/src/crypto/elgamal/keys.rs",
         "verify_possession(&key, run, member.identity, member.proof, silo)?;",
         "let _ = verify_possession(&key, run, member.identity, member.proof, silo);",
         "cargo prove_nothing",
@@ -944,7 +940,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "possession not bound to the run",
         "a proof of one run serves in another",
-        _ELGAMAL + "proofs.rs",
+        "crates/core/src/crypto/elgamal/proofs.rs",
         "        .bytes(&run.id)\n        .bytes(identity)\n        .bytes(key)\n",
         "        .bytes(identity)\n        .bytes(key)\n",
         _CELLS + " -k proofs_hold",
@@ -952,7 +948,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "possession not bound to the key",
         "a key can be fitted to a proof",
-        _ELGAMAL + "proofs.rs",
+        "crates/core/src/crypto/elgamal/proofs.rs",
         "        .bytes(identity)\n        .bytes(key)\n",
         "        .bytes(identity)\n        .bytes(&key[..0])\n",
         "cargo fitted",
@@ -960,7 +956,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "nonces that repeat",
         "two proofs under one nonce show the secret key",
-        _ELGAMAL + "proofs.rs",
+        "crates/core/src/crypto/elgamal/proofs.rs",
         "        .bytes(statement)\n        .scalar()",
         "        .bytes(&statement[..0])\n        .scalar()",
         "cargo a_nonce_depends",
@@ -968,7 +964,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "identity accepted",
         "the identity element passes for a cell, a share or a key",
-        _ELGAMAL + "mod.rs",
+        "crates/core/src/crypto/elgamal/mod.rs",
         "if bytes == &[0; POINT_BYTES] {",
         "if bytes == &[0xff; POINT_BYTES] {",
         _CELLS + " -k bad_points",
@@ -976,7 +972,7 @@ _ELGAMAL_BUGS = [
     Bug(
         "keys may cancel",
         "public keys that sum to the identity encrypt nothing",
-        _ELGAMAL + "keys.rs",
+        "crates/core/src/crypto/elgamal/keys.rs",
         "if joint.is_identity() {",
         "if joint.is_identity() && keys.is_empty() {",
         "cargo cancel",

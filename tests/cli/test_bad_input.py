@@ -240,8 +240,6 @@ CASES = [
     bad("silo status --config silo.toml", "status.json: no service has written its status here"),
     bad("study list --config folder", "folder"),
     # --- results of experiments
-    bad("report folder", "folder: no results"),
-    bad("report results", "row 1: library must be a text, not [1]"),
 ]  # fmt: skip
 
 

@@ -62,6 +62,7 @@ class Shell:
             env={
                 "PATH": f"{server.bin}:{own}:{os.environ['PATH']}",
                 "HOME": str(scratch),
+                "PYTHONPATH": str(Path(__file__).parents[2]),  # for the reproduction
                 "COLUMNS": "80",
                 "LANG": "C.UTF-8",
                 "TERM": "dumb",

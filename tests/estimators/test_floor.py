@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from reproduction.redraw import redraw
 
+from reproduction.redraw import redraw
 from silograph import Channel, dataset
 from tests import limits
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from silograph.errors import ArgumentError, DatasetError
-from silograph.graph import dataset, samples
+from silograph.graph import dataset, download, samples
 
 CONTENT = gzip.compress(b"# toy\n0 1\n1 2\n2 0\n2 3\n")
 
@@ -115,7 +115,7 @@ def test_bad_downloads_leave_nothing(
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(samples.fetch, "__kwdefaults__", {"most": 1000, "timeout": 5.0})
+    monkeypatch.setattr(download.fetch, "__kwdefaults__", {"most": 1000, "timeout": 5.0})
     with pytest.raises(DatasetError, match=message) as caught:
         dataset("toy", base_url=server + path)
     assert "set SILOGRAPH_DATA to a folder that has the file" in str(caught.value)

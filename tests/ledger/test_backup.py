@@ -6,8 +6,6 @@ import math
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -33,22 +31,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         pay(opened, "r1", {0: 2.0, 1: math.inf}, unbounded=True, lineage="loans", new_lineage=True)
         opened.set_limit("claims", 8.0, 1e-6)
         yield opened
-
-
-def old_version(path: Path) -> None:
-    """Turn a ledger into one of version 1, as the first release of Silograph made it."""
-    sql(
-        path,
-        *(
-            f"DROP TRIGGER {name}"
-            for name in ("ledger_no_update", "spends_chained", "limits_chained")
-        ),
-        "DROP TABLE chain",
-        "DROP TABLE restores",
-        "UPDATE ledger SET version = 1",
-        "CREATE TRIGGER ledger_no_update BEFORE UPDATE ON ledger "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END",
-    )
 
 
 class TestChain:
@@ -196,65 +178,6 @@ class TestWitness:
     def test_parse(self, value: str) -> None:
         with suppress(ArgumentError):
             assert str(Witness.parse(value)) == value
-
-
-class TestVersion1:
-    def test_is_given_a_chain(self, ledger: Ledger) -> None:
-        rows, limits = ledger.rows(), ledger.limits()
-        ledger.close()
-        old_version(ledger.path)
-        with Ledger(ledger.path) as newer:
-            assert newer.rows() == rows
-            assert newer.limits() == limits
-            assert newer.verify().serial == 5
-            pay(newer, "r3", {1: 1.0})
-            head = newer.verify()
-        with Ledger(ledger.path, create=False) as again:
-            assert again.verify() == head
-            assert again.export()["format"] == 2
-
-    def test_a_damaged_one_is_left_as_it_was(self, ledger: Ledger) -> None:
-        ledger.close()
-        old_version(ledger.path)
-        sql(
-            ledger.path,
-            "DROP TRIGGER spends_no_delete",
-            "DELETE FROM spends WHERE number = 2",
-        )
-        before = ledger.path.read_bytes()
-        with pytest.raises(LedgerError, match="damaged"):
-            Ledger(ledger.path)
-        assert ledger.path.read_bytes() == before
-
-    def test_a_program_that_has_it_open_can_no_longer_write(self, ledger: Ledger) -> None:
-        ledger.close()
-        old_version(ledger.path)
-        with closing(sqlite3.connect(ledger.path, isolation_level=None)) as older:
-            insert = (
-                "INSERT INTO spends (lineage, run, phase, delta, view, method, time)"
-                " VALUES ('claims', ?, 'release', 0.0, 'v', 'm', 't')"
-            )
-            older.execute(insert, ("before",))
-            with Ledger(ledger.path) as newer:
-                with pytest.raises(sqlite3.IntegrityError, match="not chained"):
-                    older.execute(insert, ("after",))
-                assert newer.verify().serial == 6
-
-    def test_several_processes_at_once(self, ledger: Ledger) -> None:
-        ledger.close()
-        old_version(ledger.path)
-        code = (
-            "import sys; from silograph.runtime.ledger import Ledger\n"
-            "with Ledger(sys.argv[1]) as l:\n"
-            "    l.spend('claims', sys.argv[2], 'p', {1: .1}, view='v', method='m')"
-        )
-        children = [
-            subprocess.Popen([sys.executable, "-c", code, str(ledger.path), f"p{i}"])
-            for i in range(6)
-        ]
-        assert [child.wait(60) for child in children] == [0] * 6
-        with Ledger(ledger.path) as newer:
-            assert newer.verify().serial == 11
 
 
 class TestBackup:

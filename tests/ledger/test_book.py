@@ -571,7 +571,7 @@ class TestNoLedger:
         with NoLedger() as none:
             with pytest.warns(LedgerWarning, match="this run is recorded nowhere") as said:
                 spend = pay(none, "r1", {0: 1.0, 1: 1.5}, 1e-9)
-            assert Path(said[0].filename).name == "test_ledger.py"
+            assert Path(said[0].filename).name == "test_book.py"
             assert (spend.number, spend.losses, spend.delta) == (0, {0: 1.0, 1: 1.5}, 1e-9)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

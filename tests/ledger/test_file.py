@@ -152,7 +152,8 @@ class TestRefusals:
         ("version", "said"),
         [
             (0, "ledger without a version"),
-            (3, "ledger of version 3; this Silograph reads versions 1 and 2.*newer"),
+            (1, "ledger of version 1; this Silograph reads version 2"),
+            (3, "ledger of version 3; this Silograph reads version 2.*newer"),
             (99, "ledger of version 99"),
         ],
     )

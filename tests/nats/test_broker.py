@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import nats
 import pytest
 from nats.errors import NoServersError
 from nats.js.api import AckPolicy, ConsumerConfig
 
-import nats
 from silograph.errors import BrokerError
 from silograph.nats.broker import ServerSettings, server_text, users_text
 from silograph.party import certificates, connection

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from reproduction.results import EXPERIMENTS, Results, save
 
 TRUTHS = {

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from reproduction.definitions import ALIASES, read_definition
 from reproduction.draws import series_of
 from reproduction.results import EXPERIMENTS, UTILITY_KEYS, Results, load_all, rows_key
 
+ROOT = Path(__file__).parents[2]
 FORMS = {"baseline", "feat", "feat+", "sealed", "curator"}
 
 
-def silograph(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+def run(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     environment = {"PATH": "", "COLUMNS": "80", "SILOGRAPH_DATA": str(folder / "nothing")}
+    environment["PYTHONPATH"] = str(ROOT)
     return subprocess.run(
         [sys.executable, "-m", "reproduction", "run", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
@@ -29,7 +32,7 @@ def ran(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> "tuple[Path, subprocess.CompletedProcess[str]]":
     folder = tmp_path_factory.mktemp("reproduced")
-    return folder, silograph("--quick", "--out", "here", folder=folder)
+    return folder, run("--quick", "--out", "here", folder=folder)
 
 
 @pytest.fixture(scope="module")
@@ -134,27 +137,25 @@ def test_again_nothing_is_run_and_nothing_changes(
 ) -> None:
     folder, _ = ran
     before = {path: path.read_bytes() for path in (folder / "here").rglob("*.json")}
-    process = silograph("--quick", "--out", "here", "--json", folder=folder)
+    process = run("--quick", "--out", "here", "--json", folder=folder)
     shown = json.loads(process.stdout)
     assert list(shown) == list(EXPERIMENTS)
     assert shown["epsilon"]["results"] == "here/epsilon/results.json"
     assert shown["epsilon"]["seed"] == 1
     assert {path: path.read_bytes() for path in (folder / "here").rglob("*.json")} == before
-    process = silograph("--figure", "curves", "--out", "here", folder=folder)
+    process = run("--figure", "curves", "--out", "here", folder=folder)
     assert process.returncode == 2
     assert "results of a quick run" in process.stderr
 
 
 def test_list_and_names(tmp_path: Path) -> None:
-    process = silograph("--list", folder=tmp_path)
+    process = run("--list", folder=tmp_path)
     assert process.returncode == 0
     for text in (*EXPERIMENTS, *ALIASES):
         assert text in process.stdout
-    process = silograph(
-        "--list", "--json", "--figure", "ECC", "--figure", "curves", folder=tmp_path
-    )
+    process = run("--list", "--json", "--figure", "ECC", "--figure", "curves", folder=tmp_path)
     assert list(json.loads(process.stdout)) == ["curves"]
-    process = silograph("--figure", "nonsense", folder=tmp_path)
+    process = run("--figure", "nonsense", folder=tmp_path)
     assert (process.returncode, process.stdout) == (2, "")
     assert "no experiment or figure 'nonsense'" in process.stderr
     assert list(tmp_path.iterdir()) == []

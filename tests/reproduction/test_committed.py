@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from reproduction import results
 from reproduction.definitions import EXPERIMENTS, read_definition
 from reproduction.draws import LABELS, series_of
 from reproduction.tasks import run_task, tasks_of
-
-from reproduction import results
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+
+import silograph as sg
 from reproduction.compared import METHODS, compare
 from reproduction.federations import communities, community_split
 from reproduction.printed import printed_featplus, printed_local_kstars, printed_local_triangles
-
-import silograph as sg
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.methods.featplus.answer import local_kstars, local_triangles

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from reproduction.definitions import ALIASES, named, read_definition
 from reproduction.results import EXPERIMENTS
-
 from silograph.errors import ExperimentError
 
 PLAIN = """

@@ -7,6 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+
 from reproduction.draws import (
     LABELS,
     QUERIES,
@@ -23,7 +24,6 @@ from reproduction.draws import (
 )
 from reproduction.federations import Dealt, Federation, Graph
 from reproduction.printed import kstars, proposition_2
-
 from silograph.audit import laws
 from silograph.dp.channel import Channel
 from silograph.estimators.pair_sums import Tally

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 
 import pytest
-from reproduction.elliptic_curves import Own, draw, libraries, measure
-from reproduction.peer_libraries import PEERS, SILOS, flags, open_union
 
 from reproduction import elliptic_curves, peer_libraries
+from reproduction.elliptic_curves import Own, draw, libraries, measure
+from reproduction.peer_libraries import PEERS, SILOS, flags, open_union
 from silograph.errors import ArgumentError, CryptoError
 
 KEYS = {
@@ -230,7 +230,7 @@ def test_nonsense_is_refused(library: str, elements: int, budget: float) -> None
 
 
 def test_parameters_make_every_cell_of_the_table() -> None:
-    file = resources.files("silograph.experiments") / "parameters" / "curves.toml"
+    file = resources.files("reproduction") / "parameters" / "curves.toml"
     parameters = tomllib.loads(file.read_text(encoding="utf-8"))
     assert parameters["kind"] == "timing"
     found = elliptic_curves.cases(parameters)

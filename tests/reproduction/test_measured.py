@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+
 from reproduction.measured import Orders, Reading, in_orders, readings, trend
 
 

@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
 from reproduction.figures import all_figures
 from reproduction.page import errata, reproduction_page
 from reproduction.results import EXPERIMENTS, Results, load_all
 from reproduction.summary import markdown
 from reproduction.verdicts import counted, judge
-
 from silograph.page.charts import scripts
 from tests.reproduction.synthetic import bend, synthetic
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from reproduction.figures import SIZES, TABLE
 from reproduction.printed_numbers import NUMBERS, SLACK, empty_graph_mse, reachable
 from reproduction.results import Results
-
 from silograph.dp.channel import Channel
 from tests import limits
 from tests.reproduction.synthetic import bend

@@ -1,19 +1,30 @@
 """``python -m reproduction report``, as a person calls it."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
 
-from silograph.cli.app import app
+from reproduction.__main__ import app
 from silograph.errors import SilographError
-from tests.cli.test_cli import run
 from tests.reproduction.synthetic import synthetic, write
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_page_and_a_summary(tmp_path: Path) -> None:
     folder = write(tmp_path / "results", synthetic(names=["time", "curves"]))
-    done = run("report", folder, "--markdown", tmp_path / "summary.md")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "reproduction", "report", folder,
+            "--markdown", tmp_path / "summary.md",
+        ],
+        capture_output=True, text=True, timeout=60, check=False, cwd=ROOT,
+        env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "summary.md").read_text().startswith("# The paper, reproduced")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reproduction.results import FILE, Results, load, load_all, save
 
+from reproduction.results import FILE, Results, load, load_all, save
 from silograph.errors import ExperimentError
 
 ROW: dict[str, Any] = {

@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+
+from reproduction import runner
 from reproduction.definitions import Definition, read_definition
 from reproduction.results import FILE, Results, load
 from reproduction.runner import PARAMETERS, Journal, digest_of, held, reproduce
 from reproduction.tasks import Task, _spread, rows_of, run_task, tasks_of
-
-from reproduction import runner
 from silograph.errors import DatasetError, ExperimentError
-from silograph.graph import samples
 
 #: Two small experiments, of 24 and 12 tasks.
 SMALL = {
@@ -120,7 +119,7 @@ def _tuples(found: Results) -> dict[str, object]:
 
 def start(parameters: Path, out: Path) -> "subprocess.Popen[bytes]":
     figures = [part for name in NAMES for part in ("--figure", name)]
-    command = [sys.executable, "-m", "silograph", "reproduce", "--out", str(out), "--jobs", "2"]
+    command = [sys.executable, "-m", "reproduction", "run", "--out", str(out), "--jobs", "2"]
     return subprocess.Popen(
         [*command, *figures, "--parameters", str(parameters), "--json"],
         start_new_session=True,
@@ -397,7 +396,7 @@ class TestContinuing:
         def fetch(*_: object) -> None:
             raise DatasetError("it cannot be fetched")
 
-        monkeypatch.setattr(samples, "fetch", fetch)
+        monkeypatch.setattr("silograph.graph.download.fetch", fetch)
         monkeypatch.setenv("SILOGRAPH_DATA", str(tmp_path / "data"))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         with pytest.raises(ExperimentError, match="--quick needs no files") as caught:

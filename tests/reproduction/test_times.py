@@ -5,6 +5,9 @@ from importlib import resources
 
 import numpy as np
 import pytest
+
+import silograph as sg
+from reproduction import times
 from reproduction.printed import printed_local_triangles
 from reproduction.times import (
     WAYS,
@@ -22,9 +25,6 @@ from reproduction.times import (
     printed_baseline,
     scale_up,
 )
-
-import silograph as sg
-from reproduction import times
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.graph.bits import BitRows
@@ -203,7 +203,7 @@ class TestScaling:
 class TestParameters:
     @pytest.fixture
     def parameters(self) -> dict[str, object]:
-        file = resources.files("silograph.experiments") / "parameters" / "time.toml"
+        file = resources.files("reproduction") / "parameters" / "time.toml"
         return tomllib.loads(file.read_text(encoding="utf-8"))
 
     def test_every_way_has_its_rows(self, parameters: dict[str, object]) -> None:

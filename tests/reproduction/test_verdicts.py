@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from reproduction.results import Results
 from reproduction.rules import distances
 from reproduction.verdicts import CLAIMS, Verdict, Word, judge
-
 from tests.reproduction.synthetic import bend, synthetic
 
 Found = dict[str, Results]

@@ -4,17 +4,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph.dp.loss import View, shown_loss
-
-if TYPE_CHECKING:
-    from silograph.estimators.release import Release
-    from silograph.methods.baseline.answer import Reports
-    from silograph.methods.sealed.answer import SealedRelease
 
 __all__ = [
     "Z95",
@@ -139,7 +134,7 @@ class Origin:
     nodes: int
     universe_digest: str
     #: What was paid for, where it is at hand: it answers more questions for free.
-    release: Union["Release", "SealedRelease", "Reports", None] = field(default=None, repr=False)
+    release: object = field(default=None, repr=False)
 
 
 # --- Estimates ------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class RowSample:
 class Tally:
     """The sums of one graph, computed when first asked for and kept.
 
-    >>> from silograph.graph.bitrows import BitRows
+    >>> from silograph.graph.bits import BitRows
     >>> path = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
     >>> pairs, joined = Tally(path).exact
     >>> int(pairs.c), int(joined.one)

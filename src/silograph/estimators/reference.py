@@ -53,8 +53,7 @@ class Outline:
     """Sums over a graph that nobody has to hold.
 
     >>> import numpy as np
-    >>> from silograph.graph.bitrows import BitRows
-    >>> from silograph.queries.outline_sources import outline_of
+    >>> from silograph.graph.bits import BitRows
     >>> k4 = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], dtype=np.uint32)
     >>> outline = outline_of(BitRows.from_pairs(4, k4))
     >>> outline.count("triangles"), outline.count("kstars", 2), outline.count("clustering")

@@ -40,7 +40,7 @@ __all__ = [
 def symmetric_polynomials(weights: Weights, ones: int, zeros: int, top: int) -> list[Fraction]:
     """e_0 … e_top of a row with that many noisy ones and zeros.
 
-    >>> from silograph.privacy.channel import Channel
+    >>> from silograph.dp.channel import Channel
     >>> [str(e) for e in symmetric_polynomials(Channel(1, 0).weights, 3, 4, 3)]
     ['1', '3', '3', '1']
     """

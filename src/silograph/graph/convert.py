@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,8 @@ from silograph.extras import library
 from silograph.graph.identifiers import plain_integers, shown
 from silograph.whole_files import written_whole
 
-if TYPE_CHECKING:
-    from silograph.graph.silo import Silo
-
 __all__ = [
+    "COLUMNS",
     "adjacency",
     "edges",
     "to_file",
@@ -422,48 +420,51 @@ def _damaged(source: str, error: Exception) -> EdgeError:
     return EdgeError(f"{source}: damaged or not readable as Parquet: {reason[0][:200]}")
 
 
-# --- A silo's edges as other libraries' objects and as files: the way back of :mod:`interop` ------
+# --- The way back: ids and pairs as other libraries' objects and as files -------------------------
 
-_COLUMNS = ("source", "target")
+Ids = Sequence[str]
+Pairs = npt.NDArray[np.uint32]
+#: The names of the two columns that are written.
+COLUMNS = ("source", "target")
 
 
-def edges(silo: "Silo") -> np.ndarray[Any, Any]:
+def edges(ids: Ids, pairs: Pairs) -> np.ndarray[Any, Any]:
     """A (k, 2) array of ids, which are text."""
-    if not len(silo):
+    if not len(pairs):
         return np.empty((0, 2), dtype="<U1")
-    return np.asarray(silo.universe.ids)[silo.pairs]
+    return np.asarray(ids)[pairs]
 
 
-def to_pandas(silo: "Silo") -> Any:
+def to_pandas(ids: Ids, pairs: Pairs) -> Any:
     """Columns ``source`` and ``target``."""
-    return library("pandas", "pandas frames").DataFrame(_columns(silo))
+    return library("pandas", "pandas frames").DataFrame(_columns(ids, pairs))
 
 
-def to_polars(silo: "Silo") -> Any:
+def to_polars(ids: Ids, pairs: Pairs) -> Any:
     """Columns ``source`` and ``target``."""
     polars = library("polars", "polars frames")
-    return polars.DataFrame(_columns(silo), schema=dict.fromkeys(_COLUMNS, polars.String))
+    return polars.DataFrame(_columns(ids, pairs), schema=dict.fromkeys(COLUMNS, polars.String))
 
 
-def to_networkx(silo: "Silo") -> Any:
+def to_networkx(ids: Ids, pairs: Pairs) -> Any:
     """Nodes are ids, all of them."""
     made = library("networkx", "networkx graphs").Graph()
-    made.add_nodes_from(silo.universe.ids)
-    made.add_edges_from(_rows(silo))
+    made.add_nodes_from(ids)
+    made.add_edges_from(_rows(ids, pairs))
     return made
 
 
-def to_igraph(silo: "Silo") -> Any:
+def to_igraph(ids: Ids, pairs: Pairs) -> Any:
     """Vertices are positions, and their names are ids."""
     igraph = library("igraph", "igraph graphs")
-    made = igraph.Graph(n=len(silo.universe), edges=silo.pairs.astype(np.int64))
-    made.vs["name"] = silo.universe.ids
+    made = igraph.Graph(n=len(ids), edges=pairs.astype(np.int64))
+    made.vs["name"] = ids
     return made
 
 
-def to_scipy(silo: "Silo") -> Any:
+def to_scipy(ids: Ids, pairs: Pairs) -> Any:
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    return adjacency(silo.pairs, len(silo.universe))
+    return adjacency(pairs, len(ids))
 
 
 def adjacency(pairs: np.ndarray[Any, Any], n: int) -> Any:
@@ -475,39 +476,40 @@ def adjacency(pairs: np.ndarray[Any, Any], n: int) -> Any:
     return sparse.coo_array((ones, places), shape=(n, n)).tocsr()
 
 
-def to_file(silo: "Silo", path: str | PathLike[str]) -> None:
-    """CSV, TSV or Parquet, as the name says; written whole or not at all."""
+def to_file(ids: Ids, pairs: Pairs, path: str | PathLike[str], *, header: bool) -> None:
+    """CSV, TSV or Parquet, as the name says; written whole or not at all.
+
+    ``header`` says whether a text file gets a first line with the names of its columns.
+    """
     suffix = Path(fspath(path)).suffix.lower()
     if suffix in (".parquet", ".pq"):
         with written_whole(path) as partial:
-            _write_parquet(silo, partial)
+            _write_parquet(ids, pairs, partial)
     elif suffix in (".csv", ".tsv"):
         with written_whole(path) as partial:
-            _write_text(silo, partial, "," if suffix == ".csv" else "\t")
+            _write_text(ids, pairs, partial, "," if suffix == ".csv" else "\t", header)
     else:
         raise ArgumentError(f"{fspath(path)}: a name ends in .csv, .tsv or .parquet, and so tells")
 
 
-def _write_text(silo: "Silo", path: Path, delimiter: str) -> None:
+def _write_text(ids: Ids, pairs: Pairs, path: Path, delimiter: str, header: bool) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        if not any(word in silo.universe for word in _COLUMNS):  # else it would be an edge
-            rows.writerow(_COLUMNS)
-        rows.writerows(_rows(silo))
+        if header:
+            rows.writerow(COLUMNS)
+        rows.writerows(_rows(ids, pairs))
 
 
-def _write_parquet(silo: "Silo", path: Path) -> None:
+def _write_parquet(ids: Ids, pairs: Pairs, path: Path) -> None:
     arrow, parquet = (library(name, "Parquet files") for name in ("pyarrow", "pyarrow.parquet"))
-    table = {name: arrow.array(ids, arrow.string()) for name, ids in _columns(silo).items()}
+    table = {name: arrow.array(ids, arrow.string()) for name, ids in _columns(ids, pairs).items()}
     parquet.write_table(arrow.table(table), path)
 
 
-def _rows(silo: "Silo") -> Iterator[tuple[str, str]]:
-    ids = silo.universe.ids
-    return ((ids[u], ids[v]) for u, v in silo.pairs.tolist())
+def _rows(ids: Ids, pairs: Pairs) -> Iterator[tuple[str, str]]:
+    return ((ids[u], ids[v]) for u, v in pairs.tolist())
 
 
-def _columns(silo: "Silo") -> dict[str, list[str]]:
-    ids = silo.universe.ids
-    ends = zip(_COLUMNS, silo.pairs.T.tolist(), strict=True)
+def _columns(ids: Ids, pairs: Pairs) -> dict[str, list[str]]:
+    ends = zip(COLUMNS, pairs.T.tolist(), strict=True)
     return {name: [ids[place] for place in places] for name, places in ends}

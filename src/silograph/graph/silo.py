@@ -216,31 +216,33 @@ class Silo:
 
     def to_edges(self) -> npt.NDArray[np.str_]:
         """The edges as a (k, 2) array of ids. Like all exports, for the silo's own tools only."""
-        return convert.edges(self)
+        return convert.edges(self.universe.ids, self.pairs)
 
     def to_file(self, path: str | PathLike[str]) -> None:
         """Writes an edge file, .csv, .tsv or .parquet, whole or not at all."""
-        convert.to_file(self, path)
+        # A name that is an id too would be read as an edge.
+        header = not any(word in self.universe for word in convert.COLUMNS)
+        convert.to_file(self.universe.ids, self.pairs, path, header=header)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
         """The symmetric n × n adjacency; rows are positions."""
-        return convert.to_scipy(self)  # type: ignore[no-any-return]
+        return convert.to_scipy(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return convert.to_pandas(self)  # type: ignore[no-any-return]
+        return convert.to_pandas(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_polars(self) -> "polars.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return convert.to_polars(self)  # type: ignore[no-any-return]
+        return convert.to_polars(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_networkx(self) -> "networkx.Graph[Any]":
         """An undirected graph; its nodes are the ids of the universe, all of them."""
-        return convert.to_networkx(self)
+        return convert.to_networkx(self.universe.ids, self.pairs)
 
     def to_igraph(self) -> "igraph.Graph":
         """An undirected graph; its vertices are named by the ids of the universe, all of them."""
-        return convert.to_igraph(self)
+        return convert.to_igraph(self.universe.ids, self.pairs)
 
     @property
     def universe(self) -> NodeUniverse:

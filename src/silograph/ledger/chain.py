@@ -38,7 +38,6 @@ __all__ = [
     "end",
     "head",
     "numbered",
-    "rebuild",
     "verify",
 ]
 
@@ -179,14 +178,6 @@ def _contents(connection: sqlite3.Connection, kind: str) -> Iterator[list[Plain]
             own.append([ahead[1], ahead[2]])
             ahead = next(losses, None)
         yield [*row, own]
-
-
-def rebuild(connection: sqlite3.Connection) -> None:
-    """Chain the entries of a ledger that has none: limits first, then spends."""
-    last = end(connection)
-    for kind in ("limit", "spend"):
-        for content in _contents(connection, kind):
-            last = append(connection, last, kind, content)
 
 
 def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> None:

@@ -3,8 +3,7 @@
 Durability rests on three settings of every connection: write-ahead log, ``synchronous=FULL``
 (a commit returns when its log is on the disk) and a busy timeout. Spends, losses, limits and
 restorations are append-only; triggers refuse to change or remove one, and to add one that is not
-in the chain (:mod:`~silograph.ledger.chain`). A file of version 1, which had no chain, is
-given one when it is opened; a program that only knows version 1 can then no longer write to it.
+in the chain (:mod:`~silograph.ledger.chain`).
 """
 
 import math
@@ -131,8 +130,7 @@ CREATE TABLE chain (
     digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64)
 );
 """
-_KEPT = ("ledger", "spends", "losses", "limits")
-_KEPT_SINCE_2 = ("restores", "chain")
+_KEPT = ("ledger", "spends", "losses", "limits", "restores", "chain")
 
 
 def create(path: Path, time: str) -> None:
@@ -156,7 +154,7 @@ def create(path: Path, time: str) -> None:
             new.execute("PRAGMA journal_mode = WAL")
             new.execute("PRAGMA synchronous = FULL")
             new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            triggers = "; ".join([*_guards(*_KEPT, *_KEPT_SINCE_2), *_links()])
+            triggers = "; ".join([*_guards(*_KEPT), *_links()])
             new.executescript(f"BEGIN; {_TABLES} {_CHAIN} {triggers}; COMMIT;")
             new.execute(
                 "INSERT INTO ledger VALUES (?, ?, ?)",
@@ -227,7 +225,7 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
             check_same_thread=False,  # the ledger holds a lock around every use
         )
         try:
-            old = _check_kind(connection, path) == 1
+            _check_kind(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -235,13 +233,10 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
                 (found,) = connection.execute(f"PRAGMA {name}").fetchone()
                 if found != expected:
                     raise LedgerError(f"{path}: {name} is {found!r}, and must be {expected!r}")
-            if whole or old:
+            if whole:
                 (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
                     raise LedgerError(_damaged(path))
-            if old:
-                _bring_up_to_date(connection)
-            if whole:
                 with _transaction(connection, "BEGIN"):  # one moment of it
                     chain.verify(connection, path)
         except BaseException:
@@ -262,22 +257,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         raise
 
 
-def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """From version 1 to 2, at once or not at all; of several that race the first does it."""
-    with _transaction(connection, "BEGIN IMMEDIATE"):
-        (version,) = connection.execute("SELECT version FROM ledger").fetchone()
-        if version != 1:
-            return
-        for statement in _CHAIN.split(";"):
-            connection.execute(statement)
-        chain.rebuild(connection)
-        connection.execute("DROP TRIGGER IF EXISTS ledger_no_update")
-        connection.execute("UPDATE ledger SET version = 2")
-        for trigger in (_guard("ledger", "UPDATE"), *_guards(*_KEPT_SINCE_2), *_links()):
-            connection.execute(trigger)
-
-
-def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
+def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application == BACKUP_ID:
         raise LedgerError(
@@ -294,7 +274,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
     found = connection.execute("SELECT version FROM ledger").fetchall() if table else []
     if len(found) != 1:
         raise LedgerError(_damaged(path))
-    return whole_files.LEDGER.check(found[0][0], path, LedgerError)
+    whole_files.LEDGER.check(found[0][0], path, LedgerError)
 
 
 def _damaged(path: Path) -> str:

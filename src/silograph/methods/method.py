@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from silograph.dp.channel import Channel
 from silograph.dp.loss import View
 from silograph.errors import StudyError
-from silograph.estimators.estimate import Estimate
+from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Outline
-from silograph.estimators.release import Provenance, Release
+from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse

@@ -5,7 +5,7 @@ What
     the exact variance formulas on the outline's sums; ``feat+`` takes the noise of owned edges off
     and adds that of the local answers, which leaves out what is of second order in owned edges.
 Reference
-    The formulas are with their estimators (:mod:`silograph.queries`).
+    The formulas are with their estimators (:mod:`silograph.estimators`).
 """
 
 import math

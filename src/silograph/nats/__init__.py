@@ -1,5 +1,1 @@
 """Runs over NATS JetStream: the broker carries, and nobody trusts the carrier."""
-
-from silograph.extras import library
-
-library("nats", "deployments")

@@ -19,13 +19,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from silograph.extras import library
+
+library("nats", "deployments")  # one clear error, before the first import that would fail
+
+import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
-import nats
 from silograph.errors import TransportError
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig

@@ -25,6 +25,7 @@ from silograph.ledger.entries import loss_at, round_up
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
+from silograph.methods.method import Source
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import expected_error, plan_sealed
@@ -220,7 +221,13 @@ class Outlined:
 
     outline: Outline
     origin: Origin
-    release: Release | SealedRelease | Reports | None
+    release: Source | None
+
+
+def _paid_for(origin: Origin | None) -> Source | None:
+    """What was paid for, where it is at hand."""
+    found = origin.release if origin is not None else None
+    return found if isinstance(found, Release | SealedRelease | Reports) else None
 
 
 def outlined(
@@ -229,7 +236,7 @@ def outlined(
     """What can be said of the graph from what is public now; None where that is too little."""
     if origin is None or origin.nodes < 3:
         return None
-    release = origin.release
+    release = _paid_for(origin)
     try:
         if isinstance(release, Release) and origin.nodes <= LARGE:
             outline = outline_of_release(release, cycles=cycles)
@@ -449,7 +456,7 @@ def facts_of(
     whole = not isinstance(answer, Estimate)
     if isinstance(answer, Estimate):
         origin, asked = answer.origin, [answer]
-        source = origin.release if origin is not None else None
+        source = _paid_for(origin)
         rest = [e for e in _standard(source) if (e.query, e.name) != (answer.query, _plain(answer))]
     else:
         source, asked, rest = answer, _standard(answer), []

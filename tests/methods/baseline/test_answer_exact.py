@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from silograph.dp.channel import Channel
-from silograph.estimators.release import Provenance
+from silograph.estimators.estimate import Provenance
 from silograph.graph.bits import BitRows
 from silograph.methods.baseline.answer import RAW_NOTE, ReportCounts, Reports, ReportWeights, kstars
 from silograph.methods.baseline.noise import BaselineNoise

@@ -11,7 +11,8 @@ import pytest
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError, PayloadError
-from silograph.estimators.release import Provenance, Release
+from silograph.estimators.estimate import Provenance
+from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse

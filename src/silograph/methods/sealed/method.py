@@ -15,9 +15,8 @@ import numpy as np
 
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, StudyError
-from silograph.estimators.estimate import Estimate
+from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Outline, guess
-from silograph.estimators.release import Provenance
 from silograph.estimators.stars import square_root
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse

@@ -1,8 +1,8 @@
 """Synthetic results, made once."""
 
 import pytest
-from reproduction.results import Results
 
+from reproduction.results import Results
 from tests.reproduction.synthetic import synthetic
 
 
