@@ -10,9 +10,9 @@ __all__ = ["EXTRAS", "library"]
 #: Which extra brings which modules; pyproject.toml lists their distributions.
 EXTRAS = {
     "interop": ("igraph", "networkx", "pandas", "polars", "pyarrow", "scipy"),
-    "deploy": ("cryptography", "nats"),
+    "deploy": ("cryptography", "nats", "prometheus_client"),
     "websocket": ("aiohttp",),
-    "report": ("altair", "vl_convert"),
+    "report": ("altair", "jinja2", "vl_convert"),
 }
 
 
