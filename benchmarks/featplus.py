@@ -27,7 +27,7 @@ from reproduction.printed import printed_featplus
 from silograph import Silo, dataset, split, union
 from silograph.estimators.release import Release
 from silograph.methods.featplus.answer import local_report, share
-from silograph.methods.featplus.method import plan_featplus
+from silograph.methods.featplus.method import settle_featplus
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote")
@@ -58,7 +58,7 @@ def local_work(name: str, query: str, k: int | None, local: str, epsilon: float)
     """The least of three times of all silos' local work, one after the other."""
     silos = federation(name, communities=False)
     n = len(silos[0].universe)
-    plan = plan_featplus(query, k, local, "paper", epsilon, SILOS, 1, "clear", n)
+    plan = settle_featplus(query, k, local, "paper", epsilon, SILOS, 1, "clear", n)
     release = Release.draw(union(silos), plan.union.channel, 1)
     shared = share(plan, release.graph, np.array([silo.degrees() for silo in silos]))
     times = []

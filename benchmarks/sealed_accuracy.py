@@ -24,9 +24,9 @@ from rich.table import Table
 
 from reproduction.draws import curator_of, hidden_errors
 from silograph import dataset
-from silograph.estimators.reference import outline_of
+from silograph.estimators.reference import reference_of
 from silograph.methods.prediction import Question, feat_error
-from silograph.methods.sealed.method import plan_sealed
+from silograph.methods.sealed.method import choose_noise
 from silograph.methods.sealed.noise import Answer
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -52,20 +52,20 @@ def main() -> int:
     missed = 0
     for name in track(given.graphs, console=Console(stderr=True), description="redrawing"):
         graph = dataset(name, folder=BESIDE if BESIDE.is_dir() else None)
-        outline, degrees = outline_of(graph, cycles=False), graph.degrees()
+        reference, degrees = reference_of(graph, cycles=False), graph.degrees()
         for query, k, answer in QUERIES:
-            truth = outline.count(query, k)
+            truth = reference.count(query, k)
             for t in (0, 1):
                 for epsilon in EPSILONS:
                     asked = Question(query, epsilon, SILOS, t, k, DELTA)
-                    noise = plan_sealed(outline, asked).noise
+                    noise = choose_noise(reference, asked).noise
                     seed = round(1000 * epsilon) + t
                     sealed = rmse(hidden_errors(degrees, noise, answer, given.runs, seed))
                     limit = curator_of(noise)
                     trusted = hidden_errors(
                         degrees, limit, answer, given.runs, seed + 7, alone=True
                     )
-                    curator, feat = rmse(trusted), feat_error(outline, asked, "masked")
+                    curator, feat = rmse(trusted), feat_error(reference, asked, "masked")
                     ratio = sealed / curator
                     fine = ratio <= (1.05 if t == 0 else 1.2)
                     fine &= epsilon > 2 or feat >= 10 * sealed

@@ -38,7 +38,7 @@ from silograph.messages.envelope import Binding, Envelope, open_envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
 from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
 ROOT = Path(__file__).parents[1]
 SILOS, EPSILON, COLLUSION = 4, 3.0, 1
@@ -164,7 +164,7 @@ def keystream_bytes(q: int, silos: int) -> float:
 
 
 def masked() -> bool:
-    noise = plan_union("masked", EPSILON, SILOS, COLLUSION).noise
+    noise = settle_union("masked", EPSILON, SILOS, COLLUSION).noise
     if not isinstance(noise, MaskedNoise):
         raise SystemExit("the plan is of another protocol")
     small, large = federation(SMALL), federation(LARGE)

@@ -16,16 +16,16 @@ from silograph.dp.channel import limbs
 from silograph.estimators.cycles import four_cycles_value
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import Estimate, FloatArray, Provenance
-from silograph.estimators.reference import Outline, outline_of
+from silograph.estimators.reference import Reference, reference_of
 from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo, union
 from silograph.methods.featplus.answer import combine, local_report, share
-from silograph.methods.featplus.method import choose_split, plan_featplus
+from silograph.methods.featplus.method import choose_split, settle_featplus
 from silograph.methods.featplus.noise import Split
-from silograph.methods.featplus.rounds import FeatPlusPlan, Shared
+from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
 from silograph.methods.prediction import Question, feat_error, gradient_error, paper_error
 
 __all__ = ["LOCAL", "METHODS", "Compared", "Method", "compare", "draw_featplus", "draw_value"]
@@ -89,25 +89,25 @@ def compare(
 ) -> list[Compared]:
     """Every method at every epsilon, once for each seed; ``owned`` is what the planner is told."""
     n, m, whole = len(silos[0].universe), len(silos), union(silos)
-    outline = outline_of(whole, cycles=query == "four_cycles")
+    reference = reference_of(whole, cycles=query == "four_cycles")
     found = []
     for epsilon in epsilons:
         for method in methods:
             asked = Question(query, epsilon, m, collusion, k, owned=owned)
             split, bound = method.split, None
             if split == "local":
-                chosen = choose_split(outline, asked, "clear", method.local, None, math.inf)
+                chosen = choose_split(reference, asked, "clear", method.local, None, math.inf)
                 split, bound = chosen.split, chosen.bound
-            plan = plan_featplus(
+            plan = settle_featplus(
                 query, k, method.local, split, epsilon, m, collusion, "clear", n, bound,
-                outline=outline, owned=owned,
+                reference=reference, owned=owned,
             )  # fmt: skip
             found.append(
                 Compared(
                     method.name,
                     epsilon,
-                    outline.count(query, k),
-                    _predicted(outline, asked, plan),
+                    reference.count(query, k),
+                    _predicted(reference, asked, plan),
                     plan.answers_locally,
                     np.array([draw_value(plan, silos, whole, seed) for seed in seeds]),
                 )
@@ -115,18 +115,18 @@ def compare(
     return found
 
 
-def _predicted(outline: Outline, asked: Question, plan: FeatPlusPlan) -> float:
+def _predicted(reference: Reference, asked: Question, plan: FeatPlusTerms) -> float:
     split = plan.noise.split
     if not split.answers_locally:
-        return feat_error(outline, asked, "clear")
+        return feat_error(reference, asked, "clear")
     if plan.local == "paper":
-        return paper_error(outline, asked, "clear", split)
+        return paper_error(reference, asked, "clear", split)
     if plan.bound is None:
         return math.nan
-    return gradient_error(outline, asked, "clear", split, plan.bound)
+    return gradient_error(reference, asked, "clear", split, plan.bound)
 
 
-def draw_value(plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int) -> float:
+def draw_value(plan: FeatPlusTerms, silos: Sequence[Silo], whole: Silo, seed: int) -> float:
     """The value of one run, without its standard error, which costs more than the value."""
     release, shared, reports = _draw(plan, silos, whole, seed)
     total = 0.0 if shared is None else float(plan.unit(shared.bound) * sum(reports))
@@ -138,20 +138,20 @@ def draw_value(plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int
 _VALUES: dict[str, Callable[[Release, int | None], float]] = {
     "edges": lambda release, _: float(edges_value(release.graph, release.channel)),
     "kstars": lambda release, k: float(kstars_value(release.graph, release.channel, k or 1)),
-    "triangles": lambda release, _: float(triangles_value(release.tally, release.channel)),
-    "four_cycles": lambda release, _: float(four_cycles_value(release.tally, release.channel)),
+    "triangles": lambda release, _: float(triangles_value(release.sums, release.channel)),
+    "four_cycles": lambda release, _: float(four_cycles_value(release.sums, release.channel)),
 }
 
 
 def draw_featplus(
-    plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int
+    plan: FeatPlusTerms, silos: Sequence[Silo], whole: Silo, seed: int
 ) -> Estimate[float]:
     """One run of a plan, as predictable as its seed; ``whole`` is the union of the silos."""
     return combine(plan, *_draw(plan, silos, whole, seed))
 
 
 def _draw(
-    plan: FeatPlusPlan, silos: Sequence[Silo], whole: Silo, seed: int
+    plan: FeatPlusTerms, silos: Sequence[Silo], whole: Silo, seed: int
 ) -> tuple[Release, Shared | None, list[int]]:
     channel, m = plan.union.channel, len(silos)
     rows = _core.draw_rows(

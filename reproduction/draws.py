@@ -23,7 +23,7 @@ from reproduction.printed import kstars, printed_featplus, proposition_2
 from silograph import _core
 from silograph.dp.channel import Channel, limbs
 from silograph.dp.laplace import NoiseLaw
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
@@ -31,11 +31,11 @@ from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.methods.baseline.answer import ReportCounts, ReportWalks, ReportWeights
 from silograph.methods.baseline.noise import BaselineNoise
-from silograph.methods.featplus.method import plan_featplus
-from silograph.methods.featplus.rounds import FeatPlusPlan
+from silograph.methods.featplus.method import settle_featplus
+from silograph.methods.featplus.rounds import FeatPlusTerms
 from silograph.methods.prediction import Question, union_channel
 from silograph.methods.sealed.answer import kstars_value as sealed_kstars
-from silograph.methods.sealed.method import plan_sealed, sealed_limit
+from silograph.methods.sealed.method import choose_noise, sealed_limit
 from silograph.methods.sealed.noise import Answer, SealedNoise
 
 __all__ = [
@@ -359,7 +359,7 @@ def _feat_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
     noisy = Release.draw(asked.federation.whole, channel, seed).graph
     ask: dict[str, Callable[[], Fraction]] = {
         "2-stars": lambda: kstars_value(noisy, channel, 2),
-        "triangles": lambda: triangles_value(Tally(noisy), channel),
+        "triangles": lambda: triangles_value(GraphSums(noisy), channel),
     }
     return {("", query): float(ask[query]()) for query in queries}
 
@@ -388,13 +388,13 @@ def _featplus_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers
 
 
 @lru_cache(maxsize=256)
-def _featplus(asked: Asked, query: str, variant: str) -> FeatPlusPlan:
+def _featplus(asked: Asked, query: str, variant: str) -> FeatPlusTerms:
     name, k = QUERIES[query]
     local, split = ("paper", "paper") if variant == "paper" else ("gradient", "auto")
     made = asked.federation
-    return plan_featplus(
+    return settle_featplus(
         name, k, local, split, asked.epsilon, asked.dealt.silos, asked.collusion, "clear", made.n,
-        outline=made.outline, owned=asked.owned,
+        reference=made.reference, owned=asked.owned,
     )  # fmt: skip
 
 
@@ -425,7 +425,7 @@ def _sealed_noise(asked: Asked, query: str) -> SealedNoise:
     name, k = QUERIES[query]
     silos, t = asked.dealt.silos, asked.collusion
     question = Question(name, asked.epsilon, silos, t, k, asked.delta)
-    return plan_sealed(asked.federation.outline, question).noise
+    return choose_noise(asked.federation.reference, question).noise
 
 
 @dataclass(frozen=True)

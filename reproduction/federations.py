@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph.errors import ArgumentError
-from silograph.estimators.reference import Outline, outline_of
+from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import REGISTRY, clustered_power_law, dataset, split
 from silograph.graph.silo import Silo, union
@@ -165,9 +165,9 @@ class Federation:
         return len(self.whole.universe)
 
     @cached_property
-    def outline(self) -> Outline:
+    def reference(self) -> Reference:
         """What planners are told: a public graph like this one, here this one itself."""
-        return outline_of(self.whole, cycles=False)
+        return reference_of(self.whole, cycles=False)
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:

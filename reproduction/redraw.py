@@ -8,7 +8,7 @@ import numpy as np
 from silograph.cli.demo import QUERIES
 from silograph.dp.channel import Channel
 from silograph.estimators.estimate import Estimate, FloatArray
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
@@ -46,7 +46,7 @@ def redraw(
     graph: Silo, channel: Channel, seeds: Iterable[int], queries: Iterable[str] = tuple(QUERIES)
 ) -> dict[str, Redraws]:
     """Ask each query of one release per seed."""
-    truth = Tally(BitRows.from_pairs(len(graph.universe), graph.pairs))
+    truth = GraphSums(BitRows.from_pairs(len(graph.universe), graph.pairs))
     targets = {name: QUERIES[name] for name in queries}
     answers: dict[str, list[Estimate[float]]] = {name: [] for name in targets}
     for seed in seeds:

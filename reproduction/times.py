@@ -27,7 +27,7 @@ from reproduction import printed
 from reproduction.printed import printed_local_kstars, printed_local_triangles
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release import Release
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
@@ -39,11 +39,11 @@ from silograph.messages.entropy import OsEntropy
 from silograph.messages.envelope import Outgoing
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.featplus.answer import owned_nodes, share
-from silograph.methods.featplus.machines import FeatPlusCoordinatorSession, FeatPlusSiloSession
-from silograph.methods.featplus.method import plan_featplus
+from silograph.methods.featplus.machines import FeatPlusCoordinator, FeatPlusSilo
+from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.featplus.noise import Split
-from silograph.methods.featplus.rounds import FeatPlusPlan, Shared
-from silograph.methods.union import plan_union
+from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
+from silograph.methods.union import settle_union
 
 __all__ = [
     "QUERIES",
@@ -158,7 +158,7 @@ def count_printed_feat(asked: WholeStudy, triangle: bytes) -> float:
     """What follows the union in Algorithm 2: Proposition 2, or Σ C(d̃, 2) by Proposition 1."""
     graph, channel = BitRows.from_triangle(asked.n, triangle), _channel(asked, "feat")
     if asked.query == "triangles":
-        return float(triangles_value(Tally(graph), channel))  # Proposition 2 holds
+        return float(triangles_value(GraphSums(graph), channel))  # Proposition 2 holds
     return float(printed.kstars(graph.degrees.tolist(), asked.n, channel.p01, 2))
 
 
@@ -166,18 +166,18 @@ def count_printed_featplus(asked: WholeStudy, triangle: bytes) -> float:
     """What follows the union in Algorithm 4: degrees and owners, local answers, their sum."""
     query, k = QUERIES[asked.query]
     channel, m = _channel(asked, "feat+"), len(asked.silos)
-    plan = plan_featplus(
+    plan = settle_featplus(
         query, k, "paper", "paper", asked.epsilon, m, 0, "clear", asked.n, channel=channel
     )
     # Line 2 as printed: "d′ ← d + Lap(m/ε2)".
     plan = replace(plan, noise=replace(plan.noise, printed=True))
     entropy = OsEntropy()
     run, parties = entropy.bytes(16), Parties.fresh(asked.silos, entropy)
-    coordinator = FeatPlusCoordinatorSession(
+    coordinator = FeatPlusCoordinator(
         plan, asked.subject, _Given(triangle), parties.roster, run, parties.coordinator[0], share
     )
     silos = [
-        FeatPlusSiloSession(
+        FeatPlusSilo(
             plan, asked.subject, _Idle(), parties.roster, run, place, identity, entropy, silo,
             _printed_answer,
         )
@@ -223,7 +223,7 @@ class _Given(CoordinatorSession[bytes]):
         return self._triangle
 
 
-def _printed_answer(plan: FeatPlusPlan, shared: Shared, silo: Silo, place: int) -> int:
+def _printed_answer(plan: FeatPlusTerms, shared: Shared, silo: Silo, place: int) -> int:
     """Algorithms 5 and 6, with one binomial a node, in the units of the report."""
     held, owned = BitRows.from_pairs(plan.n, silo.pairs), owned_nodes(shared.owners, place)
     p = plan.union.channel.p01
@@ -239,7 +239,7 @@ def _channel(asked: WholeStudy, method: str) -> Channel:
     epsilon = asked.epsilon
     if method == "feat+":
         epsilon = Split.of("paper", epsilon).release_epsilon
-    return plan_union("elgamal/replace", epsilon, len(asked.silos), 0).channel
+    return settle_union("elgamal/replace", epsilon, len(asked.silos), 0).channel
 
 
 # --- Times ----------------------------------------------------------------------------------------

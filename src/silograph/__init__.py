@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from silograph.dp.channel import Channel
     from silograph.dp.loss import View
     from silograph.estimators.estimate import Estimate, Provenance
-    from silograph.estimators.reference import Outline
+    from silograph.estimators.reference import Reference
     from silograph.estimators.release import Release
     from silograph.graph import (
         LoadReport,
@@ -47,9 +47,9 @@ __all__ = [
     "Ledger",
     "LoadReport",
     "NodeUniverse",
-    "Outline",
     "Plan",
     "Provenance",
+    "Reference",
     "Release",
     "Reports",
     "SealedRelease",
@@ -77,7 +77,7 @@ _HOMES = {
     "Ledger": "ledger.book",
     "LoadReport": "graph",
     "NodeUniverse": "graph",
-    "Outline": "estimators.reference",
+    "Reference": "estimators.reference",
     "Plan": "methods.planner",
     "Provenance": "estimators.estimate",
     "Release": "estimators.release",

@@ -190,11 +190,11 @@ def test_everything_is_reached_by_keyboard(browser: Browser, report: Path) -> No
     reached, seen_focus = set(), 0
     for _ in range(2 * len(wanted) + 40):
         page.keyboard.press("Tab")
-        stop, outline = page.evaluate(
+        stop, reference = page.evaluate(
             """[document.activeElement.dataset.stop ?? null,
                 getComputedStyle(document.activeElement).outlineStyle]"""
         )
-        seen_focus += outline == "solid"
+        seen_focus += reference == "solid"
         if stop is not None:
             reached.add(stop)
         if reached == wanted:

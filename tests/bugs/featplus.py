@@ -90,8 +90,8 @@ _CERTIFICATES = [
         "feat+: all of epsilon for the release",
         "ε2 and ε3 come on top",
         "src/silograph/methods/featplus/method.py",
-        "plan_union(protocol, shares.release_epsilon, silos",
-        "plan_union(protocol, epsilon, silos",
+        "settle_union(protocol, shares.release_epsilon, silos",
+        "settle_union(protocol, epsilon, silos",
         _WHOLE + " -k TestPlan",
     ),
     Bug(

@@ -297,14 +297,6 @@ BUGS = [
         _BACKUP,
     ),
     Bug(
-        "operations: old programs write on",
-        "rows without a link, by a program that knows no chain",
-        "src/silograph/ledger/file.py",
-        "*_guards(*_KEPT_SINCE_2), *_links()):",
-        "*_guards(*_KEPT_SINCE_2)):",
-        _BACKUP,
-    ),
-    Bug(
         "operations: every field is written",
         "secrets and edges reach the log by accident",
         "src/silograph/party/journal.py",

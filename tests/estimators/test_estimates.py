@@ -7,7 +7,7 @@ import pytest
 
 from silograph import Channel, Estimate, Release, Silo, clustered_power_law, dataset
 from silograph.estimators import cycles, pair_sums
-from silograph.estimators.pair_sums import RowSample, Tally
+from silograph.estimators.pair_sums import GraphSums, RowSample
 from silograph.graph.bits import BitRows
 
 GRAPH = clustered_power_law(400, edges_per_node=8, closure=0.7, seed=3)
@@ -61,10 +61,10 @@ def test_standard_errors_match_the_spread_of_draws(channel: Channel) -> None:
 def test_four_cycle_variance_is_nearly_unbiased_on_asymmetric_channels() -> None:
     """The estimate takes v0 for v1 in one small part: exact only on symmetric channels."""
     channel = Channel("2/3", "1/4")
-    truth = Tally(BitRows.from_pairs(400, GRAPH.pairs))
+    truth = GraphSums(BitRows.from_pairs(400, GRAPH.pairs))
     expected = float(cycles.four_cycles_variance(truth, channel))
     draws = [Release.draw(GRAPH, channel, seed) for seed in range(40)]
-    found = [float(cycles.four_cycles_variance_estimate(r.tally, channel)) for r in draws]
+    found = [float(cycles.four_cycles_variance_estimate(r.sums, channel)) for r in draws]
     assert np.mean(found) == pytest.approx(expected, rel=0.05)
 
 

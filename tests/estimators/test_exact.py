@@ -14,7 +14,7 @@ from silograph.estimators.cycles import (
     four_cycles_variance_estimate,
 )
 from silograph.estimators.degrees import degree_values, edges_value, edges_variance
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.stars import kstars_value, kstars_variance, kstars_variance_estimate
 from silograph.estimators.triangles import (
     node_triangle_values,
@@ -127,9 +127,9 @@ def test_values_per_node(channel: Channel) -> None:
             assert mean_of(column, 4, truth, channel) == pytest.approx(variance, rel=1e-6)
 
 
-def triangles_at(tally: Tally) -> list[int]:
-    edges = {tuple(pair) for pair in tally.graph.pairs().tolist()}
-    n = tally.graph.n
+def triangles_at(sums: GraphSums) -> list[int]:
+    edges = {tuple(pair) for pair in sums.graph.pairs().tolist()}
+    n = sums.graph.n
     triples = [
         t for t in itertools.combinations(range(n), 3) if set(itertools.combinations(t, 2)) <= edges
     ]

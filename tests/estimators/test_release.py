@@ -34,7 +34,7 @@ from silograph.errors import (
     UniverseError,
 )
 from silograph.estimators.estimate import Provenance
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 from tests import limits
 
 SILO = clustered_power_law(60, edges_per_node=3, seed=5)
@@ -513,7 +513,7 @@ class TestLies:
         self, protocol: str, silos: int, collusion: int, epsilon: float, tmp_path: Path
     ) -> None:
         try:
-            plan = plan_union(protocol, epsilon, silos, collusion)
+            plan = settle_union(protocol, epsilon, silos, collusion)
         except (ArgumentError, ChannelError):
             pytest.skip("there is no such union")
         drawn = Release.draw(SILO, CHANNEL, seed=1)

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from silograph.dp.channel import Channel
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows
 
 #: Symmetric, both ways asymmetric, nearly useless, and one with awkward fractions.
@@ -28,10 +28,10 @@ def pairs_of(n: int) -> list[tuple[int, int]]:
 
 
 @cache
-def graph(n: int, bits: int) -> Tally:
+def graph(n: int, bits: int) -> GraphSums:
     """The graph whose pair k is an edge where bit k is set."""
     chosen = [pair for k, pair in enumerate(pairs_of(n)) if bits >> k & 1]
-    return Tally(BitRows.from_pairs(n, np.array(chosen, dtype=np.uint32).reshape(-1, 2)))
+    return GraphSums(BitRows.from_pairs(n, np.array(chosen, dtype=np.uint32).reshape(-1, 2)))
 
 
 def all_graphs(n: int) -> range:
@@ -63,9 +63,9 @@ def mean_and_variance(
     return first, second - first**2
 
 
-def naive(query: str, tally: Tally, k: int = 0) -> int:
+def naive(query: str, sums: GraphSums, k: int = 0) -> int:
     """The truth, counted without any cleverness."""
-    n, edges = tally.graph.n, {tuple(pair) for pair in tally.graph.pairs().tolist()}
+    n, edges = sums.graph.n, {tuple(pair) for pair in sums.graph.pairs().tolist()}
 
     def has(u: int, v: int) -> bool:
         return (min(u, v), max(u, v)) in edges

@@ -21,7 +21,7 @@ from silograph.ledger import chain
 from silograph.ledger.book import Amount, Ledger, NoLedger, Spend
 from silograph.ledger.entries import from_units, loss_at, request, round_down, round_up, to_units
 from silograph.methods.baseline.noise import BaselineNoise
-from silograph.methods.featplus.method import plan_featplus
+from silograph.methods.featplus.method import settle_featplus
 
 FINITE = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 
@@ -367,7 +367,7 @@ class TestCoalitions:
             pay(ledger, "r2", losses)
 
     def test_featplus_with_most_of_it_for_the_partition(self, ledger: Ledger) -> None:
-        plan = plan_featplus(
+        plan = settle_featplus(
             "triangles", None, "gradient", (0.05, 0.9, 0.05), 1.0, 2, 1, "masked", 60
         )
         assert plan.losses[1] < 0.6

@@ -18,7 +18,7 @@ from silograph.errors import (
     PrivacyWarning,
     UniverseError,
 )
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows, PairBits
 from silograph.messages.entropy import OsEntropy
 from silograph.methods.masked.noise import MaskedNoise
@@ -163,7 +163,7 @@ class TestCount:
             ({"method": "sealed", "epsilon": 1e8}, "protects nobody"),
             ({"method": "sealed", "delta": "1e-9"}, "delta must be a number"),
             ({"method": "sealed", "protocol": "masked"}, "sealed has no use for protocol"),
-            ({"method": "sealed", "like": "facebook"}, "like must be a Outline or"),
+            ({"method": "sealed", "like": "facebook"}, "like must be a Reference or"),
             ({"method": "feat+", "bound": "2"}, "bound must be a number"),
             ({"method": "feat+", "split": 3}, "three numbers"),
             ({"method": "baseline", "protocol": "masked"}, "baseline has no use for protocol"),
@@ -298,7 +298,7 @@ def test_feat_on_facebook_through_the_real_protocol(data_folder: Path, tmp_path:
     graph = sg.dataset("facebook", folder=data_folder)
     fed = sg.Federation.simulate(sg.split(graph, 4), sg.Ledger(tmp_path / "ledger"))
     target, runs = QUERIES["triangles"], 100
-    truth = Tally(BitRows.from_pairs(len(graph.universe), graph.pairs))
+    truth = GraphSums(BitRows.from_pairs(len(graph.universe), graph.pairs))
     variance = target.variance(truth, MaskedNoise.choose(3.0, 4, 0).channel)
     errors = []
     for _ in range(runs):
@@ -313,4 +313,4 @@ def triangles_of(release: sg.Release) -> float:
     """The value without its standard error, which costs ten times as much."""
     from silograph.estimators.triangles import triangles_value
 
-    return float(triangles_value(release.tally, release.channel))
+    return float(triangles_value(release.sums, release.channel))

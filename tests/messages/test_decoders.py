@@ -41,8 +41,8 @@ from silograph.messages.envelope import (
 )
 from silograph.messages.identity import COORDINATOR, pack, unpack
 from silograph.methods.featplus import noisy_vectors, shared_view
-from silograph.methods.featplus.method import plan_featplus
-from silograph.methods.featplus.rounds import FeatPlusPlan, Shared
+from silograph.methods.featplus.method import settle_featplus
+from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
 from silograph.methods.sealed import rounds as sealed_tables
 from silograph.methods.sealed.noise import BoundedNoise, Noise, Output
 from silograph.methods.sealed.rounds import DEALT_ROUNDS, OPENED_ROUNDS
@@ -180,7 +180,7 @@ class TestNumbersAndBroadcast:
 
 
 PLANS = [
-    plan_featplus("triangles", None, local, "paper", 3.0, 2, 1, "clear", 13, bound=bound)
+    settle_featplus("triangles", None, local, "paper", 3.0, 2, 1, "clear", 13, bound=bound)
     for local, bound in (("paper", None), ("gradient", None), ("gradient", 2.0))
 ]
 
@@ -188,7 +188,7 @@ PLANS = [
 class TestShared:
     @many
     @given(st.sampled_from(PLANS), st.data())
-    def test_any_content(self, plan: FeatPlusPlan, data: st.DataObject) -> None:
+    def test_any_content(self, plan: FeatPlusTerms, data: st.DataObject) -> None:
         size = triangle_bytes(plan.n)
         bound = st.sampled_from([0.0, 2.0, 5e-324]) | st.floats(width=64)
         places = st.sampled_from([0, 1]) | st.sampled_from([0, 1, 2, 255])

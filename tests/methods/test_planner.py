@@ -18,7 +18,7 @@ from silograph import (
     plan,
     split,
 )
-from silograph.estimators.reference import guess, outline_of
+from silograph.estimators.reference import guess, reference_of
 from silograph.graph.bits import BitRows
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.planner import TRUST, plan_options
@@ -27,7 +27,7 @@ from silograph.methods.prediction import Question, feat_error, owned_share
 pytestmark = pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")
 
 GRAPH = clustered_power_law(400, 8, seed=5)
-OUTLINE = outline_of(GRAPH)
+OUTLINE = reference_of(GRAPH)
 
 
 def federation() -> Federation:
@@ -112,20 +112,20 @@ def test_where_silos_hold_whole_communities_local_answers_can_pay() -> None:
     """Cliques, each in one silo: nearly all common neighbours are at edges, which have owners."""
     cliques = [list(itertools.combinations(range(80 * i, 80 * i + 80), 2)) for i in range(8)]
     pairs = np.array(list(itertools.chain(*cliques)), dtype=np.uint32)
-    outline = outline_of(BitRows.from_pairs(640, pairs), cycles=False)
+    reference = reference_of(BitRows.from_pairs(640, pairs), cycles=False)
     asked = Question("triangles", 4.0, 2, 1, owned=1.0)
-    chosen = choose_split(outline, asked, "masked")
+    chosen = choose_split(reference, asked, "masked")
     assert chosen.split.answers_locally
     assert chosen.bound is not None
-    assert chosen.error < 0.9 * feat_error(outline, asked, "masked")
+    assert chosen.error < 0.9 * feat_error(reference, asked, "masked")
     universe = NodeUniverse.range(640)
     halves = (pairs[pairs[:, 0] < 320], pairs[pairs[:, 0] >= 320])
     fed = Federation.simulate([Silo.from_edges(universe, half) for half in halves])
     found = [
-        fed.count("triangles", "feat+", epsilon=4.0, protocol="clear", like=outline, owned=1.0)
+        fed.count("triangles", "feat+", epsilon=4.0, protocol="clear", like=reference, owned=1.0)
         for _ in range(100)
     ]
-    seen = math.sqrt(sum((x.value - outline.count("triangles")) ** 2 for x in found) / 100)
+    seen = math.sqrt(sum((x.value - reference.count("triangles")) ** 2 for x in found) / 100)
     assert 0.7 < seen / chosen.error < 1.4
 
 
@@ -173,7 +173,7 @@ def test_auto_takes_the_best_that_trust_allows() -> None:
 
 
 def test_auto_never_looks_at_the_silos() -> None:
-    """Without anything like the graph the outline is the same whatever the silos hold."""
+    """Without anything like the graph the reference is the same whatever the silos hold."""
     fed = federation()
     assert fed._outline(None, "triangles").source == guess(400).source
 

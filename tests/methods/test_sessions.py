@@ -19,7 +19,7 @@ from silograph.messages.machine import SiloSession
 from silograph.messages.rounds import Uploads
 from silograph.methods.catalogue import plan_study
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters
-from silograph.methods.method import StudyPlan
+from silograph.methods.method import SettledStudy
 from tests.methods.test_study import KEYS, ROSTER, study
 
 SILOS = split(clustered_power_law(40, edges_per_node=3, seed=1), 3, seed=1, rate=0.4)
@@ -33,12 +33,12 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def plan(method: str) -> StudyPlan:
+def plan(method: str) -> SettledStudy:
     nodes = len(SILOS[0].universe)
     return plan_study(study(nodes=nodes, universe=SILOS[0].universe.digest, **METHODS[method]))
 
 
-def silo(made: StudyPlan, place: int, data: Silo | None = None) -> SiloSession:
+def silo(made: SettledStudy, place: int, data: Silo | None = None) -> SiloSession:
     entropy = RunEntropy(bytes([place] * 32))
     return made.silo(ROSTER, place, KEYS[place], entropy, data or SILOS[place])
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from silograph.errors import ProtocolError, StudyError
 from silograph.messages.envelope import EVERYONE, Envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
-from silograph.methods.baseline.method import BaselinePlan
+from silograph.methods.baseline.method import SettledBaseline
 from silograph.methods.catalogue import plan_study, settle_study
-from silograph.methods.feat.method import FeatPlan
+from silograph.methods.feat.method import SettledFeat
 from silograph.methods.study import Index, Study, StudyMember, open_proposal
 
 KEYS = [Identity(bytes([i + 1] * 32)) for i in range(4)]
@@ -275,14 +275,14 @@ class TestProposals:
 class TestPlans:
     def test_what_the_method_says(self) -> None:
         plan = plan_study(study())
-        assert isinstance(plan, FeatPlan)
+        assert isinstance(plan, SettledFeat)
         assert plan.what == "feat masked"
         assert plan.study.subject == study().subject
         assert plan.silos == 3
         assert set(plan.losses) == {0, 1, 2}
         assert plan.losses[1] <= 3.0
         assert plan_study(study(protocol="elgamal")).what == "feat elgamal/blinded"
-        assert isinstance(plan_study(study(method="baseline", protocol="")), BaselinePlan)
+        assert isinstance(plan_study(study(method="baseline", protocol="")), SettledBaseline)
 
     @pytest.mark.parametrize(
         "change",

@@ -9,7 +9,7 @@ import pytest
 
 import silograph as sg
 from silograph.errors import ArgumentError
-from silograph.estimators.reference import outline_of_release
+from silograph.estimators.reference import reference_of_release
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.prediction import Question, feat_error
 from silograph.page.answer import facts_of
@@ -180,10 +180,10 @@ def test_errors_fall_as_epsilon_grows_and_meet_the_run(kind: str) -> None:
 def test_predictions_are_the_planner_s() -> None:
     release = answer("release")
     triangles = facts("release").answers[3]
-    outline = outline_of_release(release)
+    reference = reference_of_release(release)
     assert triangles.curve is not None
     for epsilon, error in triangles.curve.points:
-        assert error == feat_error(outline, Question("triangles", epsilon, 4, 1), "masked")
+        assert error == feat_error(reference, Question("triangles", epsilon, 4, 1), "masked")
     # Without a bound from degrees, a sealed run's noise does not depend on the graph at all.
     for count in facts("sealed").answers:
         if count.query in ("triangles", "edges"):
@@ -202,7 +202,7 @@ def test_predictions_are_the_planner_s() -> None:
 def test_without_a_formula_there_is_no_curve(kind: str) -> None:
     said = facts(kind)
     assert all(count.curve is None for count in said.answers)
-    assert said.outline == ""
+    assert said.reference == ""
     assert said.vector is None or said.vector.curve is None
 
 
@@ -260,4 +260,4 @@ def test_large_graphs_are_not_counted_to_the_end(monkeypatch: pytest.MonkeyPatch
     said = facts_of(answer("release"))
     assert [count.query for count in said.answers].count("four_cycles") == 0
     assert "among 60 nodes they take long" in said.left_out
-    assert said.outline.startswith("what is known of the graph now (edges, wedges, triangles")
+    assert said.reference.startswith("what is known of the graph now (edges, wedges, triangles")

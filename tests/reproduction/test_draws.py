@@ -26,7 +26,7 @@ from reproduction.federations import Dealt, Federation, Graph
 from reproduction.printed import kstars, proposition_2
 from silograph.audit import laws
 from silograph.dp.channel import Channel
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.stars import kstars_variance
 from silograph.estimators.triangles import triangles_variance
 from silograph.graph.bits import BitRows
@@ -36,7 +36,7 @@ from silograph.methods.baseline import answer
 from silograph.methods.baseline.answer import ReportCounts, ReportWalks, ReportWeights
 from silograph.methods.baseline.answer import kstars as report_kstars
 from silograph.methods.baseline.noise import BaselineNoise
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
 #: A triangle with a tail; its pairs have 1, 1, 2 and 3 holders.
 NODES = 4
@@ -203,11 +203,11 @@ class TestMended:
     def test_feat_has_the_variance_of_the_formula(self) -> None:
         asked = generated(24)
         made = asked.federation
-        channel = plan_union("clear", asked.epsilon, 4, 1).channel
+        channel = settle_union("clear", asked.epsilon, 4, 1).channel
         rows = BitRows.from_pairs(made.n, made.whole.pairs)
         variances = {
             "2-stars": kstars_variance(rows, channel, 2),
-            "triangles": triangles_variance(Tally(rows), channel),
+            "triangles": triangles_variance(GraphSums(rows), channel),
         }
         answers = [draw("feat mended", asked, list(QUERIES), seed) for seed in range(1500)]
         (series,) = series_of("feat mended", "triangles")

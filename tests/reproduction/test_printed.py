@@ -8,7 +8,7 @@ import pytest
 
 from reproduction import printed
 from silograph.dp.channel import Channel
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
@@ -85,12 +85,12 @@ def test_erratum_8_the_matrix_of_proposition_2() -> None:
 
 def test_proposition_2_is_our_triangle_estimator() -> None:
     for bits in all_graphs(4):
-        tally: Tally = graph(4, bits)
-        g, t3 = tally.graph, tally.graph.triangles
+        sums: GraphSums = graph(4, bits)
+        g, t3 = sums.graph, sums.graph.triangles
         t2 = g.wedges - 3 * t3
         t1 = g.edges * 2 - 2 * t2 - 3 * t3
         t0 = math.comb(4, 3) - t1 - t2 - t3
-        assert triangles_value(tally, CHANNEL) == printed.proposition_2(t0, t1, t2, t3, X)
+        assert triangles_value(sums, CHANNEL) == printed.proposition_2(t0, t1, t2, t3, X)
 
 
 def two_pairs(x: Fraction) -> list[list[Fraction]]:

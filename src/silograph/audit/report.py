@@ -12,7 +12,7 @@ from silograph.messages.entropy import Entropy
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.elgamal.noise import ElgamalNoise
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
 __all__ = ["DEFAULT_CASES", "AuditLine", "audit"]
 
@@ -95,7 +95,7 @@ def _noise(protocol: str, epsilon: float, silos: int, collusion: int) -> Noise:
     """The noise that the product itself would choose."""
     if protocol == "baseline":
         return BaselineNoise.choose(epsilon, silos, collusion)
-    noise = plan_union(protocol, epsilon, silos, collusion).noise
+    noise = settle_union(protocol, epsilon, silos, collusion).noise
     if noise is None:
         raise ArgumentError(f"protocol {protocol!r} makes no claim to audit")
     return noise

@@ -18,7 +18,7 @@ from silograph.dp.loss import shown_loss
 from silograph.estimators.cycles import four_cycles_variance
 from silograph.estimators.degrees import edges_variance
 from silograph.estimators.estimate import Estimate
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_variance
 from silograph.estimators.triangles import triangles_variance
@@ -90,7 +90,7 @@ class Target:
 
     ask: Callable[[Release], Estimate[float]]
     truth: Callable[[BitRows], int]
-    variance: Callable[[Tally, Channel], float]
+    variance: Callable[[GraphSums, Channel], float]
 
 
 def _kstars(k: int) -> Target:

@@ -112,7 +112,7 @@ def plan_table(found: Plan) -> Table:
         + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
         + f", {asked.silos} silos, collusion {asked.collusion}",
         title_justify="left",
-        caption=f"Outline: {found.source}.",
+        caption=f"Reference: {found.source}.",
         caption_justify="left",
     )
     for name in ("", "method", "protocol", "error", "relative", "trust needed"):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import degree_values, edges_value
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.pair_sums import ExactSums, RowSample, Tally
+from silograph.estimators.pair_sums import ExactSums, GraphSums, RowSample
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
@@ -44,7 +44,7 @@ _SAMPLED_ROWS = 256
 _BLOCK_ROWS = 512
 
 
-def four_cycles_value(noisy: Tally, channel: Channel) -> Fraction:
+def four_cycles_value(noisy: GraphSums, channel: Channel) -> Fraction:
     """¼·Σ_{u<v} (ĉ² − q̂)."""
     a, b, n = channel.alpha, channel.beta, noisy.graph.n
     pairs, _ = noisy.exact
@@ -86,7 +86,7 @@ class CycleSums:
         )
 
 
-def four_cycles_variance(truth: Tally, channel: Channel) -> Fraction:
+def four_cycles_variance(truth: GraphSums, channel: Channel) -> Fraction:
     """The variance of :func:`four_cycles_value` over the noise, for a known graph."""
     graph = truth.graph
     counts = Fraction(graph.edges), Fraction(graph.wedges)
@@ -117,7 +117,7 @@ def four_cycles_noise(
     return first + second + _three_pairs(w, partial) + _four_pairs(w, partial)
 
 
-def four_cycles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
+def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
     """An estimate of :func:`four_cycles_variance`, unbiased where v0 = v1 (see *Variance*)."""
     graph, w, n = noisy.graph, channel.weights, noisy.graph.n
     # Nodes with many common neighbours are those with many paths.
@@ -137,7 +137,7 @@ def four_cycles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
     return first - second - 2 * _three_pairs(w, partial) - 3 * _four_pairs(w, partial)
 
 
-def four_cycles_stderr(noisy: Tally, channel: Channel) -> float:
+def four_cycles_stderr(noisy: GraphSums, channel: Channel) -> float:
     """From the estimated variance, but not less than that of a graph without edges."""
     floor = 3 * channel.weights.v0**4 * math.comb(noisy.graph.n, 4)
     return math.sqrt(max(four_cycles_variance_estimate(noisy, channel), floor))
@@ -167,7 +167,7 @@ def _four_pairs(w: Weights, partial: list[Fraction]) -> Fraction:
     return sum((w.v0 ** (4 - j) * w.delta**j * partial[j] for j in range(5)), Fraction(0))
 
 
-def _paths_value(noisy: Tally, channel: Channel) -> Fraction:
+def _paths_value(noisy: GraphSums, channel: Channel) -> Fraction:
     """The unbiased number of paths of three edges: Σ a(uv)·(d̂u − a)·(d̂v − a) − 3·T̂."""
     graph = noisy.graph
     alpha, beta = float(channel.alpha), float(channel.beta)

@@ -78,7 +78,7 @@ def kstars_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, k: int) -> F
 
 
 def triangles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) -> FloatArray:
-    """ĉ = γ²c + βγs + β²(n−2): the unbiased number of common neighbours (see ``tally``)."""
+    """ĉ = γ²c + βγs + β²(n−2): the unbiased number of common neighbours (see ``pair_sums``)."""
     w, n = channel.weights, noisy.n
     c = _core.common_of_pairs(noisy.words, pairs).astype(np.float64)
     s = (noisy.degrees[pairs].sum(axis=1) - 2 * noisy.at(pairs)).astype(np.float64)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from silograph.estimators.estimate import FloatArray
 from silograph.graph.bits import BitRows
 
-__all__ = ["ExactSums", "PairSums", "RowSample", "Tally"]
+__all__ = ["ExactSums", "GraphSums", "PairSums", "RowSample"]
 
 ExactSums: TypeAlias = "PairSums[Fraction]"
 S = TypeVar("S", Fraction, FloatArray)
@@ -79,12 +79,12 @@ class RowSample:
         return cls(np.concatenate([certain, rest[middles]]), weights)
 
 
-class Tally:
+class GraphSums:
     """The sums of one graph, computed when first asked for and kept.
 
     >>> from silograph.graph.bits import BitRows
     >>> path = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
-    >>> pairs, joined = Tally(path).exact
+    >>> pairs, joined = GraphSums(path).exact
     >>> int(pairs.c), int(joined.one)
     (1, 2)
     """

@@ -1,6 +1,6 @@
-"""The outline of a graph: as much as one must believe of it to predict how large errors will be.
+"""The reference of a graph: as much as one must believe of it to predict how large errors will be.
 
-Every variance in this project is a sum over motifs of the graph. An outline holds those sums,
+Every variance in this project is a sum over motifs of the graph. A reference holds those sums,
 exact for a public reference graph, estimated from a past release, or guessed from little more than
 the number of edges; :mod:`silograph.estimators.reference` makes them. It is about a graph *like*
 the one that the silos hold, never taken from their edges.
@@ -22,7 +22,7 @@ from silograph.estimators.cycles import CycleSums, four_cycles_noise
 from silograph.estimators.degrees import degree_values, edges_noise
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.gradient import four_cycles_gradient, triangles_gradient
-from silograph.estimators.pair_sums import ExactSums, PairSums, Tally
+from silograph.estimators.pair_sums import ExactSums, GraphSums, PairSums
 from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_noise, square_root
 from silograph.estimators.triangles import clustering_noise, triangles_noise
@@ -30,7 +30,14 @@ from silograph.graph.bits import BitRows
 from silograph.graph.samples import clustered_power_law
 from silograph.graph.silo import Silo
 
-__all__ = ["EdgeSample", "Outline", "guess", "outline_like", "outline_of", "outline_of_release"]
+__all__ = [
+    "EdgeSample",
+    "Reference",
+    "guess",
+    "reference_like",
+    "reference_of",
+    "reference_of_release",
+]
 
 
 # --- The reference --------------------------------------------------------------------------------
@@ -49,14 +56,14 @@ class EdgeSample:
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class Reference:
     """Sums over a graph that nobody has to hold.
 
     >>> import numpy as np
     >>> from silograph.graph.bits import BitRows
     >>> k4 = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], dtype=np.uint32)
-    >>> outline = outline_of(BitRows.from_pairs(4, k4))
-    >>> outline.count("triangles"), outline.count("kstars", 2), outline.count("clustering")
+    >>> reference = reference_of(BitRows.from_pairs(4, k4))
+    >>> reference.count("triangles"), reference.count("kstars", 2), reference.count("clustering")
     (4.0, 12.0, 1.0)
     """
 
@@ -127,7 +134,7 @@ class Outline:
                 return clustering_noise(w, self.nodes, *sums, self.triangles)
             case "four_cycles" if self.cycles is not None:
                 return four_cycles_noise(w, self.nodes, *sums, self.cycles)
-        raise ArgumentError(f"this outline predicts no error for {query}")
+        raise ArgumentError(f"this reference predicts no error for {query}")
 
     def gradients(self, query: str, k: int | None = None) -> FloatArray:
         """How much one more edge would change the answer, at each edge of the sample."""
@@ -164,9 +171,9 @@ def _stars_at(degrees: FloatArray, k: int) -> FloatArray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Where outlines come from: a public graph, a past release, or little more than a few numbers.
+# Where references come from: a public graph, a past release, or little more than a few numbers.
 
-#: Edges of which an outline keeps the neighbourhood.
+#: Edges of which a reference keeps the neighbourhood.
 _SAMPLED_EDGES = 4096
 #: Nodes of the generated graph that stands in where only numbers are known.
 _STAND_IN = 2048
@@ -174,15 +181,15 @@ _STAND_IN = 2048
 _CERTAIN = Channel(1, 0)
 
 
-def outline_of(graph: Silo | BitRows, *, cycles: bool = True) -> Outline:
-    """The exact outline of a public graph. Sums for 4-cycles take n³ steps; they can be left out.
+def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
+    """The exact reference of a public graph. Sums for 4-cycles take n³ steps; they can be left out.
 
-    **Public** is the point: an outline of the silos' own edges would be a release without noise.
+    **Public** is the point: a reference of the silos' own edges would be a release without noise.
     """
     rows = graph if isinstance(graph, BitRows) else _rows(graph)
-    tally = Tally(rows)
-    pairs, joined = tally.exact
-    return Outline(
+    sums = GraphSums(rows)
+    pairs, joined = sums.exact
+    return Reference(
         rows.n,
         rows.degrees,
         Fraction(rows.triangles),
@@ -194,8 +201,8 @@ def outline_of(graph: Silo | BitRows, *, cycles: bool = True) -> Outline:
     )
 
 
-def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
-    """The outline that a past release suggests. It costs no privacy: the release was paid for."""
+def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
+    """The reference that a past release suggests. It costs no privacy: the release was paid for."""
     n = release.n
     if n < 3:
         raise ArgumentError(f"a release of {n} nodes: too few to plan by; there must be 3")
@@ -213,15 +220,15 @@ def outline_of_release(release: Release, *, cycles: bool = True) -> Outline:
     return replace(found, source=f"a past release at ε = {shown_loss(release.epsilon)}")
 
 
-def outline_like(like: Outline | Release | Silo, *, cycles: bool = True) -> Outline:
-    """The outline of whatever is given."""
-    if isinstance(like, Outline):
+def reference_like(like: Reference | Release | Silo, *, cycles: bool = True) -> Reference:
+    """The reference of whatever is given."""
+    if isinstance(like, Reference):
         return like
     if isinstance(like, Release):
-        return outline_of_release(like, cycles=cycles)
+        return reference_of_release(like, cycles=cycles)
     if isinstance(like, Silo):
-        return outline_of(like, cycles=cycles)
-    raise ArgumentError("like must be a public graph, a past release or an outline")
+        return reference_of(like, cycles=cycles)
+    raise ArgumentError("like must be a public graph, a past release or a reference")
 
 
 def guess(
@@ -233,8 +240,8 @@ def guess(
     common_squares: float | None = None,
     top_degree: int | None = None,
     cycles: bool = True,
-) -> Outline:
-    """An outline from a few numbers; what is not given is as in a clustered power-law graph.
+) -> Reference:
+    """A reference from a few numbers; what is not given is as in a clustered power-law graph.
 
     ``common_squares`` is Σ over pairs of the squared number of common neighbours. With nothing
     but the number of nodes, 8 edges a node are assumed.
@@ -298,7 +305,7 @@ def _stand_in(
     common_squares: float | None = None,
     top_degree: int | None = None,
     cycles: bool,
-) -> Outline:
+) -> Reference:
     """A generated graph of this density, with its sums brought to the size that is asked for.
 
     Sums over degrees follow from the degrees; sums over neighbourhoods grow in proportion, and are
@@ -306,7 +313,7 @@ def _stand_in(
     """
     small = min(nodes, _STAND_IN)
     each = min(max(1, round(edges / nodes)), max((small - 1) // 2, 1))
-    like = outline_of(clustered_power_law(small, each, 0.6), cycles=cycles)
+    like = reference_of(clustered_power_law(small, each, 0.6), cycles=cycles)
     degrees = _degrees(like.degrees if shape is None else shape, nodes, edges, wedges, top_degree)
     d, d2, d3 = (float((degrees.astype(float) ** j).sum()) for j in (1, 2, 3))
     m = max(d / 2, 1.0)
@@ -342,7 +349,7 @@ def _stand_in(
             paths=old.paths * Fraction(per_path * per_path / per_edge),
             cliques=old.cliques * Fraction(closer),
         )
-    return Outline(nodes, degrees, Fraction(t), pairs, joined, sample, grown, "")
+    return Reference(nodes, degrees, Fraction(t), pairs, joined, sample, grown, "")
 
 
 def _degrees(

@@ -40,7 +40,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
-from silograph.estimators.pair_sums import Tally
+from silograph.estimators.pair_sums import GraphSums
 from silograph.extras import library
 from silograph.graph.bits import BitRows, triangle_bytes
 from silograph.graph.convert import adjacency
@@ -530,34 +530,34 @@ class Release:
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles. Unbiased."""
-        value = triangles.triangles_value(self.tally, self.channel)
+        value = triangles.triangles_value(self.sums, self.channel)
         return self._estimate(
-            "triangles", value, triangles.triangles_stderr(self.tally, self.channel)
+            "triangles", value, triangles.triangles_stderr(self.sums, self.channel)
         )
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe. Unbiased."""
-        value = triangles.node_triangle_values(self.tally, self.channel)
-        stderr = triangles.node_triangle_stderrs(self.tally, self.channel)
+        value = triangles.node_triangle_values(self.sums, self.channel)
+        stderr = triangles.node_triangle_stderrs(self.sums, self.channel)
         return self._array("node_triangles", value, stderr)
 
     def four_cycles(self) -> Estimate[float]:
         """The number of 4-cycles. Unbiased."""
-        value = cycles.four_cycles_value(self.tally, self.channel)
+        value = cycles.four_cycles_value(self.sums, self.channel)
         return self._estimate(
-            "four_cycles", value, cycles.four_cycles_stderr(self.tally, self.channel)
+            "four_cycles", value, cycles.four_cycles_stderr(self.sums, self.channel)
         )
 
     def clustering(self) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased."""
-        value = triangles.clustering_value(self.tally, self.channel)
-        stderr = triangles.clustering_stderr(self.tally, self.channel)
+        value = triangles.clustering_value(self.sums, self.channel)
+        stderr = triangles.clustering_stderr(self.sums, self.channel)
         return self._estimate("clustering", value, stderr, note=RATIO_NOTE)
 
     @cached_property
-    def tally(self) -> Tally:
+    def sums(self) -> GraphSums:
         """The sums over pairs that several queries share."""
-        return Tally(self.graph)
+        return GraphSums(self.graph)
 
     # -- files and other tools ---------------------------------------------------------------
 

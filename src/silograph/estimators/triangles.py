@@ -26,7 +26,7 @@ import numpy as np
 from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.pair_sums import ExactSums, Tally
+from silograph.estimators.pair_sums import ExactSums, GraphSums
 from silograph.estimators.stars import kstars_value
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-def triangles_value(noisy: Tally, channel: Channel) -> Fraction:
+def triangles_value(noisy: GraphSums, channel: Channel) -> Fraction:
     """T̂ = α³t3 + α²β·t2 + αβ²·t1 + β³t0, t_j the triples with j noisy edges."""
     graph, a, b = noisy.graph, channel.alpha, channel.beta
     t3 = graph.triangles
@@ -54,7 +54,7 @@ def triangles_value(noisy: Tally, channel: Channel) -> Fraction:
     return a**3 * t3 + a**2 * b * t2 + a * b**2 * t1 + b**3 * t0
 
 
-def triangles_variance(truth: Tally, channel: Channel) -> Fraction:
+def triangles_variance(truth: GraphSums, channel: Channel) -> Fraction:
     """The variance of :func:`triangles_value` over the noise, for a known graph."""
     graph = truth.graph
     counts = Fraction(graph.edges), Fraction(graph.wedges), Fraction(graph.triangles)
@@ -92,7 +92,7 @@ def clustering_noise(
     return (first + second + third) / wedges**2
 
 
-def triangles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
+def triangles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
     """The unbiased estimate of :func:`triangles_variance` from the noisy graph."""
     w, n = channel.weights, noisy.graph.n
     counts = _counts(noisy, channel)
@@ -100,19 +100,19 @@ def triangles_variance_estimate(noisy: Tally, channel: Channel) -> Fraction:
     return first - _wedge_part(w, n, *counts) - 2 * _triple_part(w, n, *counts)
 
 
-def triangles_stderr(noisy: Tally, channel: Channel) -> float:
+def triangles_stderr(noisy: GraphSums, channel: Channel) -> float:
     """From the estimated variance, but not less than that of a graph without edges."""
     floor = channel.weights.v0**3 * math.comb(noisy.graph.n, 3)
     return math.sqrt(max(triangles_variance_estimate(noisy, channel), floor))
 
 
-def clustering_value(noisy: Tally, channel: Channel) -> float:
+def clustering_value(noisy: GraphSums, channel: Channel) -> float:
     """3·T̂/Ŝ2; not a number where the noise leaves no 2-stars."""
     wedges = kstars_value(noisy.graph, channel, 2)
     return float(3 * triangles_value(noisy, channel) / wedges) if wedges > 0 else math.nan
 
 
-def clustering_stderr(noisy: Tally, channel: Channel) -> float:
+def clustering_stderr(noisy: GraphSums, channel: Channel) -> float:
     """Of the ratio R by its linear part: the standard error of 3·T̂ − R·Ŝ2, divided by Ŝ2."""
     w, n = channel.weights, noisy.graph.n
     edges, wedges, triangles = _counts(noisy, channel)
@@ -132,14 +132,14 @@ def clustering_stderr(noisy: Tally, channel: Channel) -> float:
     return math.sqrt(max(first - second - 2 * third, floor)) / float(wedges)
 
 
-def node_triangle_values(noisy: Tally, channel: Channel) -> FloatArray:
+def node_triangle_values(noisy: GraphSums, channel: Channel) -> FloatArray:
     """The number of triangles at each node: Σ_{v<w} a(uv)·a(uw)·a(vw)."""
     w = channel.weights
     alpha, beta = float(w.alpha), float(w.beta)
     return _Corners(noisy).total((alpha**2, alpha * beta, beta**2), (beta, alpha))
 
 
-def node_triangle_variance_estimates(noisy: Tally, channel: Channel) -> FloatArray:
+def node_triangle_variance_estimates(noisy: GraphSums, channel: Channel) -> FloatArray:
     """Unbiased estimates of the variances of :func:`node_triangle_values`."""
     w, corners, n = channel.weights, _Corners(noisy), noisy.graph.n
     alpha, beta, gamma = float(w.alpha), float(w.beta), float(w.gamma)
@@ -153,7 +153,7 @@ def node_triangle_variance_estimates(noisy: Tally, channel: Channel) -> FloatArr
     return first - second - 2 * third
 
 
-def node_triangle_stderrs(noisy: Tally, channel: Channel) -> FloatArray:
+def node_triangle_stderrs(noisy: GraphSums, channel: Channel) -> FloatArray:
     """From the estimated variances, but not less than those of a graph without edges."""
     floor = float(channel.weights.v0) ** 3 * math.comb(noisy.graph.n - 1, 2)
     return np.sqrt(np.maximum(node_triangle_variance_estimates(noisy, channel), floor))
@@ -164,7 +164,7 @@ def _perfect(w: Weights) -> Weights:
     return Weights(Fraction(1), Fraction(0), w.v0, w.v1)
 
 
-def _counts(noisy: Tally, channel: Channel) -> tuple[Fraction, Fraction, Fraction]:
+def _counts(noisy: GraphSums, channel: Channel) -> tuple[Fraction, Fraction, Fraction]:
     """Unbiased numbers of edges, 2-stars and triangles."""
     graph = noisy.graph
     edges, wedges = edges_value(graph, channel), kstars_value(graph, channel, 2)
@@ -210,7 +210,7 @@ class _Corners:
     """For each node u, the triples {u, v, w} by how many of uv, uw are noisy edges, and whether
     vw is one."""
 
-    def __init__(self, noisy: Tally) -> None:
+    def __init__(self, noisy: GraphSums) -> None:
         graph, moments = noisy.graph, noisy.moments
         d = graph.degrees
         z = graph.n - 1 - d

@@ -17,7 +17,7 @@ from silograph.messages.entropy import Entropy, RunEntropy
 from silograph.messages.envelope import EVERYONE, Outgoing, peek
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
 from silograph.messages.machine import CoordinatorSession, Session, SiloSession
-from silograph.methods.method import StudyPlan
+from silograph.methods.method import SettledStudy
 
 __all__ = ["Advance", "Parties", "Record", "Traffic", "drive", "drive_study", "progress"]
 
@@ -130,7 +130,7 @@ class Traffic:
 
 
 def drive_study(
-    plan: StudyPlan,
+    plan: SettledStudy,
     parties: Parties,
     silos: Sequence[Silo],
     spend: Callable[[], None],

@@ -9,7 +9,7 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import check_delta, check_epsilon, check_number, check_parties
 from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
 from silograph.estimators.estimate import Estimate
-from silograph.estimators.reference import Outline, guess, outline_like
+from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger, NoLedger
@@ -28,7 +28,7 @@ from silograph.methods.study import Option as StudyOption
 
 __all__ = ["Federation"]
 
-Like = Outline | Release | Silo
+Like = Reference | Release | Silo
 
 
 class Federation:
@@ -251,12 +251,12 @@ class Federation:
             return "sealed", {"delta": best.delta, "like": like}
         return best.method, best.arguments
 
-    def _outline(self, like: Like | None, query: str) -> Outline:
+    def _outline(self, like: Like | None, query: str) -> Reference:
         """What the graph may look like; never taken from the silos' edges."""
         cycles = query == "four_cycles"
         if like is None:
             return guess(len(self.universe), cycles=cycles)
-        return outline_like(like, cycles=cycles)
+        return reference_like(like, cycles=cycles)
 
     def _ask(
         self,
@@ -296,8 +296,8 @@ class Federation:
                 k=None if k is None else int(k),
                 options=options or {},
             )
-            outline = None if like is None else self._outline(like, query)
-            plan = settle_study(study, outline, owned)
+            reference = None if like is None else self._outline(like, query)
+            plan = settle_study(study, reference, owned)
         except StudyError as error:
             raise ArgumentError(str(error)) from None
         if plan.advice:
@@ -331,7 +331,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "raw": (bool,),
     "local": (str,),
     "protocol": (str,),
-    "like": (Outline, Release, Silo),
+    "like": (Reference, Release, Silo),
     "noise": (str,),
 }
 

@@ -1,13 +1,13 @@
 """Every method that a study can ask for, and from a study to its plan."""
 
 from silograph.errors import ArgumentError, ChannelError, StudyError
-from silograph.estimators.reference import Outline
+from silograph.estimators.reference import Reference
 from silograph.estimators.release import Release
-from silograph.methods.baseline.method import BaselinePlan
-from silograph.methods.feat.method import FeatPlan
-from silograph.methods.featplus.method import FeatPlusStudyPlan
-from silograph.methods.method import StudyPlan
-from silograph.methods.sealed.method import SealedStudyPlan
+from silograph.methods.baseline.method import SettledBaseline
+from silograph.methods.feat.method import SettledFeat
+from silograph.methods.featplus.method import SettledFeatPlus
+from silograph.methods.method import SettledStudy
+from silograph.methods.sealed.method import SettledSealed
 from silograph.methods.study import RELEASE, Study
 
 __all__ = ["METHODS", "QUERIES", "plan_study", "settle_study"]
@@ -22,15 +22,15 @@ QUERIES = (
     "four_cycles",
     "clustering",
 )
-METHODS: dict[str, type[StudyPlan]] = {
-    "feat": FeatPlan,
-    "feat+": FeatPlusStudyPlan,
-    "sealed": SealedStudyPlan,
-    "baseline": BaselinePlan,
+METHODS: dict[str, type[SettledStudy]] = {
+    "feat": SettledFeat,
+    "feat+": SettledFeatPlus,
+    "sealed": SettledSealed,
+    "baseline": SettledBaseline,
 }
 
 
-def plan_study(study: Study) -> StudyPlan:
+def plan_study(study: Study) -> SettledStudy:
     """What a study costs and how to carry it out, or a :class:`StudyError` that says why not.
 
     For those who read a study: every choice is written in it.
@@ -43,8 +43,8 @@ def plan_study(study: Study) -> StudyPlan:
 
 
 def settle_study(
-    study: Study, like: Outline | None = None, owned: float | None = None
-) -> StudyPlan:
+    study: Study, like: Reference | None = None, owned: float | None = None
+) -> SettledStudy:
     """For who asks: the plan of the study with every choice of its method written down.
 
     ``like`` is what the graph may look like, ``owned`` the share of a node's edges that its main
@@ -57,7 +57,7 @@ def settle_study(
         raise StudyError(str(error)) from None
 
 
-def _method(study: Study) -> type[StudyPlan]:
+def _method(study: Study) -> type[SettledStudy]:
     if study.method not in METHODS:
         raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
     if study.query not in (*QUERIES, RELEASE):

@@ -17,7 +17,7 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import View
 from silograph.errors import StudyError
 from silograph.estimators.estimate import Estimate, Provenance
-from silograph.estimators.reference import Outline
+from silograph.estimators.reference import Reference
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
@@ -28,12 +28,12 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.study import RELEASE, Study
-from silograph.methods.union import UnionPlan
+from silograph.methods.union import SettledUnion
 
 __all__ = [
     "Outcome",
+    "SettledStudy",
     "Source",
-    "StudyPlan",
     "answered",
     "channel_option",
     "given_channel",
@@ -61,7 +61,7 @@ class Outcome:
         return path
 
 
-class StudyPlan(ABC):
+class SettledStudy(ABC):
     """A study with all that follows from it, the same for every party that reads it."""
 
     #: The names of the options that the method takes.
@@ -99,10 +99,10 @@ class StudyPlan(ABC):
     advice: str = ""
 
     @classmethod
-    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+    def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
         """The study with every choice written down that a method would otherwise make by itself.
 
-        It is the proposer's, for a graph ``like`` some outline; all others compute from what is
+        It is the proposer's, for a graph ``like`` some reference; all others compute from what is
         written alone.
         """
         return study
@@ -163,7 +163,7 @@ def given_channel(study: Study) -> Channel | None:
 
 
 def release_of(
-    plan: UnionPlan,
+    plan: SettledUnion,
     made: Provenance,
     triangle: bytes,
     universe: NodeUniverse,

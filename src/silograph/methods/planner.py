@@ -1,6 +1,6 @@
 """The planner: what every method would cost and give, before anything is drawn or spent.
 
-It predicts the error of each method and protocol on a graph like the outline, says what each of
+It predicts the error of each method and protocol on a graph like the reference, says what each of
 them assumes of whom, and ranks those that the caller's trust allows.
 """
 
@@ -14,13 +14,13 @@ from silograph.dp.loss import check_delta, check_epsilon, check_parties, shown_l
 from silograph.errors import ArgumentError, ChannelError
 from silograph.estimators.estimate import definitions, table
 from silograph.estimators.gradient import GRADIENTS
-from silograph.estimators.reference import Outline, guess, outline_like
+from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
-from silograph.methods.sealed.method import SEALED_QUERIES, plan_sealed, sealed_limit
+from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed_limit
 
 __all__ = ["PLANNED", "TRUST", "Option", "Plan", "plan", "plan_options"]
 
@@ -91,7 +91,7 @@ class Plan:
     """All options, best first, and which of them the caller's trust allows."""
 
     question: Question
-    #: The answer that the outline would give, and where the outline comes from.
+    #: The answer that the reference would give, and where the reference comes from.
     count: float
     source: str
     options: tuple[Option, ...]
@@ -149,7 +149,7 @@ class Plan:
             for option in self.options
         ]
         head = ("", "method", "protocol", "error", "relative", "trust", "note")
-        below = {"outline": self.source, "→": f"best that your trust allows: {self.best.assumes}"}
+        below = {"reference": self.source, "→": f"best that your trust allows: {self.best.assumes}"}
         return f"<div>{table(caption, head, rows, right=(3, 4))}{definitions('', below)}</div>"
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class Plan:
             f"{name} of {asked.silos} silos at ε = {shown_loss(asked.epsilon)}"
             + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
             + f", collusion {asked.collusion}; expected answer about {self.count:,.4g}",
-            f"outline: {self.source}",
+            f"reference: {self.source}",
         ]
         for option in self.options:
             mark = " " if option.needs <= self.trust else "-"
@@ -183,7 +183,7 @@ def plan(
     triangles: float | None = None,
     common_squares: float | None = None,
     top_degree: int | None = None,
-    like: Outline | Release | Silo | None = None,
+    like: Reference | Release | Silo | None = None,
     k: int | None = None,
     delta: float = 0.0,
     collusion: int = 1,
@@ -207,7 +207,7 @@ def plan(
     if like is None:
         if nodes is None:
             raise ArgumentError("say how many nodes there are, or give something like the graph")
-        outline = guess(
+        reference = guess(
             nodes,
             edges,
             wedges=wedges,
@@ -219,15 +219,15 @@ def plan(
     elif any(x is not None for x in (nodes, edges, wedges, triangles, common_squares, top_degree)):
         raise ArgumentError("give numbers, or something like the graph, not both")
     else:
-        outline = outline_like(like, cycles=cycles)
-    Release.check_leaves(query, k, outline.nodes)
+        reference = reference_like(like, cycles=cycles)
+    Release.check_leaves(query, k, reference.nodes)
     if owned is not None and not 0 <= owned <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {owned!r}")
     asked = Question(query, check_epsilon(epsilon), silos, collusion, k, delta, owned)
-    return plan_options(outline, asked, trust)
+    return plan_options(reference, asked, trust)
 
 
-def plan_options(outline: Outline, question: Question, trust: Collection[str] = ()) -> Plan:
+def plan_options(reference: Reference, question: Question, trust: Collection[str] = ()) -> Plan:
     """Every option for the question, best first."""
     check_epsilon(question.epsilon)
     check_parties(question.silos, question.collusion)
@@ -237,50 +237,52 @@ def plan_options(outline: Outline, question: Question, trust: Collection[str] = 
             f"unknown trust {', '.join(sorted(unknown))}; choose from {', '.join(TRUST)}"
         )
     check_delta(question.delta)
-    count = outline.count(question.query, question.k)
+    count = reference.count(question.query, question.k)
     found = [
         option
         for options in (_baseline, _feat, _featplus, _sealed)
-        for option in _possible(options, outline, question)
+        for option in _possible(options, reference, question)
     ]
     found.sort(key=lambda option: option.error)
     # Who trusts the coordinator to deal also trusts it to follow the protocol.
     trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
-    return Plan(question, count, outline.source, tuple(found), trusted)
+    return Plan(question, count, reference.source, tuple(found), trusted)
 
 
 def _possible(
-    options: Callable[[Outline, Question], Iterator[Option]], outline: Outline, question: Question
+    options: Callable[[Reference, Question], Iterator[Option]],
+    reference: Reference,
+    question: Question,
 ) -> Iterator[Option]:
     """Those of one method; none where so many colluders leave nothing but noise."""
     with contextlib.suppress(ChannelError):
-        yield from options(outline, question)
+        yield from options(reference, question)
 
 
 _FOLLOW = "silos follow the protocol"
 
 
 def _option(
-    outline: Outline, question: Question, method: str, protocol: str, error: float, **more: Any
+    reference: Reference, question: Question, method: str, protocol: str, error: float, **more: Any
 ) -> Option:
-    count = abs(outline.count(question.query, question.k))
+    count = abs(reference.count(question.query, question.k))
     relative = error / count if count else math.inf
     return Option(method, protocol, error, relative, **more)
 
 
-def _baseline(outline: Outline, question: Question) -> Iterator[Option]:
+def _baseline(reference: Reference, question: Question) -> Iterator[Option]:
     yield _option(
-        outline,
+        reference,
         question,
         "baseline",
         "reports",
-        baseline_error(outline, question),
+        baseline_error(reference, question),
         needs=frozenset(),
         assumes="silos add their noise; who holds an edge shows, as far as ε allows",
     )
 
 
-def _feat(outline: Outline, question: Question) -> Iterator[Option]:
+def _feat(reference: Reference, question: Question) -> Iterator[Option]:
     t = question.collusion
     pool = (
         f"; {t} of them may pool with the coordinator" if t else "; none of them sees the release"
@@ -299,25 +301,25 @@ def _feat(outline: Outline, question: Question) -> Iterator[Option]:
     for protocol, (needs, assumes) in kinds.items():
         if protocol == "elgamal/replace" and t:
             continue
-        error = feat_error(outline, question, protocol)
+        error = feat_error(reference, question, protocol)
         note = "" if protocol == "masked" else "slow: keys for every pair"
         yield _option(
-            outline, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
+            reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
         )
 
 
-def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
+def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
     t = question.collusion
     if t == 0:  # every silo is shown the release, and must not be one too many
         return
     assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
     common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}
     if question.query in GRADIENTS:
-        chosen = choose_split(outline, question, "masked")
+        chosen = choose_split(reference, question, "masked")
         shares = chosen.split.release, chosen.split.partition, chosen.split.local
         local = chosen.split.answers_locally
         yield _option(
-            outline,
+            reference,
             question,
             "feat+",
             "masked",
@@ -333,25 +335,25 @@ def _featplus(outline: Outline, question: Question) -> Iterator[Option]:
     if question.query == "triangles" or (question.query == "kstars" and question.k):
         split = Split.of("paper", question.epsilon)
         yield _option(
-            outline,
+            reference,
             question,
             "feat+",
             "masked",
-            paper_error(outline, question, "masked", split),
+            paper_error(reference, question, "masked", split),
             arguments={"local": "paper", "split": "paper"},
             note="the paper's form and split",
             **common,
         )
 
 
-def _sealed(outline: Outline, question: Question) -> Iterator[Option]:
-    if question.query not in SEALED_QUERIES or outline.nodes > sealed_limit(question.query):
+def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
+    if question.query not in SEALED_QUERIES or reference.nodes > sealed_limit(question.query):
         return
-    chosen, t = plan_sealed(outline, question), question.collusion
+    chosen, t = choose_noise(reference, question), question.collusion
     pool = f"; {t} of them may pool what they see" if t else ""
     opened, delta = ", ".join(chosen.noise.answers).replace("_", "-"), chosen.noise.delta
     yield _option(
-        outline,
+        reference,
         question,
         "sealed",
         "sealed",

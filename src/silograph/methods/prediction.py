@@ -1,9 +1,9 @@
-"""How large the error of each method will be, on a graph like the outline.
+"""How large the error of each method will be, on a graph like the reference.
 
 What
     Standard deviations, before anything is drawn or spent. For ``baseline`` and ``feat`` they are
-    the exact variance formulas on the outline's sums; ``feat+`` takes the noise of owned edges off
-    and adds that of the local answers, which leaves out what is of second order in owned edges.
+    the exact variance formulas on the reference's sums; ``feat+`` takes the noise of owned edges
+    off and adds that of the local answers, which leaves out what is of second order in owned edges.
 Reference
     The formulas are with their estimators (:mod:`silograph.estimators`).
 """
@@ -16,11 +16,11 @@ from functools import lru_cache
 import numpy as np
 
 from silograph.dp.channel import Channel, Weights
-from silograph.estimators.reference import Outline
+from silograph.estimators.reference import Reference
 from silograph.methods.baseline.answer import ReportWeights
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.featplus.noise import Split, gradient_sensitivity, paper_sensitivity
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
 __all__ = [
     "Question",
@@ -52,32 +52,34 @@ class Question:
 @lru_cache(maxsize=1024)
 def union_channel(protocol: str, epsilon: float, silos: int, collusion: int) -> Channel:
     """The channel of a union at epsilon."""
-    return plan_union(protocol, epsilon, silos, collusion).channel
+    return settle_union(protocol, epsilon, silos, collusion).channel
 
 
-def baseline_error(outline: Outline, question: Question) -> float:
+def baseline_error(reference: Reference, question: Question) -> float:
     """Of the calibrated answer from all reports, each edge held by one silo."""
     noise = BaselineNoise.choose(question.epsilon, question.silos, question.collusion)
     spread = ReportWeights(noise.channel, question.silos)
     weights = Weights(Fraction(1), Fraction(0), spread.variance(0), spread.variance(1))
-    return outline.noise(question.query, weights, question.k)
+    return reference.noise(question.query, weights, question.k)
 
 
 def feat_error(
-    outline: Outline, question: Question, protocol: str, epsilon: float | None = None
+    reference: Reference, question: Question, protocol: str, epsilon: float | None = None
 ) -> float:
     """Of the answer on a release of the union, at the question's epsilon or another one."""
     spent = question.epsilon if epsilon is None else epsilon
-    return _release_noise(outline, question, protocol, spent)
+    return _release_noise(reference, question, protocol, spent)
 
 
 @lru_cache(maxsize=1024)
-def _release_noise(outline: Outline, question: Question, protocol: str, epsilon: float) -> float:
+def _release_noise(
+    reference: Reference, question: Question, protocol: str, epsilon: float
+) -> float:
     weights = union_channel(protocol, epsilon, question.silos, question.collusion).weights
-    return outline.noise(question.query, weights, question.k)
+    return reference.noise(question.query, weights, question.k)
 
 
-def owned_share(outline: Outline, question: Question, epsilon: float) -> float:
+def owned_share(reference: Reference, question: Question, epsilon: float) -> float:
     """The share of edges that the owner of an end holds, after a partition at epsilon.
 
     The right owner of a node of degree d leads the others by about d·(owned − the share of another
@@ -89,8 +91,8 @@ def owned_share(outline: Outline, question: Question, epsilon: float) -> float:
     other = (1 - best) / (m - 1) if best >= 1 / m else best
     if epsilon <= 0:
         return (best + (m - 1) * other) / m
-    ends = np.concatenate([outline.sample.first, outline.sample.second])
-    weights = np.concatenate([outline.sample.weights, outline.sample.weights])
+    ends = np.concatenate([reference.sample.first, reference.sample.second])
+    weights = np.concatenate([reference.sample.weights, reference.sample.weights])
     lead = ends * (best - other) * epsilon / (2 * m)
     right = (1 - np.exp(-lead) * (0.5 + lead / 4)) ** (m - 1)
     right = np.maximum(right, 1 / m)
@@ -98,11 +100,11 @@ def owned_share(outline: Outline, question: Question, epsilon: float) -> float:
     return share * best + (1 - share) * other
 
 
-def wobble(outline: Outline, question: Question, weights: Weights) -> float:
+def wobble(reference: Reference, question: Question, weights: Weights) -> float:
     """About how much noise the gradient at an edge has, taken on a release."""
-    n, v = outline.nodes, float(weights.v0)
-    edges = max(float(outline.edges), 1.0)
-    sums = float(outline.joined.s) / edges
+    n, v = reference.nodes, float(weights.v0)
+    edges = max(float(reference.edges), 1.0)
+    sums = float(reference.joined.s) / edges
     match question.query:
         case "triangles":
             return math.sqrt(v * v * n + v * sums)
@@ -110,13 +112,13 @@ def wobble(outline: Outline, question: Question, weights: Weights) -> float:
             steps = math.prod((sums / 2 - i) / (i + 1) for i in range(question.k - 2))
             return math.sqrt(2 * v * n) * max(steps, 1.0)
         case "four_cycles":
-            near = 4 * float(outline.pairs.cc) / n
+            near = 4 * float(reference.pairs.cc) / n
             return math.sqrt(v * (sums * sums / 4 + near) + 1.5 * v * v * n * sums + v**3 * n * n)
     return 0.0
 
 
 def gradient_error(
-    outline: Outline,
+    reference: Reference,
     question: Question,
     protocol: str,
     split: Split,
@@ -124,26 +126,26 @@ def gradient_error(
 ) -> float:
     """Of ``feat+`` with gradients that are cut at ``bound``."""
     release = split.release_epsilon
-    base = feat_error(outline, question, protocol, release)
+    base = feat_error(reference, question, protocol, release)
     if not split.answers_locally:
         return base
     channel = union_channel(protocol, release, question.silos, question.collusion)
-    reach = max(bound - wobble(outline, question, channel.weights), 0.0)
-    steps = outline.gradients(question.query, question.k)
+    reach = max(bound - wobble(reference, question, channel.weights), 0.0)
+    steps = reference.gradients(question.query, question.k)
     taken = steps**2 - np.maximum(steps - reach, 0) ** 2
-    share = owned_share(outline, question, float(split.partition))
-    saved = float(channel.weights.v1) * share * float(outline.sample.weights @ taken)
+    share = owned_share(reference, question, float(split.partition))
+    saved = float(channel.weights.v1) * share * float(reference.sample.weights @ taken)
     width = float(gradient_sensitivity(channel, bound))
     noise = 2 * question.silos * (width / float(split.local)) ** 2
     return math.sqrt(max(base * base - saved, 0.0) + noise)
 
 
-def paper_error(outline: Outline, question: Question, protocol: str, split: Split) -> float:
+def paper_error(reference: Reference, question: Question, protocol: str, split: Split) -> float:
     """Of ``feat+`` with local answers as in the paper: owned edges carry no noise, and all reports
     carry that of the joint sensitivity."""
     channel = union_channel(protocol, split.release_epsilon, question.silos, question.collusion)
-    w, share = channel.weights, owned_share(outline, question, float(split.partition))
+    w, share = channel.weights, owned_share(reference, question, float(split.partition))
     known = Weights(w.alpha, w.beta, w.v0, w.v1 * Fraction(1 - share))
-    base = outline.noise(question.query, known, question.k)
-    width = float(paper_sensitivity(question.query, question.k, channel, outline.nodes))
+    base = reference.noise(question.query, known, question.k)
+    width = float(paper_sensitivity(question.query, question.k, channel, reference.nodes))
     return math.hypot(base, math.sqrt(2 * question.silos) * width / float(split.local))

@@ -22,13 +22,13 @@ from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.methods.masked.noise import MaskedNoise
 
-__all__ = ["PROTOCOLS", "UnionPlan", "bits_of", "plan_union"]
+__all__ = ["PROTOCOLS", "SettledUnion", "bits_of", "settle_union"]
 
 PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
 
 
 @dataclass(frozen=True)
-class UnionPlan:
+class SettledUnion:
     """One union: its channel, who learns how much, and the loss at every level of collusion."""
 
     protocol: str
@@ -100,13 +100,13 @@ def bits_of(silo: Silo, parameters: Chunked) -> Bits:
     return lambda chunk: held.chunk(chunk * parameters.chunk_pairs, parameters.chunk_size(chunk))
 
 
-def plan_union(
+def settle_union(
     protocol: str,
     epsilon: float,
     silos: int,
     collusion: int,
     channel: Channel | None = None,
-) -> UnionPlan:
+) -> SettledUnion:
     """Choose the parameters of a union of so many silos, or say what is wrong with the request."""
     if protocol not in PROTOCOLS:
         raise ArgumentError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
@@ -118,7 +118,7 @@ def plan_union(
         drawn = channel or MaskedNoise.choose(epsilon, silos, collusion).channel
         published = (View(PUBLISHED, drawn.epsilon),)
         losses = dict.fromkeys(range(silos), drawn.epsilon)
-        return UnionPlan(protocol, silos, collusion, drawn, published, losses, None)
+        return SettledUnion(protocol, silos, collusion, drawn, published, losses, None)
     noise: MaskedNoise | ElgamalNoise
     if protocol == "masked":
         noise = MaskedNoise.choose(epsilon, silos, collusion)
@@ -128,7 +128,9 @@ def plan_union(
         noise = ElgamalNoise.choose(variant, epsilon, silos, collusion)
     losses = {t: noise.epsilon(silos - t) for t in range(silos)}
     advice = _advice(protocol, noise)
-    return UnionPlan(protocol, silos, collusion, noise.channel, noise.views, losses, noise, advice)
+    return SettledUnion(
+        protocol, silos, collusion, noise.channel, noise.views, losses, noise, advice
+    )
 
 
 def _variant(protocol: str, collusion: int) -> Variant:

@@ -19,7 +19,7 @@ from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR
 from silograph.methods.catalogue import plan_study, settle_study
-from silograph.methods.method import Outcome, StudyPlan
+from silograph.methods.method import Outcome, SettledStudy
 from silograph.methods.study import RELEASE, Option, Study, read_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
@@ -76,7 +76,7 @@ class CoordinatorService:
         self._entropy = entropy or OsEntropy()
         self._store = self._party.store
         #: Plans of this process; another one that carries a study makes its own.
-        self._plans: dict[str, StudyPlan] = {}
+        self._plans: dict[str, SettledStudy] = {}
         self._results = config.state / "results"
         self._results.mkdir(mode=0o700, exist_ok=True)
 
@@ -84,7 +84,7 @@ class CoordinatorService:
         """Close what is open."""
         self._party.close()
 
-    def propose(self, question: Question, seconds: float) -> StudyPlan:
+    def propose(self, question: Question, seconds: float) -> SettledStudy:
         """Draft a study that ends in so many seconds, sign it, and write it down."""
         party = self._party
         names = tuple(silo.name for silo in party.roster.silos)
@@ -206,7 +206,7 @@ class CoordinatorService:
         await last_words(voice.open(now), study.deadline - now, self._party.journal)
         voice.settle()
 
-    def plan(self, study: Study) -> StudyPlan:
+    def plan(self, study: Study) -> SettledStudy:
         """What follows from a study, worked out once."""
         if study.run not in self._plans:
             self._plans[study.run] = plan_study(study)
@@ -222,7 +222,7 @@ class CoordinatorService:
         """The party that this is."""
         return self._party
 
-    def save(self, plan: StudyPlan, outcome: Outcome, seen: dict[str, Any]) -> None:
+    def save(self, plan: SettledStudy, outcome: Outcome, seen: dict[str, Any]) -> None:
         """Keep an answer and its release; on return they are on the disk."""
         study = plan.study
         release = outcome.save(self._results, study.run)

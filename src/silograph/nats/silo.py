@@ -27,7 +27,7 @@ from silograph.ledger.entries import loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR
 from silograph.methods.catalogue import plan_study
-from silograph.methods.method import StudyPlan
+from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study, open_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
@@ -65,7 +65,9 @@ class Books:
 class SiloRun:
     """One run that the silo has accepted."""
 
-    def __init__(self, seat: Seat, plan: StudyPlan, silo: Silo, books: Books, link: Link) -> None:
+    def __init__(
+        self, seat: Seat, plan: SettledStudy, silo: Silo, books: Books, link: Link
+    ) -> None:
         self._study = seat.study
         self._books = books
         self._store, self._clock = books.party.store, books.party.clock
@@ -258,7 +260,7 @@ class SiloService:
         self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
         self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
         self._studies: dict[str, Study] = {}  # verified once
-        self._plans: dict[str, StudyPlan] = {}  # settled once
+        self._plans: dict[str, SettledStudy] = {}  # settled once
         self._failed: asyncio.Future[None] | None = None
 
     def _set_limit(self) -> None:
@@ -487,7 +489,7 @@ class SiloService:
             raise StoreError("the ledger has this run, and the store did not: one was put back")
         self._check_budget(plan)
 
-    def _plan(self, study: Study) -> StudyPlan:
+    def _plan(self, study: Study) -> SettledStudy:
         if study.run not in self._plans:
             self._plans[study.run] = plan_study(study)
         return self._plans[study.run]
@@ -498,7 +500,7 @@ class SiloService:
         self._studies.pop(run, None)
         self._runs.pop(run, None)
 
-    def _check_budget(self, plan: StudyPlan) -> None:
+    def _check_budget(self, plan: SettledStudy) -> None:
         lineage = self._config.data.lineage
         limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
         if limit is None or left is None:

@@ -17,7 +17,7 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import Estimate, FloatArray, Origin, number
-from silograph.estimators.reference import Outline, guess, outline_of_release
+from silograph.estimators.reference import Reference, guess, reference_of_release
 from silograph.estimators.release import Release
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Amount, Ledger, Spend
@@ -28,7 +28,7 @@ from silograph.methods.featplus.noise import Split
 from silograph.methods.method import Source
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.answer import SealedRelease
-from silograph.methods.sealed.method import expected_error, plan_sealed
+from silograph.methods.sealed.method import choose_noise, expected_error
 from silograph.methods.sealed.noise import SealedNoise
 from silograph.page.texts import (
     Told,
@@ -47,16 +47,16 @@ __all__ = [
     "Count",
     "Curve",
     "Facts",
+    "Known",
     "Observer",
-    "Outlined",
     "Page",
     "Range",
     "Vector",
     "budget_of",
     "curve_of",
     "facts_of",
+    "known_graph",
     "observers",
-    "outlined",
 ]
 
 
@@ -194,8 +194,8 @@ def _told(who: str, view: View) -> Observer:
 
 # --- How the error of an answer would move with epsilon, by the planner's formulas ----------------
 #
-# The graph behind the formulas is outlined from the release itself, which costs no privacy; without
-# a release from what the answer says and a guess at the rest. The predictions are rough; the error
+# The graph behind the formulas is known from the release itself, which costs no privacy; without a
+# release from what the answer says and a guess at the rest. The predictions are rough; the error
 # of the answer itself is not predicted but its own.
 
 #: Epsilons that people choose.
@@ -216,10 +216,10 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Outlined:
+class Known:
     """The graph that predictions are about, and the run that they vary."""
 
-    outline: Outline
+    reference: Reference
     origin: Origin
     release: Source | None
 
@@ -230,25 +230,25 @@ def _paid_for(origin: Origin | None) -> Source | None:
     return found if isinstance(found, Release | SealedRelease | Reports) else None
 
 
-def outlined(
+def known_graph(
     origin: Origin | None, answers: Sequence[Estimate[Any]], *, cycles: bool
-) -> Outlined | None:
+) -> Known | None:
     """What can be said of the graph from what is public now; None where that is too little."""
     if origin is None or origin.nodes < 3:
         return None
     release = _paid_for(origin)
     try:
         if isinstance(release, Release) and origin.nodes <= LARGE:
-            outline = outline_of_release(release, cycles=cycles)
+            reference = reference_of_release(release, cycles=cycles)
         else:
-            outline = guess(origin.nodes, **_numbers(answers, origin.nodes), cycles=cycles)
+            reference = guess(origin.nodes, **_numbers(answers, origin.nodes), cycles=cycles)
     except (ValueError, ArithmeticError):
         return None
-    return Outlined(outline, origin, release)
+    return Known(reference, origin, release)
 
 
 def _numbers(answers: Sequence[Estimate[Any]], nodes: int) -> dict[str, Any]:
-    """Counts that are above their own error, as numbers of an outline."""
+    """Counts that are above their own error, as numbers of a reference."""
     found = {}
     for answer in answers:
         stars = answer.query == "kstars" and answer.parameters.get("k") == 2
@@ -262,7 +262,7 @@ def _numbers(answers: Sequence[Estimate[Any]], nodes: int) -> dict[str, Any]:
     return found
 
 
-def curve_of(answer: Estimate[Any], graph: Outlined | None) -> Curve | None:
+def curve_of(answer: Estimate[Any], graph: Known | None) -> Curve | None:
     """The errors of one answer; None where there is no formula, or no error bar."""
     if graph is None or answer.query not in _PREDICTED or not math.isfinite(answer.epsilon):
         return None
@@ -274,7 +274,7 @@ def curve_of(answer: Estimate[Any], graph: Outlined | None) -> Curve | None:
         try:
             error = _predicted(answer, graph, epsilon)
         except (ValueError, ArithmeticError):
-            continue  # an epsilon that the method cannot have, or an outline of next to nothing
+            continue  # an epsilon that the method cannot have, or a reference of next to nothing
         if error > 0 and math.isfinite(error):
             points.append((epsilon, error))
     return Curve(tuple(points), (answer.epsilon, own)) if len(points) > 2 else None
@@ -292,27 +292,27 @@ def _typical(stderr: Any) -> float:
     return float(math.sqrt((stderr**2).mean())) if stderr.size else math.nan
 
 
-def _predicted(answer: Estimate[Any], graph: Outlined, epsilon: float) -> float:
-    made, outline = graph.origin.provenance, graph.outline
+def _predicted(answer: Estimate[Any], graph: Known, epsilon: float) -> float:
+    made, reference = graph.origin.provenance, graph.reference
     k = answer.parameters.get("k")
     asked = Question(answer.query, epsilon, made.silos, made.collusion, k, answer.delta)
     match answer.method:
         case "baseline":
-            return baseline_error(outline, asked)
+            return baseline_error(reference, asked)
         case "sealed":
             return _sealed(graph, asked)
         case "feat+":
-            return _featplus(answer, outline, asked, made.protocol)
+            return _featplus(answer, reference, asked, made.protocol)
     if made.protocol == "clear" and made.silos < 2:
-        return outline.noise(answer.query, Channel.symmetric(epsilon).weights, k)
+        return reference.noise(answer.query, Channel.symmetric(epsilon).weights, k)
     # Algorithm 3 as printed costs m times the epsilon of its coins.
     asked_for = epsilon / made.silos if made.protocol == "elgamal/printed" else epsilon
-    return feat_error(outline, asked, made.protocol, asked_for)
+    return feat_error(reference, asked, made.protocol, asked_for)
 
 
-def _sealed(graph: Outlined, asked: Question) -> float:
+def _sealed(graph: Known, asked: Question) -> float:
     if not isinstance(graph.release, SealedRelease):
-        return plan_sealed(graph.outline, asked).error
+        return choose_noise(graph.reference, asked).error
     own = graph.release.noise
     parts = [float(own.budgets[answer]) for answer in own.answers]
     share = parts[0] / sum(parts) if len(parts) > 1 else 0.1
@@ -326,15 +326,15 @@ def _sealed(graph: Outlined, asked: Question) -> float:
         degree_share=share,
         kind=own.kind,
     )
-    return expected_error(graph.outline, asked, noise)
+    return expected_error(graph.reference, asked, noise)
 
 
-def _featplus(answer: Estimate[Any], outline: Outline, asked: Question, protocol: str) -> float:
+def _featplus(answer: Estimate[Any], reference: Reference, asked: Question, protocol: str) -> float:
     if answer.parameters.get("local") != "paper":
-        return choose_split(outline, asked, protocol).error
+        return choose_split(reference, asked, protocol).error
     spent = answer.parameters["spent"]
     shares = spent["release"], spent["partition"], spent["local"]
-    return paper_error(outline, asked, protocol, Split.of(_to_one(shares), asked.epsilon))
+    return paper_error(reference, asked, protocol, Split.of(_to_one(shares), asked.epsilon))
 
 
 def _to_one(shares: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -424,7 +424,7 @@ class Facts:
     #: Why there is no degree distribution, where there is none.
     no_degrees: str
     #: What predictions of errors rest on; empty where there are none.
-    outline: str
+    reference: str
     method: tuple[Told, ...]
     assumptions: tuple[str, ...]
     limits: tuple[str, ...]
@@ -462,7 +462,7 @@ def facts_of(
         source, asked, rest = answer, _standard(answer), []
         origin = replace(answer.origin, release=answer)
     cycles = any(each.query == "four_cycles" for each in asked)
-    graph = outlined(origin, [*asked, *rest], cycles=cycles)
+    graph = known_graph(origin, [*asked, *rest], cycles=cycles)
     vector = next((e for e in asked if isinstance(e.value, np.ndarray)), None)
     counts = [_count(e, curve_of(e, graph)) for e in asked if e is not vector]
     shown = None if vector is None else _vector(vector, curve_of(vector, graph), source)
@@ -612,10 +612,10 @@ def _without_empty_end(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _outline(graph: Outlined, source: Release | SealedRelease | Reports | None) -> str:
+def _outline(graph: Known, source: Release | SealedRelease | Reports | None) -> str:
     if isinstance(source, Release) and source.n <= LARGE:
         return "the graph as this release shows it"
-    return f"what is known of the graph now ({graph.outline.source})"
+    return f"what is known of the graph now ({graph.reference.source})"
 
 
 def _title(answer: Page, origin: Origin | None) -> str:

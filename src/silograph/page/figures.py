@@ -156,7 +156,7 @@ def _errors(
         "How the error would move with ε",
         f"Lines are predictions for the same method; the mark at ε = {shown_loss(facts.epsilon)} "
         f"is this run's own error. A smaller ε protects more and blurs more. Predictions are for "
-        f"{facts.outline}.",
+        f"{facts.reference}.",
         [
             Panel(
                 f"{measure[0].upper()}{measure[1:]}", told, library.layer(spent, lines, hover, own)

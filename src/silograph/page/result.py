@@ -460,7 +460,7 @@ def _errors(facts: Facts, figure: Figure | None) -> Markup:
     if figure is None:
         why = (
             "No answer stands out from its own noise; a larger ε, or another method, is needed."
-            if facts.outline
+            if facts.reference
             else "For this answer there is no formula that predicts its error at another ε."
         )
         return element("p", why, class_="note")

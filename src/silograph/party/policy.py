@@ -16,7 +16,7 @@ from typing import Literal
 
 from silograph.dp.loss import shown_loss, worst_losses
 from silograph.errors import ArgumentError, DeadlineError, PolicyError
-from silograph.methods.method import StudyPlan
+from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study
 
 __all__ = ["Policy"]
@@ -82,7 +82,7 @@ class Policy:
             )
         self._check_cost(study.epsilon, study.delta)
 
-    def check(self, plan: StudyPlan) -> None:
+    def check(self, plan: SettledStudy) -> None:
         """Refuse by what follows from a study whose fields have passed."""
         if plan.what not in self.methods:
             raise PolicyError(f"{plan.what!r} is not among the methods that are allowed here")

@@ -12,8 +12,8 @@ import silograph as sg
 from silograph.errors import ArgumentError, BudgetError, PrivacyWarning
 from silograph.graph.bits import BitRows, PairBits
 from silograph.ledger.book import NoLedger
-from silograph.methods.featplus.method import plan_featplus
-from silograph.methods.featplus.noisy_vectors import NumberSilo
+from silograph.methods.featplus.method import settle_featplus
+from silograph.methods.featplus.noisy_vectors import VectorSilo
 from tests import limits
 from tests.seeded import SeededEntropy
 
@@ -93,7 +93,7 @@ class TestLedger:
     def test_one_spend_of_everything(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
         fed.count("triangles", "feat+", epsilon=3.0, split="paper")
         (row,) = ledger.rows()
-        plan = plan_featplus("triangles", None, "gradient", "paper", 3.0, 4, 1, "masked", 60)
+        plan = settle_featplus("triangles", None, "gradient", "paper", 3.0, 4, 1, "masked", 60)
         assert dict(row.losses) == plan.losses
         assert row.method == "feat+ masked"
 
@@ -104,7 +104,7 @@ class TestLedger:
             raise AssertionError("bits were read")
 
         monkeypatch.setattr(PairBits, "chunk", nothing)
-        monkeypatch.setattr(NumberSilo, "numbers", nothing)
+        monkeypatch.setattr(VectorSilo, "numbers", nothing)
         ledger.set_limit("simulation", epsilon=2.0, collusion=1)
         for protocol in ("masked", "clear"):
             with pytest.raises(BudgetError):

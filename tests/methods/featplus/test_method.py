@@ -17,9 +17,9 @@ from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.methods.featplus.answer import combine, local_report, share
-from silograph.methods.featplus.method import LOCAL_QUERIES, plan_featplus
+from silograph.methods.featplus.method import LOCAL_QUERIES, settle_featplus
 from silograph.methods.featplus.noise import STEPS, Split
-from silograph.methods.featplus.rounds import FeatPlusPlan, Shared
+from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
 from tests.estimators.tiny import all_graphs, graph, naive, outcomes, pairs_of
 
 NODES = NodeUniverse.range(4)
@@ -35,8 +35,8 @@ REST = {2: [[1, 3], [2, 3, 4]], 3: [[1, 3], [3, 4], [2, 5]]}
 
 def tiny_plan(
     query: str, k: int | None, local: str, silos: int, channel: Channel, **more: object
-) -> FeatPlusPlan:
-    return plan_featplus(
+) -> FeatPlusTerms:
+    return settle_featplus(
         query, k, local, "paper", 3.0, silos, 1, "clear", 4, channel=channel, **more  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def holding(bits: list[int]) -> Silo:
     return Silo.from_edges(NODES, [pairs_of(4)[bit] for bit in sorted(bits)])
 
 
-def release_of(plan: FeatPlusPlan, noisy: int) -> Release:
+def release_of(plan: FeatPlusTerms, noisy: int) -> Release:
     provenance = Provenance("feat+", "clear", plan.union.silos)
     union = plan.union
     shown = graph(4, noisy).graph
@@ -103,11 +103,11 @@ def test_neighbouring_federations(query: str, k: int | None, local: str, silos: 
 
 
 class TestPlan:
-    def plan(self, **changes: object) -> FeatPlusPlan:
+    def plan(self, **changes: object) -> FeatPlusTerms:
         base: dict[str, object] = {"query": "triangles", "k": None, "local": "gradient"}
         base |= {"split": "paper", "epsilon": 3.0, "silos": 4, "collusion": 1}
         base |= {"protocol": "masked", "n": 100}
-        return plan_featplus(**(base | changes))  # type: ignore[arg-type]
+        return settle_featplus(**(base | changes))  # type: ignore[arg-type]
 
     def test_a_plan_keeps_to_epsilon(self) -> None:
         for local, protocol in itertools.product(LOCAL_QUERIES, ("masked", "elgamal", "clear")):
@@ -185,7 +185,7 @@ class TestPlan:
 
 
 class TestShared:
-    def shared(self, local: str = "gradient") -> tuple[FeatPlusPlan, Shared]:
+    def shared(self, local: str = "gradient") -> tuple[FeatPlusTerms, Shared]:
         plan = tiny_plan("triangles", None, local, 3, CHANNELS[0])
         return plan, share(plan, graph(4, 21).graph, [[1, 0, 2, 9], [3, -4, 2, 1], [0, 5, 2, 9]])
 
@@ -275,7 +275,7 @@ def test_reports_of_whole_graphs(facebook: BitRows) -> None:
     whole = Silo.from_edges(universe, facebook.pairs())
     nothing = Silo.from_edges(universe, np.empty((0, 2), dtype=np.int64))
     channel = Channel.symmetric(3.0)
-    plan = plan_featplus(
+    plan = settle_featplus(
         "kstars", 2, "gradient", "paper", 3.0, 2, 1, "clear", facebook.n, 4e3, channel
     )
     release = Release.draw(whole, channel, 4)

@@ -16,7 +16,7 @@ from silograph.methods.featplus.noise import (
     largest_change,
     paper_sensitivity,
 )
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
 EPSILONS = (0.1, 0.7, 1.0, 3.0, 6.0)
 
@@ -77,7 +77,7 @@ class TestPartition:
         assert float(printed.partition_loss(4)) == pytest.approx(2 * 0.3, rel=1e-6)
         assert float(noise().partition_loss(4)) == pytest.approx(0.3, rel=1e-6)
         # So that a whole run would cost more than epsilon.
-        union = plan_union("masked", noise().split.release_epsilon, 4, 0).losses
+        union = settle_union("masked", noise().split.release_epsilon, 4, 0).losses
         assert printed.losses(union)[0] > 3.0 >= noise().losses(union)[0]
 
 
@@ -91,7 +91,7 @@ class TestLosses:
         for given in ("paper", (0.8, 0.1, 0.1), (1, 0, 0)):
             split = Split.of(given, epsilon)  # type: ignore[arg-type]
             found = FeatPlusNoise(split, m, t, local)  # type: ignore[arg-type]
-            union = plan_union("masked", split.release_epsilon, m, t).losses
+            union = settle_union("masked", split.release_epsilon, m, t).losses
             losses = found.losses(union)
             assert sorted(losses) == list(range(m))
             for level, loss in losses.items():

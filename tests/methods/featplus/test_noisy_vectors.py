@@ -13,10 +13,10 @@ from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
 from silograph.methods.featplus.noisy_vectors import (
     COORDINATOR_STEPS,
     SILO_STEPS,
-    NumberCoordinator,
-    NumberParameters,
-    NumberSilo,
     State,
+    VectorCoordinator,
+    VectorParameters,
+    VectorSilo,
 )
 from tests import limits
 from tests.seeded import SeededEntropy
@@ -28,13 +28,13 @@ class NumberRun:
     def __init__(self, seed: int = 1, run: bytes = RUN, **changes: object) -> None:
         base: dict[str, object] = {"silos": 2, "length": 3, "scale": Fraction(7, 2)}
         base |= {"unit": Fraction(1, 3), "subject": b"s", "phase": "degrees"}
-        self.parameters = NumberParameters(**(base | changes))  # type: ignore[arg-type]
+        self.parameters = VectorParameters(**(base | changes))  # type: ignore[arg-type]
         self.keys = [Identity(bytes([i + 1] * 32)) for i in range(3)]
         members = tuple(Member(f"silo {i + 1}", self.keys[i].public) for i in range(2))
         self.roster = Roster(Member("coordinator", self.keys[2].public), members)
-        self.coordinator = NumberCoordinator(self.parameters, self.roster, run, self.keys[2])
+        self.coordinator = VectorCoordinator(self.parameters, self.roster, run, self.keys[2])
         self.silos = [
-            NumberSilo(
+            VectorSilo(
                 self.parameters, self.roster, run, i, self.keys[i], SeededEntropy(9 * seed + i)
             )
             for i in range(2)
@@ -207,8 +207,8 @@ class TestRefusals:
 
     def test_secrets_are_not_shown(self) -> None:
         run = NumberRun()
-        assert repr(run.silos[0]) == "NumberSilo(place=0, state='new, not yet authorised')"
-        assert repr(run.coordinator) == "NumberCoordinator(state='waiting for numbers')"
+        assert repr(run.silos[0]) == "VectorSilo(place=0, state='new, not yet authorised')"
+        assert repr(run.coordinator) == "VectorCoordinator(state='waiting for numbers')"
 
     def test_tables_reach_every_state(self) -> None:
         reached = {State.NEW, *SILO_STEPS.values()} | {State.WAITING, *COORDINATOR_STEPS.values()}

@@ -18,9 +18,9 @@ from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, p
 from silograph.methods.featplus.shared_view import (
     COORDINATOR_STEPS,
     SILO_STEPS,
-    BroadcastCoordinator,
-    BroadcastParameters,
-    BroadcastSilo,
+    SharedViewCoordinator,
+    SharedViewParameters,
+    SharedViewSilo,
     State,
 )
 
@@ -32,19 +32,19 @@ class Showing:
     def __init__(self, silos: int = 3, **changes: object) -> None:
         base: dict[str, object] = {"silos": silos, "length": 250, "subject": b"s"}
         base |= {"chunk_bytes": 100}
-        self.parameters = BroadcastParameters(**(base | changes))  # type: ignore[arg-type]
+        self.parameters = SharedViewParameters(**(base | changes))  # type: ignore[arg-type]
         self.keys = [Identity(bytes([i + 1] * 32)) for i in range(silos + 1)]
         members = tuple(Member(f"silo {i + 1}", self.keys[i].public) for i in range(silos))
         self.roster = Roster(Member("coordinator", self.keys[-1].public), members)
         self.binding = Binding(RUN, self.parameters.digest, self.roster)
         self.coordinator = self.another()
         self.silos = [
-            BroadcastSilo(self.parameters, self.roster, RUN, i, self.keys[i]) for i in range(silos)
+            SharedViewSilo(self.parameters, self.roster, RUN, i, self.keys[i]) for i in range(silos)
         ]
 
-    def another(self) -> BroadcastCoordinator:
+    def another(self) -> SharedViewCoordinator:
         """The same coordinator, in another mind."""
-        return BroadcastCoordinator(self.parameters, self.roster, RUN, self.keys[-1])
+        return SharedViewCoordinator(self.parameters, self.roster, RUN, self.keys[-1])
 
     def forged(self, place: int, envelope: Envelope) -> bytes:
         return seal(self.binding, self.keys[-1 if place == COORDINATOR else place], envelope)
@@ -198,8 +198,8 @@ class TestRefusals:
         for change in ({"length": 0}, {"chunk_bytes": 0}):
             with pytest.raises(ArgumentError):
                 Showing(**change)  # type: ignore[arg-type]
-        assert repr(run.silos[0]) == "BroadcastSilo(place=0, state='waiting for content')"
-        assert repr(run.coordinator) == "BroadcastCoordinator(state='new')"
+        assert repr(run.silos[0]) == "SharedViewSilo(place=0, state='waiting for content')"
+        assert repr(run.coordinator) == "SharedViewCoordinator(state='new')"
 
     def test_tables_reach_every_state(self) -> None:
         reached = {State.SHOWN, *SILO_STEPS.values()} | {State.NEW, *COORDINATOR_STEPS.values()}

@@ -10,14 +10,14 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import ReportCounts, Reports
 from silograph.methods.baseline.machines import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.methods.baseline.noise import BaselineNoise
-from silograph.methods.method import Outcome, StudyPlan, answered
+from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.study import RELEASE, Study
 from silograph.methods.union import bits_of
 
-__all__ = ["BaselinePlan"]
+__all__ = ["SettledBaseline"]
 
 
-class BaselinePlan(StudyPlan):
+class SettledBaseline(SettledStudy):
     """Every silo's own report at ε/m."""
 
     protocol = "reports"

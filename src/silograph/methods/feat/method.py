@@ -6,21 +6,21 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
-from silograph.methods.method import Outcome, StudyPlan, answered, given_channel, release_of
+from silograph.methods.method import Outcome, SettledStudy, answered, given_channel, release_of
 from silograph.methods.study import Study
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
-__all__ = ["FeatPlan"]
+__all__ = ["SettledFeat"]
 
 
-class FeatPlan(StudyPlan):
+class SettledFeat(SettledStudy):
     """A release of the union, by any union protocol. ``channel`` is for ``clear`` alone."""
 
     options = frozenset({"channel"})
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        self.union = plan_union(
+        self.union = settle_union(
             study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study)
         )
         plan = self.union

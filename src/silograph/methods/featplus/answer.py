@@ -2,11 +2,11 @@
 
 The parts in order, each a function without I/O; ``runtime`` carries messages between them:
 
-1. :func:`plan_featplus` decides everything that can be decided before anything is drawn or spent.
-2. A union at ε1 gives the release; every silo's noisy degrees (:meth:`FeatPlusPlan.degrees`, at ε2)
-   give owners and, where it is not given, the clipping bound: :func:`share`.
+1. :func:`settle_featplus` decides everything that can be decided before anything is drawn or spent.
+2. A union at ε1 gives the release; every silo's noisy degrees (:meth:`FeatPlusTerms.degrees`,
+   at ε2) give owners and, where it is not given, the clipping bound: :func:`share`.
 3. What the silos are shown is a :class:`Shared`, as bytes; they make sure that it is the same.
-4. Each silo counts (:func:`local_report`) and sends a noisy number (:meth:`FeatPlusPlan.reports`).
+4. Each silo counts (:func:`local_report`) and sends a noisy number (:meth:`FeatPlusTerms.reports`).
 5. :func:`combine` makes the answer.
 """
 
@@ -31,7 +31,7 @@ from silograph.estimators.stars import symmetric_polynomials
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.methods.featplus.noise import STEPS, largest_change
-from silograph.methods.featplus.rounds import FeatPlusPlan, Owners, Shared
+from silograph.methods.featplus.rounds import FeatPlusTerms, Owners, Shared
 
 __all__ = [
     "combine",
@@ -234,7 +234,7 @@ def _neighbour_degree(
 
 
 def share(
-    plan: FeatPlusPlan, graph: BitRows, degrees: Sequence[Sequence[int]] | NDArray[np.int64]
+    plan: FeatPlusTerms, graph: BitRows, degrees: Sequence[Sequence[int]] | NDArray[np.int64]
 ) -> Shared:
     """Owners and bound from all silos' noisy degrees, beside the release."""
     if plan.local == "paper":
@@ -247,7 +247,7 @@ def share(
     return Shared(graph, node_owners(degrees), bound)
 
 
-def local_report(plan: FeatPlusPlan, shared: Shared, silo: Silo, place: int) -> int:
+def local_report(plan: FeatPlusTerms, shared: Shared, silo: Silo, place: int) -> int:
     """A silo's exact answer, in units; it leaves the silo with noise on it, and not otherwise."""
     channel, graph = plan.union.channel, shared.graph
     if plan.local == "gradient":
@@ -260,7 +260,7 @@ def local_report(plan: FeatPlusPlan, shared: Shared, silo: Silo, place: int) -> 
 
 
 def combine(
-    plan: FeatPlusPlan, release: Release, shared: Shared | None, reports: Sequence[int]
+    plan: FeatPlusTerms, release: Release, shared: Shared | None, reports: Sequence[int]
 ) -> Estimate[float]:
     """The answer from the release and all noisy reports (none where the plan has no local part).
 
@@ -299,7 +299,7 @@ def combine(
 
 def _answer(
     own: Estimate[float],
-    plan: FeatPlusPlan,
+    plan: FeatPlusTerms,
     value: float,
     stderr: float,
     note: str,

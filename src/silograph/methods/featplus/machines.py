@@ -16,11 +16,11 @@ from silograph.messages.envelope import Binding, Envelope, Outgoing, peek
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.featplus import noisy_vectors, shared_view
-from silograph.methods.featplus.noisy_vectors import NUMBER_BYTES, NumberCoordinator, NumberSilo
-from silograph.methods.featplus.rounds import FeatPlusPlan, Shared
-from silograph.methods.featplus.shared_view import BroadcastCoordinator, BroadcastSilo
+from silograph.methods.featplus.noisy_vectors import NUMBER_BYTES, VectorCoordinator, VectorSilo
+from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
+from silograph.methods.featplus.shared_view import SharedViewCoordinator, SharedViewSilo
 
-__all__ = ["FeatPlusCoordinatorSession", "FeatPlusResult", "FeatPlusSiloSession"]
+__all__ = ["FeatPlusCoordinator", "FeatPlusResult", "FeatPlusSilo"]
 
 
 def _is_report(message: Envelope) -> bool:
@@ -29,17 +29,17 @@ def _is_report(message: Envelope) -> bool:
 
 
 #: A silo's exact report in units, from the plan, what it was shown, its edges and its place.
-LocalAnswer = Callable[[FeatPlusPlan, Shared, Silo, int], int]
+LocalAnswer = Callable[[FeatPlusTerms, Shared, Silo, int], int]
 #: What all silos are shown, from the plan, the release and all silos' noisy degrees.
-Share = Callable[[FeatPlusPlan, BitRows, Sequence[Sequence[int]]], Shared]
+Share = Callable[[FeatPlusTerms, BitRows, Sequence[Sequence[int]]], Shared]
 
 
-class FeatPlusSiloSession(SiloSession):
+class FeatPlusSilo(SiloSession):
     """A silo in feat+; ``union`` is its session in the union, ``answer`` counts its report."""
 
     def __init__(
         self,
-        plan: FeatPlusPlan,
+        plan: FeatPlusTerms,
         subject: bytes,
         union: SiloSession,
         roster: Roster,
@@ -54,12 +54,12 @@ class FeatPlusSiloSession(SiloSession):
         self._answer = answer
         self._party = (roster, run, place, identity)
         degrees, shown = plan.degrees(subject), plan.shown(subject)
-        self._degrees = NumberSilo(degrees, *self._party, entropy)
-        self._shown = BroadcastSilo(shown, *self._party)
+        self._degrees = VectorSilo(degrees, *self._party, entropy)
+        self._shown = SharedViewSilo(shown, *self._party)
         self._entropy = entropy
         # Counted now: between the last chunk and its degrees the time would show a silo's edges.
         self._counted: list[int] = PairBits.of(silo).degrees.tolist()
-        self._report: NumberSilo | None = None
+        self._report: VectorSilo | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
         self.bindings = (*union.bindings, *own)
 
@@ -93,7 +93,7 @@ class FeatPlusSiloSession(SiloSession):
             return [self._degrees.numbers(self._counted)]
         view, digest = Shared.read(self._plan, self._shown.content()), self._shown.view()
         given = self._plan.reports(digest, view.bound)
-        report = NumberSilo(given, *self._party, self._entropy)
+        report = VectorSilo(given, *self._party, self._entropy)
         report.authorise()
         made = [report.numbers([self._answer(self._plan, view, self._silo, self._place)])]
         self._report = report
@@ -141,13 +141,13 @@ class FeatPlusResult:
     reports: tuple[int, ...]
 
 
-class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
+class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
     """The coordinator of feat+; ``union`` is its session in the union, ``share`` makes what all
     silos are shown."""
 
     def __init__(
         self,
-        plan: FeatPlusPlan,
+        plan: FeatPlusTerms,
         subject: bytes,
         union: CoordinatorSession[bytes],
         roster: Roster,
@@ -158,10 +158,10 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
         self._plan, self._union, self._share = plan, union, share
         self._party = (roster, run, identity)
         degrees, shown = plan.degrees(subject), plan.shown(subject)
-        self._degrees = NumberCoordinator(degrees, *self._party)
-        self._shown = BroadcastCoordinator(shown, *self._party)
+        self._degrees = VectorCoordinator(degrees, *self._party)
+        self._shown = SharedViewCoordinator(shown, *self._party)
         self._shared: Shared | None = None
-        self._reports: NumberCoordinator | None = None
+        self._reports: VectorCoordinator | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
         self.bindings = (*union.bindings, *own)
 
@@ -178,14 +178,14 @@ class FeatPlusCoordinatorSession(CoordinatorSession[FeatPlusResult]):
         """A report is bound to what all silos have signed for."""
         return _is_report(message) and self._shown.state is not shared_view.State.AGREED
 
-    def _reported(self) -> NumberCoordinator:
+    def _reported(self) -> VectorCoordinator:
         """What takes local answers: bound to what all silos signed for."""
         if self._reports is None:
             if self._shared is None:
                 raise OrderError("nothing was shown yet", round="numbers")
             roster, run, _ = self._party
             given = self._plan.reports(self._shown.view(), self._shared.bound)
-            self._reports = NumberCoordinator(given, *self._party)
+            self._reports = VectorCoordinator(given, *self._party)
             self.bindings = (*self.bindings, Binding(run, given.digest, roster))
         return self._reports
 

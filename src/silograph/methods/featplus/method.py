@@ -10,7 +10,7 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import check_epsilon, worst_losses
 from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.gradient import GRADIENTS
-from silograph.estimators.reference import Outline, guess
+from silograph.estimators.reference import Reference, guess
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
@@ -19,13 +19,13 @@ from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.featplus.answer import combine, local_report, share
 from silograph.methods.featplus.machines import (
-    FeatPlusCoordinatorSession,
+    FeatPlusCoordinator,
     FeatPlusResult,
-    FeatPlusSiloSession,
+    FeatPlusSilo,
 )
 from silograph.methods.featplus.noise import FeatPlusNoise, Local, Split, paper_sensitivity
-from silograph.methods.featplus.rounds import FeatPlusPlan, check_bound
-from silograph.methods.method import Outcome, StudyPlan, given_channel, release_of, with_source
+from silograph.methods.featplus.rounds import FeatPlusTerms, check_bound
+from silograph.methods.method import Outcome, SettledStudy, given_channel, release_of, with_source
 from silograph.methods.prediction import (
     Question,
     feat_error,
@@ -35,9 +35,9 @@ from silograph.methods.prediction import (
     wobble,
 )
 from silograph.methods.study import Option, Study
-from silograph.methods.union import plan_union
+from silograph.methods.union import settle_union
 
-__all__ = ["LOCAL_QUERIES", "ChosenSplit", "FeatPlusStudyPlan", "choose_split", "plan_featplus"]
+__all__ = ["LOCAL_QUERIES", "ChosenSplit", "SettledFeatPlus", "choose_split", "settle_featplus"]
 
 
 # --- How ``feat+`` shares epsilon between the release, the partition and the local answers --------
@@ -66,7 +66,7 @@ class ChosenSplit:
 
 @lru_cache(maxsize=64)
 def choose_split(
-    outline: Outline,
+    reference: Reference,
     question: Question,
     protocol: str,
     local: str = "gradient",
@@ -79,11 +79,11 @@ def choose_split(
     Local answers must promise an error below ``worth`` times that of the release alone; infinity
     has them in any case.
     """
-    alone = feat_error(outline, question, protocol)
+    alone = feat_error(reference, question, protocol)
     found = (
-        _paper(outline, question, protocol)
+        _paper(reference, question, protocol)
         if local == "paper"
-        else _gradient(outline, question, protocol, bound)
+        else _gradient(reference, question, protocol, bound)
     )
     best = min(found, key=lambda chosen: chosen.error)
     if best.error < alone * worth:
@@ -97,32 +97,32 @@ def _shares() -> Iterator[tuple[float, float, float]]:
             yield release, (1 - release) * part, (1 - release) * (1 - part)
 
 
-def _paper(outline: Outline, question: Question, protocol: str) -> Iterator[ChosenSplit]:
+def _paper(reference: Reference, question: Question, protocol: str) -> Iterator[ChosenSplit]:
     for shares in _shares():
         split = Split.of(shares, question.epsilon)
-        yield ChosenSplit(split, None, paper_error(outline, question, protocol, split))
+        yield ChosenSplit(split, None, paper_error(reference, question, protocol, split))
 
 
 def _gradient(
-    outline: Outline, question: Question, protocol: str, bound: float | None
+    reference: Reference, question: Question, protocol: str, bound: float | None
 ) -> Iterator[ChosenSplit]:
-    steps = outline.gradients(question.query, question.k)
+    steps = reference.gradients(question.query, question.k)
     heights = np.quantile(steps, _QUANTILES).tolist() if len(steps) else [0.0]
     for shares in _shares():
         split = Split.of(shares, question.epsilon)
         channel = union_channel(protocol, split.release_epsilon, question.silos, question.collusion)
-        margin = 2 * wobble(outline, question, channel.weights)
+        margin = 2 * wobble(reference, question, channel.weights)
         for tried in (
             {max(height + margin, 1.0) for height in heights} if bound is None else {bound}
         ):
-            error = gradient_error(outline, question, protocol, split, tried)
+            error = gradient_error(reference, question, protocol, split, tried)
             yield ChosenSplit(split, tried, error)
 
 
 # --- A study by feat+ -----------------------------------------------------------------------------
 
 
-class FeatPlusStudyPlan(StudyPlan):
+class SettledFeatPlus(SettledStudy):
     """A release at ε1, owners of nodes at ε2, local answers at ε3.
 
     Options: ``local`` (gradient or paper), ``split`` (paper, or three numbers with commas between
@@ -138,7 +138,7 @@ class FeatPlusStudyPlan(StudyPlan):
         self.protocol = self.plan.union.protocol
 
     @classmethod
-    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+    def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
         """With the planner's split and bound, where none are given."""
         if study.options.get("split", "auto") != "auto":
             return study
@@ -160,7 +160,7 @@ class FeatPlusStudyPlan(StudyPlan):
         union = self.plan.union.silo(of.pairs, subject, roster, run, place, identity, entropy, silo)
         if not self.plan.answers_locally:
             return union
-        return FeatPlusSiloSession(
+        return FeatPlusSilo(
             self.plan, subject, union, roster, run, place, identity, entropy, silo, local_report
         )
 
@@ -172,7 +172,7 @@ class FeatPlusStudyPlan(StudyPlan):
         union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
         if not self.plan.answers_locally:
             return union
-        return FeatPlusCoordinatorSession(self.plan, subject, union, roster, run, identity, share)
+        return FeatPlusCoordinator(self.plan, subject, union, roster, run, identity, share)
 
     def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
         """The release and the local answers together."""
@@ -190,16 +190,16 @@ class FeatPlusStudyPlan(StudyPlan):
 def _plan(
     study: Study,
     split: str | tuple[float, float, float],
-    like: Outline | None = None,
+    like: Reference | None = None,
     owned: float | None = None,
-) -> FeatPlusPlan:
+) -> FeatPlusTerms:
     local, bound = study.options.get("local", "gradient"), study.options.get("bound")
     if not isinstance(local, str) or isinstance(bound, str | bool):
         raise StudyError("option local is a text, and bound a number")
-    return plan_featplus(
+    return settle_featplus(
         study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
         study.protocol, study.nodes, None if bound is None else float(bound),
-        channel=given_channel(study), outline=like, owned=owned,
+        channel=given_channel(study), reference=like, owned=owned,
     )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ LOCAL_QUERIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def plan_featplus(
+def settle_featplus(
     query: str,
     k: int | None,
     local: str,
@@ -232,13 +232,13 @@ def plan_featplus(
     n: int,
     bound: float | None = None,
     channel: Channel | None = None,
-    outline: Outline | None = None,
+    reference: Reference | None = None,
     owned: float | None = None,
-) -> FeatPlusPlan:
+) -> FeatPlusTerms:
     """Choose all parameters of a run, or say what is wrong with the request.
 
-    ``split`` is ``"auto"`` (the least error on a graph like the ``outline``), ``"paper"`` (.45, .1,
-    .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
+    ``split`` is ``"auto"`` (the least error on a graph like the ``reference``), ``"paper"`` (.45,
+    .1, .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
     ``gradient``; a ``channel`` may be chosen for protocol ``clear``. The release is shown to all
     silos, so that collusion is at least 1.
     """
@@ -254,7 +254,7 @@ def plan_featplus(
         check_bound(bound, ArgumentError)
     if split == "auto":
         asked = Question(query, check_epsilon(epsilon), silos, collusion, k, owned=owned)
-        chosen = choose_split(outline or guess(n), asked, protocol, local, bound)
+        chosen = choose_split(reference or guess(n), asked, protocol, local, bound)
         split, bound = chosen.split, chosen.bound if chosen.split.answers_locally else bound
     shares = Split.of(split, epsilon)
     form: Local = "gradient" if local == "gradient" else "paper"
@@ -264,12 +264,12 @@ def plan_featplus(
             "feat+ shows the release to all silos: it needs collusion of at least 1, and a union "
             "that holds against silos (masked or elgamal/blinded)"
         )
-    union = plan_union(protocol, shares.release_epsilon, silos, collusion, channel)
+    union = settle_union(protocol, shares.release_epsilon, silos, collusion, channel)
     if form == "paper":
         paper_sensitivity(query, k, union.channel, n)
     losses = noise.losses(union.losses)
     views = noise.views(losses, drawn=union.noise is None)
-    return FeatPlusPlan(query, k, n, union, noise, bound, views, losses, union.advice)
+    return FeatPlusTerms(query, k, n, union, noise, bound, views, losses, union.advice)
 
 
 _OPEN_TO_SILOS = ("elgamal/printed", "elgamal/replace")

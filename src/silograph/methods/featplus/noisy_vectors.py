@@ -7,7 +7,7 @@ which keeps all of them. Every number takes 32 bytes, whatever its value.
 A vector is sent once. Made again it is the same byte for byte, since its noise comes from a stored
 secret; another vector under the same noise is refused, since the difference of the two would show
 exactly where they differ. Two rules hold in both machines: a message that is refused changes
-nothing, and nothing leaves a silo before :meth:`NumberSilo.authorise` (the ledger's entry).
+nothing, and nothing leaves a silo before :meth:`VectorSilo.authorise` (the ledger's entry).
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from silograph.messages.envelope import Outgoing
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
 from silograph.messages.machine import Machine
 
-__all__ = ["NUMBER_BYTES", "NumberCoordinator", "NumberParameters", "NumberSilo", "State"]
+__all__ = ["NUMBER_BYTES", "State", "VectorCoordinator", "VectorParameters", "VectorSilo"]
 
 #: A number on the wire: two's complement, little-endian.
 NUMBER_BYTES = 32
@@ -34,7 +34,7 @@ _LARGEST_LENGTH = 1 << 20
 
 
 @dataclass(frozen=True)
-class NumberParameters:
+class VectorParameters:
     """What all parties of a run must agree on."""
 
     silos: int
@@ -87,7 +87,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-class NumberSilo(Machine):
+class VectorSilo(Machine):
     """A silo that sends its numbers, noisily."""
 
     STEPS = SILO_STEPS
@@ -95,7 +95,7 @@ class NumberSilo(Machine):
 
     def __init__(
         self,
-        parameters: NumberParameters,
+        parameters: VectorParameters,
         roster: Roster,
         run: bytes,
         place: int,
@@ -133,14 +133,14 @@ class NumberSilo(Machine):
         return Outgoing(COORDINATOR, raw)
 
 
-class NumberCoordinator(Machine):
+class VectorCoordinator(Machine):
     """The coordinator: keeps every silo's noisy numbers."""
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("numbers",)
 
     def __init__(
-        self, parameters: NumberParameters, roster: Roster, run: bytes, identity: Identity
+        self, parameters: VectorParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         super().__init__(parameters, roster, run, COORDINATOR, identity, State.WAITING)
         self._parameters = parameters

@@ -21,11 +21,11 @@ from silograph.methods.featplus.noise import (
     gradient_sensitivity,
     paper_sensitivity,
 )
-from silograph.methods.featplus.noisy_vectors import NumberParameters
-from silograph.methods.featplus.shared_view import BroadcastParameters
-from silograph.methods.union import UnionPlan
+from silograph.methods.featplus.noisy_vectors import VectorParameters
+from silograph.methods.featplus.shared_view import SharedViewParameters
+from silograph.methods.union import SettledUnion
 
-__all__ = ["FeatPlusPlan", "Owners", "Shared"]
+__all__ = ["FeatPlusTerms", "Owners", "Shared"]
 
 
 #: For each node the place of the silo that owns it.
@@ -35,13 +35,13 @@ _BOUND = struct.Struct("<d")
 
 
 @dataclass(frozen=True)
-class FeatPlusPlan:
+class FeatPlusTerms:
     """One run of feat+: its release, its noise, who learns how much, and what is reported."""
 
     query: str
     k: int | None
     n: int
-    union: UnionPlan
+    union: SettledUnion
     noise: FeatPlusNoise
     #: The clipping bound κ of ``gradient``, where it was given; else it follows from the degrees.
     bound: float | None
@@ -76,22 +76,22 @@ class FeatPlusPlan:
         """What one step of a report is worth: Δ/2^30."""
         return self.sensitivity(bound) / STEPS
 
-    def degrees(self, subject: bytes) -> NumberParameters:
+    def degrees(self, subject: bytes) -> VectorParameters:
         """The message of every silo's noisy degrees."""
         scale = self.noise.partition_scale
-        return NumberParameters(
+        return VectorParameters(
             self.union.silos, self.n, scale, Fraction(1), self.subject(subject), "degrees"
         )
 
-    def shown(self, subject: bytes) -> BroadcastParameters:
+    def shown(self, subject: bytes) -> SharedViewParameters:
         """The message that shows a :class:`Shared` to all silos."""
         length = _BOUND.size + self.n + triangle_bytes(self.n)
-        return BroadcastParameters(self.union.silos, length, self.subject(subject))
+        return SharedViewParameters(self.union.silos, length, self.subject(subject))
 
-    def reports(self, shown: bytes, bound: float) -> NumberParameters:
+    def reports(self, shown: bytes, bound: float) -> VectorParameters:
         """The message of every silo's noisy report, bound to the digest of what was shown."""
         scale, unit = self.noise.local_scale, self.unit(bound)
-        return NumberParameters(self.union.silos, 1, scale, unit, shown, "reports")
+        return VectorParameters(self.union.silos, 1, scale, unit, shown, "reports")
 
     def subject(self, universe: bytes) -> bytes:
         """What all messages of the run are about: the nodes, the question, and the plan."""
@@ -130,7 +130,7 @@ class Shared:
         return _BOUND.pack(self.bound) + self.owners.tobytes() + self.graph.to_triangle()
 
     @classmethod
-    def read(cls, plan: FeatPlusPlan, content: bytes) -> "Shared":
+    def read(cls, plan: FeatPlusTerms, content: bytes) -> "Shared":
         """From what was shown, if it makes sense; a silo believes nothing more of it."""
         n, m = plan.n, plan.union.silos
         start = _BOUND.size + n

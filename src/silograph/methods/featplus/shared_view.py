@@ -31,7 +31,7 @@ from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
 from silograph.messages.machine import Machine
 from silograph.messages.rounds import Collection, open_bundle
 
-__all__ = ["BroadcastCoordinator", "BroadcastParameters", "BroadcastSilo", "State"]
+__all__ = ["SharedViewCoordinator", "SharedViewParameters", "SharedViewSilo", "State"]
 
 #: Bytes in a chunk.
 CHUNK_BYTES = 1 << 20
@@ -39,7 +39,7 @@ _LARGEST = 1 << 40
 
 
 @dataclass(frozen=True)
-class BroadcastParameters:
+class SharedViewParameters:
     """What all parties of a run must agree on."""
 
     silos: int
@@ -93,7 +93,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 }
 
 
-class BroadcastSilo(Machine):
+class SharedViewSilo(Machine):
     """A silo that is shown something."""
 
     STEPS = SILO_STEPS
@@ -101,7 +101,7 @@ class BroadcastSilo(Machine):
 
     def __init__(
         self,
-        parameters: BroadcastParameters,
+        parameters: SharedViewParameters,
         roster: Roster,
         run: bytes,
         place: int,
@@ -152,14 +152,14 @@ class BroadcastSilo(Machine):
         return self._view
 
 
-class BroadcastCoordinator(Machine):
+class SharedViewCoordinator(Machine):
     """The coordinator: shows, and relays the signatures."""
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("seen",)
 
     def __init__(
-        self, parameters: BroadcastParameters, roster: Roster, run: bytes, identity: Identity
+        self, parameters: SharedViewParameters, roster: Roster, run: bytes, identity: Identity
     ) -> None:
         super().__init__(parameters, roster, run, COORDINATOR, identity, State.NEW)
         self._parameters = parameters

@@ -2,7 +2,7 @@
 
 What is opened depends on the question. With delta, the noisy degrees come first and bound the noise
 of triangles and 2-stars; how much of epsilon they get is chosen by the error that is expected on a
-graph like the outline, before anything is drawn.
+graph like the reference, before anything is drawn.
 """
 
 import math
@@ -16,14 +16,14 @@ import numpy as np
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
-from silograph.estimators.reference import Outline, guess
+from silograph.estimators.reference import Reference, guess
 from silograph.estimators.stars import square_root
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
-from silograph.methods.method import Outcome, StudyPlan, answered
+from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
 from silograph.methods.sealed.coordinator import SealedDealer
@@ -42,10 +42,10 @@ from silograph.methods.union import bits_of
 __all__ = [
     "SEALED_QUERIES",
     "TRUST_NOTE",
-    "SealedPlan",
-    "SealedStudyPlan",
+    "ChosenNoise",
+    "SettledSealed",
+    "choose_noise",
     "expected_error",
-    "plan_sealed",
     "sealed_limit",
     "sealed_parameters",
     "sealed_release",
@@ -67,7 +67,7 @@ _SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 
 
 @dataclass(frozen=True)
-class SealedPlan:
+class ChosenNoise:
     """The noise of a run and the error to expect of it."""
 
     noise: SealedNoise
@@ -123,15 +123,15 @@ def sealed_limit(query: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def plan_sealed(outline: Outline, question: Question, kind: Kind = "shared") -> SealedPlan:
+def choose_noise(reference: Reference, question: Question, kind: Kind = "shared") -> ChosenNoise:
     """The noise with the least expected error, or what is wrong with the request."""
     if question.query not in SEALED_QUERIES:
         raise ArgumentError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {question.query}")
     if question.query == "kstars" and question.k is None:
         raise ArgumentError("kstars needs k, and nothing else takes it")
     plans = [
-        SealedPlan(noise, expected_error(outline, question, noise))
-        for noise in _candidates(outline.nodes, question, kind)
+        ChosenNoise(noise, expected_error(reference, question, noise))
+        for noise in _candidates(reference.nodes, question, kind)
     ]
     return min(plans, key=lambda plan: plan.error)
 
@@ -170,42 +170,42 @@ def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNo
                 yield choose(("degrees", "triangles"), question.delta, share)
 
 
-def expected_error(outline: Outline, question: Question, noise: SealedNoise) -> float:
+def expected_error(reference: Reference, question: Question, noise: SealedNoise) -> float:
     """The standard deviation of the answer to a question that a run with this noise answers."""
     query = question.query
     if query == "clustering":
-        triangles, stars = _count_error(outline, noise, "triangles"), _stars(outline, noise, 2)
-        if not outline.wedges:
+        triangles, stars = _count_error(reference, noise, "triangles"), _stars(reference, noise, 2)
+        if not reference.wedges:
             return math.inf
-        ratio = 3 * float(outline.triangles / outline.wedges)
-        return math.hypot(3 * triangles, ratio * stars) / float(outline.wedges)
+        ratio = 3 * float(reference.triangles / reference.wedges)
+        return math.hypot(3 * triangles, ratio * stars) / float(reference.wedges)
     if query == "kstars":
-        return _stars(outline, noise, question.k or 1)
+        return _stars(reference, noise, question.k or 1)
     if query == "triangles":
-        return _count_error(outline, noise, "triangles")
+        return _count_error(reference, noise, "triangles")
     if query == "edges" and "edges" not in noise.answers:
         return noise.law("degrees").summed(noise.nodes).stderr / 2
     return noise.law("edges" if query == "edges" else "degrees").stderr
 
 
-def _stars(outline: Outline, noise: SealedNoise, k: int) -> float:
+def _stars(reference: Reference, noise: SealedNoise, k: int) -> float:
     if k == 2 and "two_stars" in noise.answers:
-        return _count_error(outline, noise, "two_stars")
-    return square_root(kstars_variance(outline.degrees.tolist(), noise.law("degrees"), k))
+        return _count_error(reference, noise, "two_stars")
+    return square_root(kstars_variance(reference.degrees.tolist(), noise.law("degrees"), k))
 
 
-def _count_error(outline: Outline, noise: SealedNoise, answer: Answer) -> float:
+def _count_error(reference: Reference, noise: SealedNoise, answer: Answer) -> float:
     bound = None
     if answer in noise.slacks:
-        likely = outline.top_degree + math.ceil(noise.law("degrees").stderr)
-        bound = noise.bound(answer, np.full(outline.nodes, likely))
+        likely = reference.top_degree + math.ceil(noise.law("degrees").stderr)
+        bound = noise.bound(answer, np.full(reference.nodes, likely))
     return noise.law(answer, bound).stderr
 
 
 # --- A study by the sealed method -----------------------------------------------------------------
 
 
-class SealedStudyPlan(StudyPlan):
+class SettledSealed(SettledStudy):
     """Exact counting on the hidden union, opened with noise.
 
     The coordinator deals, honestly, and colludes with no silo. Options: ``answers`` (with commas),
@@ -241,7 +241,7 @@ class SealedStudyPlan(StudyPlan):
             self.advice = f"with collusion=0 one who holds {beyond[0].name} has a loss of {loss}"
 
     @classmethod
-    def settled(cls, study: Study, like: Outline | None, owned: float | None) -> Study:
+    def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
         """With what the planner would open, and at what share, where it is not given."""
         if "answers" in study.options or study.query == RELEASE:
             return study
@@ -249,7 +249,7 @@ class SealedStudyPlan(StudyPlan):
         question = Question(
             study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
         )
-        noise = plan_sealed(like or guess(study.nodes), question, _kind(study)).noise
+        noise = choose_noise(like or guess(study.nodes), question, _kind(study)).noise
         given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
         if _shares(noise):
             given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
