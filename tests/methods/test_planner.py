@@ -20,8 +20,9 @@ from silograph import (
 )
 from silograph.estimators.reference import guess, reference_of
 from silograph.graph.bits import BitRows
+from silograph.methods.catalogue import TRUST
 from silograph.methods.featplus.method import choose_split
-from silograph.methods.planner import TRUST, plan_options
+from silograph.methods.planner import plan_options
 from silograph.methods.prediction import Question, feat_error, owned_share
 
 pytestmark = pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")

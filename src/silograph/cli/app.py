@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
@@ -97,6 +96,8 @@ def show_version(wanted: bool) -> None:
 
 
 def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 (it loads a lot)
+
     profile, commit = _core.build()
     extras = [name for name, libraries in EXTRAS.items() if all(map(find_spec, libraries))]
     python = f"{platform.python_implementation()} {platform.python_version()}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from silograph.cli.local_run import Reading, Spending, read_silos, spending
+from silograph.cli.local_run import Reading, Spending, read_like, read_silos, spending
 from silograph.cli.options import (
     OUTPUT,
     Case,
@@ -34,13 +34,12 @@ from silograph.cli.options import (
     Trust,
     check_question,
     one_of,
-    read_like,
 )
 from silograph.cli.terminal import check_output, echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.graph.bits import triangle_bytes
 from silograph.graph.silo import Silo
-from silograph.methods.union import PROTOCOLS
+from silograph.methods.study import PROTOCOLS
 from silograph.page import ready, save_page
 
 __all__ = [

@@ -12,14 +12,15 @@ from silograph.cli.exits import explain
 from silograph.cli.options import column_pair
 from silograph.cli.terminal import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of
 from silograph.graph.identifiers import Case
-from silograph.graph.silo import Silo
+from silograph.graph.silo import Silo, read_graph
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
 
-__all__ = ["Reading", "Spending", "read_silos", "spending"]
+__all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
 
 
 @dataclass(frozen=True)
@@ -188,3 +189,12 @@ def spending(path: Path | None, lineage: str, *, new: bool = False) -> Iterator[
     finally:
         if ledger is not None:
             ledger.close()
+
+
+def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:
+    """What the graph may look like, out of a public file."""
+    if graph is not None and release is not None:
+        raise ArgumentError("give --like-graph or --like-release, not both")
+    if graph is not None:
+        return read_graph(graph)
+    return None if release is None else Release.load(release)

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError
-from silograph.estimators.release import Release
-from silograph.graph.convert import Columns as ColumnPair
-from silograph.graph.silo import Silo, read_graph
 from silograph.methods.catalogue import METHODS, QUERIES
-from silograph.methods.planner import TRUST as TRUSTS
-from silograph.methods.union import PROTOCOLS
+from silograph.methods.catalogue import TRUST as TRUSTS
+from silograph.methods.study import PROTOCOLS
+
+if TYPE_CHECKING:
+    from silograph.graph.convert import Columns as ColumnPair
 
 __all__ = [
     "BUDGET",
@@ -45,7 +45,6 @@ __all__ = [
     "check_question",
     "column_pair",
     "one_of",
-    "read_like",
 ]
 
 
@@ -211,16 +210,7 @@ def check_question(query: str, k: int | None, method: str = "auto") -> None:
         raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(METHODS)}, auto")
 
 
-def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:
-    """What the graph may look like, out of a public file."""
-    if graph is not None and release is not None:
-        raise ArgumentError("give --like-graph or --like-release, not both")
-    if graph is not None:
-        return read_graph(graph)
-    return None if release is None else Release.load(release)
-
-
-def column_pair(text: str | None) -> ColumnPair:
+def column_pair(text: str | None) -> "ColumnPair":
     """Two columns out of ``A,B``.
 
     >>> column_pair("payer,payee"), column_pair("0,2")

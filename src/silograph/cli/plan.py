@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from silograph.cli.local_run import read_like
 from silograph.cli.options import (
     Collusion,
     Delta,
@@ -16,11 +17,11 @@ from silograph.cli.options import (
     LikeRelease,
     Trust,
     one_of,
-    read_like,
 )
 from silograph.cli.terminal import echo_json
 from silograph.dp.loss import shown_loss
-from silograph.methods.planner import PLANNED, TRUST, Plan
+from silograph.methods.catalogue import TRUST
+from silograph.methods.planner import PLANNED, Plan
 from silograph.methods.planner import plan as make_plan
 
 __all__ = ["plan", "plan_table"]

@@ -1,7 +1,11 @@
 """``silograph query``: questions to a release. Apart, so that it starts fast."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
+
+# Read when NumPy is loaded. Queries multiply no matrices, and threads for that take time to start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 

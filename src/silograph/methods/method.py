@@ -80,6 +80,7 @@ class SettledStudy(ABC):
             raise StudyError(
                 f"{study.method} has no use for option {min(unknown)!r}; it takes {takes}"
             )
+        Release.check_leaves(study.query, study.k, study.nodes)
         if study.delta and not self.takes_delta:
             raise StudyError(f"{study.method} has no use for delta; leave it 0")
         if study.members:

@@ -17,22 +17,16 @@ from silograph.estimators.gradient import GRADIENTS
 from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
+from silograph.methods.catalogue import TRUST
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed_limit
 
-__all__ = ["PLANNED", "TRUST", "Option", "Plan", "plan", "plan_options"]
+__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options"]
 
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
-
-#: What a caller may be ready to trust, beyond silos that follow the protocol.
-TRUST = {
-    "coordinator": "the coordinator follows the protocol",
-    "dealer": "the coordinator deals honestly and colludes with no silo",
-    "silos": "the silos trust each other with their edges",
-}
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
 __all__ = [
     "LOCAL_PROTOCOLS",
     "PROPOSE",
+    "PROTOCOLS",
     "RELEASE",
     "VERSION",
     "Index",
@@ -43,6 +44,8 @@ PROPOSE = "propose"
 VERSION = 2
 #: The query of a study that is for a release itself.
 RELEASE = "release"
+#: The protocols that make a union.
+PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
 #: Protocols of runs whose parties are one process; a proposal that asks for them is refused.
 LOCAL_PROTOCOLS = ("clear", "elgamal/printed")
 #: How the elements of unions travel.

@@ -21,10 +21,9 @@ from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.methods.masked.noise import MaskedNoise
+from silograph.methods.study import PROTOCOLS
 
-__all__ = ["PROTOCOLS", "SettledUnion", "bits_of", "settle_union"]
-
-PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
+__all__ = ["SettledUnion", "bits_of", "settle_union"]
 
 
 @dataclass(frozen=True)
