@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
+.PHONY: help build demo test unit check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-sealed bench-accuracy bench-timing reproduce browser
 SHELL := bash
@@ -45,7 +45,7 @@ demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 	@$(BIN)/silograph demo
 
 deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
-	@$(BIN)/python benchmarks/deploy_demo.py
+	@$(BIN)/python -m benchmarks.deploy_demo
 
 # Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
 # for half of the time.
@@ -55,6 +55,9 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
 	$(PYTEST)
+
+unit: $(BUILT) ## the fast tests (under two minutes on two cores)
+	$(PYTEST) -m unit
 
 check: lint types rust pytest docs ## everything that a commit must pass
 
@@ -83,50 +86,50 @@ docs: $(BUILT) ## the manual, in build/docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 
 bench-kernels: $(BUILT) ## triangles of noisy graphs against five peers, and growth with n
-	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python -m benchmarks.kernels
 
 bench-load: $(BUILT) ## reading a million edges against networkx and polars
-	$(BIN)/python benchmarks/load.py
+	$(BIN)/python -m benchmarks.load
 
 bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against the formulas
-	$(BIN)/python benchmarks/floor.py
+	$(BIN)/python -m benchmarks.floor
 
 bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
-	$(BIN)/python benchmarks/elgamal_core.py
+	$(BIN)/python -m benchmarks.elgamal_core
 
 bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
-	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python -m benchmarks.ledger
 
 bench-accuracy: $(BUILT) ## sealed beside a trusted curator and beside feat, 20,000 redraws
-	$(BIN)/python benchmarks/sealed_accuracy.py
+	$(BIN)/python -m benchmarks.sealed_accuracy
 
 audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 	@$(BIN)/silograph audit
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
-	$(BIN)/python benchmarks/union.py
+	$(BIN)/python -m benchmarks.union
 
 soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
 	@$(BIN)/python tests/soak.py
 
 bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
-	$(BIN)/python benchmarks/wire.py
+	$(BIN)/python -m benchmarks.wire
 
 bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
-	$(BIN)/python benchmarks/featplus.py
+	$(BIN)/python -m benchmarks.featplus
 
 bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and memory, and its kernel
-	$(BIN)/python benchmarks/sealed.py
+	$(BIN)/python -m benchmarks.sealed
 
 bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its edges (three minutes)
-	$(BIN)/python benchmarks/timing.py
+	$(BIN)/python -m benchmarks.timing
 
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)
 	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/python -m reproduction run --out experiments
 
 planted: $(BUILT) ## planted privacy and protocol bugs, each caught by some test
-	@$(BIN)/python tests/planted.py
+	@$(BIN)/python -m tests.planted
 
 # uv does not read pip's configuration, so it is told the index that pip would ask.
 LOCK = @index=$$($(RELEASE_BIN)/python -m pip config get global.index-url 2>/dev/null || true); \

@@ -15,7 +15,7 @@ from fractions import Fraction
 from rich.console import Console
 from rich.table import Table
 
-from peers import SILOS, Clock, sodium, total
+from benchmarks.peers import SILOS, Clock, sodium, total
 from reproduction.elliptic_curves import Own
 from silograph.methods.elgamal.cipher import Decoder, JointKey, Place, SecretKey
 

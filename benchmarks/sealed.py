@@ -144,7 +144,7 @@ def run_in_child(name: str) -> None:
 
 
 def whole(name: str, goal: float) -> bool:
-    command = [sys.executable, __file__, "--run", name]
+    command = [sys.executable, "-m", "benchmarks.sealed", "--run", name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     told = json.loads(done.stdout)
     n = told["nodes"]

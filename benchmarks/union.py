@@ -82,7 +82,7 @@ def collect_in_child() -> None:
 
 def memory() -> bool:
     # First of all: a child's peak starts at its parent's, which is small now.
-    command = [sys.executable, __file__, "--collect"]
+    command = [sys.executable, "-m", "benchmarks.union", "--collect"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     imported, loaded, peak, seconds = map(float, done.stdout.split())
     table = Table(title=f"masked, {MEMORY:,} nodes", min_width=40)
@@ -240,7 +240,7 @@ def limits(q: int, per_pair: float) -> None:
 
 def elgamal() -> bool:
     # Only here, so that the child that measures memory does not load them.
-    from peers import Clock, finite_field, sodium, total
+    from benchmarks.peers import Clock, finite_field, sodium, total
 
     fed, cells = federation(ELGAMAL_NODES), pairs_of(ELGAMAL_NODES)
     ours, theirs, field = (float("inf"),) * 2, Clock(), Clock()

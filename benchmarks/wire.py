@@ -34,7 +34,7 @@ from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.party.config import CoordinatorConfig, SiloConfig
-from tests.support.local_deployment import HUB, Terms, Trial
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 NODES, SILOS, EPSILON, GOAL = 20_000, 4, 3.0, 3.0
 WINDOW = 4
@@ -50,7 +50,7 @@ def parts(nodes: int) -> list[Silo]:
     ]
 
 
-def study(trial: Trial) -> dict[str, float]:
+def study(trial: LocalDeployment) -> dict[str, float]:
     """From the proposal to the answer, and the peak memory of coordinator and silos."""
     silos = trial.processes()
     service = CoordinatorService(trial.coordinator())
@@ -82,7 +82,7 @@ def study(trial: Trial) -> dict[str, float]:
     }
 
 
-def wait_for(trial: Trial) -> None:
+def wait_for(trial: LocalDeployment) -> None:
     """Until every silo serves: their edges are read."""
     for name in trial.names:
         path = trial.silo(name).state / "status.json"
@@ -163,8 +163,8 @@ async def read(config: Path, names: list[str], messages: int) -> float:
     return max(began) - min(began)
 
 
-def bare(trial: Trial, messages: int, size: int) -> float:
-    command = [sys.executable, __file__, "--publish"]
+def bare(trial: LocalDeployment, messages: int, size: int) -> float:
+    command = [sys.executable, "-m", "benchmarks.wire", "--publish"]
     publishers = [
         subprocess.Popen([*command, str(trial.silo_file(name)), name, str(messages), str(size)])
         for name in trial.names
@@ -176,10 +176,10 @@ def bare(trial: Trial, messages: int, size: int) -> float:
             process.wait()
 
 
-def on_a_broker(silos: list[Silo], measure: Callable[[Trial], T]) -> T:
+def on_a_broker(silos: list[Silo], measure: Callable[[LocalDeployment], T]) -> T:
     """Measure with a deployment of its own."""
     with tempfile.TemporaryDirectory(prefix="silograph-wire-") as folder:
-        trial = Trial(Path(folder) / "trial", silos, Terms())
+        trial = LocalDeployment(Path(folder) / "trial", silos, Terms())
         trial.broker.start()
         try:
             return measure(trial)

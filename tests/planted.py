@@ -6,8 +6,8 @@ tests are left out, so that a frozen digest is never what catches a bug. The sam
 on the unchanged tree.
 
     make planted
-    .venv/bin/python tests/planted.py --list
-    .venv/bin/python tests/planted.py --only mask
+    .venv/bin/python -m tests.planted --list
+    .venv/bin/python -m tests.planted --only mask
 """
 
 import argparse
@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from bugs import BUGS, Bug
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from tests.bugs import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "target" / "planted"

@@ -13,7 +13,7 @@ from silograph.messages.entropy import OsEntropy
 from silograph.methods import union
 from silograph.methods.elgamal.noise import ElgamalNoise
 from silograph.methods.masked.noise import MaskedNoise
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 MASKED = [case for case in report.DEFAULT_CASES if case[0] == "masked"]
 

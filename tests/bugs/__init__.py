@@ -1,6 +1,6 @@
 """The bugs that ``planted.py`` plants; each mechanism has a file of its own."""
 
-from bugs import (
+from tests.bugs import (
     commands,
     decoders,
     deployment,
@@ -12,7 +12,7 @@ from bugs import (
     timing,
     unions,
 )
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS", "Bug"]
 

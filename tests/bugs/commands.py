@@ -1,6 +1,6 @@
 """Planted bugs in the command line: exit codes, what is written, what is spent, what is said."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

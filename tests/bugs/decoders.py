@@ -1,6 +1,6 @@
 """Bugs in what reads bytes from outside: wrong sizes, other errors than the project's own."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

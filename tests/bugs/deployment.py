@@ -1,6 +1,6 @@
 """Bugs in a deployment: studies, policies, stores, what is sent again, what is believed."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

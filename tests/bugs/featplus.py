@@ -1,6 +1,6 @@
 """Bugs in feat+: noise, joint sensitivity, owners, local answers, numbers, what is shown."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

@@ -1,6 +1,6 @@
 """Bugs in integer noise: its samplers, its laws, and what the sealed answers cost and say."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

@@ -1,6 +1,6 @@
 """Bugs in what silos and coordinators show of themselves."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

@@ -1,6 +1,6 @@
 """Bugs in what a deployment rests on: identities, rosters, the broker, the ledger's chain, logs."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

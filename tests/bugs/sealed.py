@@ -1,6 +1,6 @@
 """Bugs in the sealed protocol: shares, masks, noise, encryption, order."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

@@ -1,6 +1,6 @@
 """Bugs in what is timed, in what is said about it, and in what time tells of edges."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

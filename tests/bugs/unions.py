@@ -1,6 +1,6 @@
 """Bugs in the private unions: certificates, samplers, masks, messages, ElGamal."""
 
-from bugs.bug import Bug
+from tests.bugs.bug import Bug
 
 __all__ = ["BUGS"]
 

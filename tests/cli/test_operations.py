@@ -25,7 +25,7 @@ from silograph.party import keys
 from silograph.party.journal import Journal, Trail
 from silograph.party.roster import read_roster, write_roster
 from tests.cli.test_cli import run as run_process
-from tests.support.local_deployment import Trial
+from tests.support.local_deployment import LocalDeployment
 
 RUN = bytes(range(16))
 
@@ -355,7 +355,7 @@ class TestJournal:
 def test_a_helper_is_not_served_yet(folder: Path, command: str) -> None:
     nodes = NodeUniverse.range(20)
     silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
-    trial = Trial(folder / "trial", silos, tls=False)
+    trial = LocalDeployment(folder / "trial", silos, tls=False)
     path = trial.folder / "roster.toml"
     helped = read_roster(path).change("north", "helper")
     for name in ("hub", *trial.names):

@@ -8,7 +8,7 @@ from silograph.party.journal import Journal, Trail
 from silograph.party.keys import new_identity
 from silograph.party.roster import new_roster, write_roster
 from tests.docs.blocks import blocks
-from tests.support.local_deployment import Trial
+from tests.support.local_deployment import LocalDeployment
 
 __all__ = ["NOT_RUN", "PREPARED", "ROOT", "pages"]
 
@@ -78,7 +78,7 @@ def _a_trial(folder: Path) -> None:
     parts = sg.split(sg.clustered_power_law(60, edges_per_node=4, seed=1), 3, rate=0.4)
     named = zip(("north", "south", "west"), parts, strict=True)
     silos = [sg.Silo.from_pairs(part.universe, part.pairs, name=name) for name, part in named]
-    Trial(folder, silos)
+    LocalDeployment(folder, silos)
 
 
 def _two_studies(folder: Path) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from silograph import _core
 from tests import limits
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 DRAWS = 120_000
 GOLDEN_LAPLACE = [4, 3, 3, -1, 1, 0, 10, -1, 5, -1, -4, 1]

@@ -14,7 +14,7 @@ from silograph.methods.sealed.rounds import SealedParameters, SealedResult, seal
 from silograph.methods.sealed.silo import SealedSilo
 from silograph.methods.union import bits_of
 from tests.methods.sealed.run import EVERYTHING, RUN, SILENCE, Edges, exact
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 NODES = 150
 

@@ -13,17 +13,15 @@ from hypothesis import strategies as st
 
 from silograph.errors import ProtocolError, StudyError
 from silograph.messages.envelope import EVERYONE, Envelope, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.identity import COORDINATOR, Identity, Member
 from silograph.methods.baseline.method import SettledBaseline
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.feat.method import SettledFeat
 from silograph.methods.study import Index, Study, StudyMember, open_proposal
+from tests.support.parties import identities, roster_of
 
-KEYS = [Identity(bytes([i + 1] * 32)) for i in range(4)]
-ROSTER = Roster(
-    Member("hub", KEYS[3].public),
-    tuple(Member(f"silo-{i + 1}", KEYS[i].public) for i in range(3)),
-)
+KEYS = identities(3)
+ROSTER = roster_of(KEYS, "hub", "silo-{}")
 GIVEN: dict[str, Any] = {
     "run": "0f" * 16, "query": "triangles", "method": "feat", "protocol": "masked",
     "epsilon": 3.0, "delta": 0.0, "collusion": 1, "universe": "ab" * 32, "nodes": 100,

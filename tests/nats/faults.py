@@ -36,7 +36,7 @@ from silograph.nats.silo import SiloService
 from silograph.party.config import CoordinatorConfig, SiloConfig
 from silograph.party.store import Store
 from tests.nats.world import silos
-from tests.support.local_deployment import HUB, Terms, Trial, free_port
+from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
 
 __all__ = ["METHODS", "Case", "Verdict", "every_case", "run_case"]
 
@@ -234,7 +234,7 @@ class _World:
         self.cutter: Cutter | None = None
         through = free_port() if case.what == "cut" else None
         terms = Terms(epsilon=1000.0, study=100.0, collusion=0)
-        self.trial = Trial(folder / "trial", silos(), terms, through=through)
+        self.trial = LocalDeployment(folder / "trial", silos(), terms, through=through)
         self.trial.broker.start()
         if through is not None:
             self.cutter = Cutter(through, self.trial.port)
@@ -316,7 +316,7 @@ def at_hub(case: Case) -> bool:
     return case.at.startswith("coordinator")
 
 
-def _ended(trial: Trial, stalled: str) -> list[bool]:
+def _ended(trial: LocalDeployment, stalled: str) -> list[bool]:
     """Whether the run has ended at each silo that does not stall, as its store says."""
     found = []
     for name in trial.names:

@@ -21,7 +21,7 @@ from silograph.party.keys import load_identity
 from silograph.party.roster import read_roster
 from silograph.party.store import Store
 from tests.nats.world import serving, trial
-from tests.support.local_deployment import HUB, Terms, Trial
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 #: Rounds whose messages depend on edges.
 EDGES = {"chunk", "report", "hop", "share"}
@@ -31,7 +31,7 @@ EDGES = {"chunk", "report", "hop", "share"}
 class Attack:
     """A deployment, and a way to change what a party sends on its way to the broker."""
 
-    made: Trial
+    made: LocalDeployment
     #: (party, receiver, message) to the messages that arrive instead, with receivers.
     tamper: Callable[[str, str, bytes], list[tuple[str, bytes]] | None] = lambda *_: None
     #: Done when the study is known and silos serve, before it is carried.

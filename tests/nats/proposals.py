@@ -24,7 +24,7 @@ from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
 from silograph.party.keys import load_identity
 from silograph.party.roster import read_roster
-from tests.support.local_deployment import HUB, Terms, Trial
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 #: The terms of a careful silo.
 STRICT = Terms(epsilon=10.0, study=3.0, methods=("sealed", "feat masked"), delta=1e-6)
@@ -70,7 +70,7 @@ class Attacked:
     slowest: float = 0.0
 
 
-def roster_and_key(made: Trial) -> tuple[Roster, Identity]:
+def roster_and_key(made: LocalDeployment) -> tuple[Roster, Identity]:
     """The roster, and the coordinator's own key."""
     return read_roster(made.folder / "roster.toml").roster, load_identity(
         Path(made.folder / f"{HUB}.key")
@@ -87,7 +87,7 @@ def signed(values: dict[str, Any], roster: Roster, key: Identity) -> bytes:
     return seal(binding, key, Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, payload))
 
 
-def fair(made: Trial, service: SiloService, number: int) -> dict[str, Any]:
+def fair(made: LocalDeployment, service: SiloService, number: int) -> dict[str, Any]:
     """A study that could be allowed, as plain values."""
     universe, roster = service._party.universe, service._party.roster
     study = Study(
@@ -129,7 +129,7 @@ def clocked(act: Callable[[], None]) -> float:
     return time.thread_time() - began
 
 
-def attack(made: Trial, service: SiloService, count: int, seed: int = 1) -> Attacked:
+def attack(made: LocalDeployment, service: SiloService, count: int, seed: int = 1) -> Attacked:
     """So many proposals to a service, as if they had come from the broker."""
     rng, found = random.Random(seed), Attacked()  # noqa: S311 - reproducible on purpose
     roster, key = roster_and_key(made)

@@ -19,23 +19,23 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from silograph.errors import BrokerError
 from silograph.nats.broker import ServerSettings, server_text, users_text
 from silograph.party import certificates, connection
-from tests.nats.brokers import SERVER, Trial, make_trial, running
+from tests.nats.brokers import SERVER, LocalDeployment, make_trial, running
 
 RUN = bytes(range(16))
 
 
 @pytest.fixture(scope="module")
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+def trial(tmp_path_factory: pytest.TempPathFactory) -> LocalDeployment:
     return make_trial(tmp_path_factory.mktemp("trial"), "north", "south")
 
 
 @pytest.fixture(scope="module")
-def log(trial: Trial) -> Iterator[Path]:
+def log(trial: LocalDeployment) -> Iterator[Path]:
     with running(trial) as file:
         yield file
 
 
-def test_the_server_takes_it(trial: Trial) -> None:
+def test_the_server_takes_it(trial: LocalDeployment) -> None:
     done = subprocess.run(
         [SERVER, "-t", "-c", str(trial.folder / "broker" / "nats.conf")],
         capture_output=True,
@@ -46,7 +46,7 @@ def test_the_server_takes_it(trial: Trial) -> None:
     assert "is valid" in done.stderr
 
 
-def test_what_durability_and_privacy_rest_on(trial: Trial) -> None:
+def test_what_durability_and_privacy_rest_on(trial: LocalDeployment) -> None:
     text = (trial.folder / "broker" / "nats.conf").read_text()
     assert "sync_interval: always" in text
     assert "max_payload: 4194304" in text
@@ -59,7 +59,7 @@ def test_what_durability_and_privacy_rest_on(trial: Trial) -> None:
     assert trial.roster.digest.hex() in users
 
 
-def test_certificates_of_an_organisation(trial: Trial) -> None:
+def test_certificates_of_an_organisation(trial: LocalDeployment) -> None:
     text = users_text(trial.roster, {"north": 'CN=n1,O="Bank, North"'})
     assert r'user: "CN=n1,O=\"Bank, North\""' in text
     assert '"CN=north"' not in text
@@ -68,14 +68,14 @@ def test_certificates_of_an_organisation(trial: Trial) -> None:
 
 
 @pytest.mark.parametrize("address", ["4222", "localhost", ":4222", "a:0", "a:65536", "a:x", "a:²"])
-def test_addresses(trial: Trial, address: str) -> None:
+def test_addresses(trial: LocalDeployment, address: str) -> None:
     with pytest.raises(BrokerError, match="is not an address"):
         ServerSettings(trial.tls("broker"), trial.folder, listen=address)
     with pytest.raises(BrokerError, match="is not an address"):
         ServerSettings(trial.tls("broker"), trial.folder, websocket=address)
 
 
-def test_odd_paths_are_quoted(trial: Trial, tmp_path: Path) -> None:
+def test_odd_paths_are_quoted(trial: LocalDeployment, tmp_path: Path) -> None:
     odd = tmp_path / 'a "b" \\ $c # {d}'
     text = server_text(ServerSettings(trial.tls("broker"), odd))
     (tmp_path / "nats.conf").write_text(text)
@@ -94,7 +94,7 @@ def together(work: Coroutine[Any, Any, None]) -> None:
 class Party:
     """A client with a party's certificate, and what the server refused to it."""
 
-    def __init__(self, trial: Trial, name: str, *, websocket: bool = False) -> None:
+    def __init__(self, trial: LocalDeployment, name: str, *, websocket: bool = False) -> None:
         self.options = trial.config(name, websocket=websocket).connect_options(name)
         self.refused: list[str] = []
 
@@ -119,7 +119,7 @@ class Party:
 class TestServer:
     @pytest.mark.parametrize("websocket", [False, True], ids=["tls", "websocket"])
     def test_a_message_from_one_to_the_other(
-        self, trial: Trial, log: Path, websocket: bool
+        self, trial: LocalDeployment, log: Path, websocket: bool
     ) -> None:
         run = bytes([websocket]) * 16
         name = f"silograph-{run.hex()}-north"
@@ -146,7 +146,9 @@ class TestServer:
 
         together(work())
 
-    def test_a_party_cannot_speak_under_anothers_name(self, trial: Trial, log: Path) -> None:
+    def test_a_party_cannot_speak_under_anothers_name(
+        self, trial: LocalDeployment, log: Path
+    ) -> None:
         async def work() -> None:
             async with Party(trial, "north") as north:
                 for subject in (
@@ -169,7 +171,7 @@ class TestServer:
 
         together(work())
 
-    def test_a_party_does_not_listen_to_others(self, trial: Trial, log: Path) -> None:
+    def test_a_party_does_not_listen_to_others(self, trial: LocalDeployment, log: Path) -> None:
         async def work() -> None:
             async with Party(trial, "north") as north:
                 for subject in ("_INBOX_south.>", "_INBOX.>", "silograph.>", ">", "$JS.>"):
@@ -180,7 +182,7 @@ class TestServer:
 
         together(work())
 
-    def test_only_the_coordinator_proposes(self, trial: Trial, log: Path) -> None:
+    def test_only_the_coordinator_proposes(self, trial: LocalDeployment, log: Path) -> None:
         async def work() -> None:
             async with Party(trial, "hub") as hub:
                 await hub.client.publish(connection.STUDIES, b"x")
@@ -189,12 +191,12 @@ class TestServer:
 
         together(work())
 
-    def test_without_a_certificate_nobody_comes_in(self, trial: Trial, log: Path) -> None:
+    def test_without_a_certificate_nobody_comes_in(self, trial: LocalDeployment, log: Path) -> None:
         bare = ssl.create_default_context(cafile=trial.tls("north").ca)
         self.refused(trial.config("north").connect_options("north") | {"tls": bare})
 
     @pytest.mark.parametrize("shown", [True, False], ids=["certificate", "none"])
-    def test_nor_over_websocket(self, trial: Trial, log: Path, shown: bool) -> None:
+    def test_nor_over_websocket(self, trial: LocalDeployment, log: Path, shown: bool) -> None:
         bare = ssl.create_default_context(cafile=trial.tls("north").ca)
         context = trial.tls("north").context() if shown else bare
         upgrade = (
@@ -211,15 +213,17 @@ class TestServer:
             answer = secure.recv(100)
         assert answer.startswith(b"HTTP/1.1 101") == shown
 
-    def test_with_a_strangers_certificate_nobody_comes_in(self, trial: Trial, log: Path) -> None:
+    def test_with_a_strangers_certificate_nobody_comes_in(
+        self, trial: LocalDeployment, log: Path
+    ) -> None:
         """A certificate of the right authority whose name is not in the roster."""
         certificates.issue(trial.folder / "certs", "east", datetime.now(UTC))
         self.refused(trial.config("east").connect_options("east"))
 
-    def test_in_the_clear_nobody_comes_in(self, trial: Trial, log: Path) -> None:
+    def test_in_the_clear_nobody_comes_in(self, trial: LocalDeployment, log: Path) -> None:
         self.refused({"servers": [f"nats://127.0.0.1:{trial.port}"]})
 
-    def test_a_client_does_not_fall_back_to_the_clear(self, trial: Trial) -> None:
+    def test_a_client_does_not_fall_back_to_the_clear(self, trial: LocalDeployment) -> None:
         """A server in the clear that says TLS is not needed learns nothing."""
         heard: list[bytes] = []
 

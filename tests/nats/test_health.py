@@ -16,17 +16,17 @@ from silograph.nats.silo import SiloService
 from silograph.party.opened import locked
 from tests.nats.test_service import until
 from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import HUB, Trial, free_port
+from tests.support.local_deployment import HUB, LocalDeployment, free_port
 
 QUESTION = Question("edges", 3.0)
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Trial:
+def made(tmp_path: Path) -> LocalDeployment:
     return trial(tmp_path)
 
 
-def give_port(made: Trial, name: str) -> int:
+def give_port(made: LocalDeployment, name: str) -> int:
     """Have a party serve its metrics."""
     path, port = made.folder / f"{name}.toml", free_port()
     path.write_text(path.read_text() + f"\n[metrics]\nport = {port}\n")
@@ -48,12 +48,14 @@ def numbers(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-def file_of(made: Trial, name: str) -> dict[str, float]:
+def file_of(made: LocalDeployment, name: str) -> dict[str, float]:
     config = made.coordinator() if name == HUB else made.silo(name)
     return numbers(config.metrics.file.read_text())
 
 
-def test_a_study_as_both_sides_show_it(made: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_as_both_sides_show_it(
+    made: LocalDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(health, "_SHOW_SECONDS", 0.1)
     silo, hub = give_port(made, "silo-1"), give_port(made, HUB)
     run = asyncio.run(_study(made, silo, hub))
@@ -70,7 +72,7 @@ def test_a_study_as_both_sides_show_it(made: Trial, monkeypatch: pytest.MonkeyPa
     assert not [name for name in found if "left_seconds" in name or "epsilon" in name]
 
 
-async def _study(made: Trial, silo: int, hub: int) -> str:
+async def _study(made: LocalDeployment, silo: int, hub: int) -> str:
     """The silos come one after the other: before the broker, without the last, all."""
     service = CoordinatorService(made.coordinator())
     run = service.propose(QUESTION, 20.0).study.run

@@ -16,7 +16,7 @@ from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
 from tests.nats.proposals import LONGEST_JUDGING, STRICT, attack, fair, roster_and_key, signed
 from tests.nats.world import serving, trial
-from tests.support.local_deployment import Terms, Trial
+from tests.support.local_deployment import LocalDeployment, Terms
 
 #: What a version without bounds took into its store.
 POISON: tuple[dict[str, Any], ...] = (
@@ -33,11 +33,11 @@ POISON: tuple[dict[str, Any], ...] = (
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Trial:
+def made(tmp_path: Path) -> LocalDeployment:
     return trial(tmp_path, STRICT, tls=False)
 
 
-def test_random_and_extreme_studies(made: Trial) -> None:
+def test_random_and_extreme_studies(made: LocalDeployment) -> None:
     service = SiloService(made.silo("silo-1"))
     found = attack(made, service, 300)
     service.close()
@@ -61,7 +61,7 @@ def test_judging_is_cheap_at_the_edge_of_what_is_allowed(tmp_path: Path) -> None
     assert 0 < found.slowest < LONGEST_JUDGING
 
 
-def test_a_poisoned_store_stops_no_start(made: Trial) -> None:
+def test_a_poisoned_store_stops_no_start(made: LocalDeployment) -> None:
     service = SiloService(made.silo("silo-1"))
     roster, key = roster_and_key(made)
     for number, poison in enumerate(POISON):
@@ -81,7 +81,7 @@ def test_a_poisoned_store_stops_no_start(made: Trial) -> None:
     service.close()
 
 
-async def _started(made: Trial) -> None:
+async def _started(made: LocalDeployment) -> None:
     async with serving(made, ["silo-1"]) as services:
         for _ in range(100):
             await asyncio.sleep(0.05)
@@ -91,7 +91,7 @@ async def _started(made: Trial) -> None:
         assert services["silo-1"].health().connected
 
 
-def test_an_operator_s_word_does_not_come_before_the_policy(made: Trial) -> None:
+def test_an_operator_s_word_does_not_come_before_the_policy(made: LocalDeployment) -> None:
     """A row that was never judged, for its process ended, or that an older policy allowed."""
     service = SiloService(made.silo("silo-1"))
     service._link = cast(Link, object())  # nothing is sent before its turn
@@ -111,7 +111,7 @@ def test_an_operator_s_word_does_not_come_before_the_policy(made: Trial) -> None
 
 
 def test_a_run_that_cannot_begin_is_ended_for_all(
-    made: Trial, monkeypatch: pytest.MonkeyPatch
+    made: LocalDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = SiloService(made.silo("silo-1"))
     service._link = cast(Link, object())
@@ -139,7 +139,7 @@ def test_a_run_that_cannot_begin_is_ended_for_all(
     [{"epsilon": 9.0}, {"delta": 0.1}, {"method": "baseline"}, {"silos": ["silo-1", "silo-2"]}],
 )
 def test_bare_fields_are_judged_before_anything_is_computed(
-    made: Trial, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    made: LocalDeployment, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object) -> None:
         raise AssertionError("a study that is refused was planned")

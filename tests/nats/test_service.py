@@ -37,7 +37,7 @@ from silograph.party.keys import load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
 from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import HUB, Terms, Trial
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 QUESTION = Question("edges", 3.0)
 
@@ -55,7 +55,7 @@ class Deployment:
     def __init__(self, folder: Path, terms: Terms | None = None) -> None:
         self.made = trial(folder, terms, tls=False)
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> LocalDeployment:
         self.made.broker.start()
         return self.made
 
@@ -70,7 +70,7 @@ async def until(what: str, seconds: float, ready: Callable[[], object]) -> None:
         await asyncio.sleep(0.05)
 
 
-def runs(made: Trial, name: str) -> list[dict[str, object]]:
+def runs(made: LocalDeployment, name: str) -> list[dict[str, object]]:
     config = made.silo_file(name)
     found: list[dict[str, object]] = json.loads(command("silo", "studies", "-c", config, "--json"))
     return found
@@ -81,7 +81,7 @@ class TestOperator:
         with Deployment(tmp_path, Terms(accept="ask")) as made:
             asyncio.run(self._decide(made))
 
-    async def _decide(self, made: Trial) -> None:
+    async def _decide(self, made: LocalDeployment) -> None:
         async with serving(made):
             for word, outcome in (("approve", "done"), ("refuse", "operator")):
                 asked = asyncio.create_task(ask(made, QUESTION, 20.0))
@@ -115,7 +115,7 @@ class TestOperator:
         assert (run.state, run.code, run.secret) == ("aborted", "operator", None)
         store.close()
 
-    async def _end(self, made: Trial) -> None:
+    async def _end(self, made: LocalDeployment) -> None:
         async with serving(made, ["silo-1", "silo-2"]):  # the third never comes
             asked = asyncio.create_task(ask(made, QUESTION, 20.0))
             await until("accepted", 15, lambda: [r for r in runs(made, "silo-1") if r["decision"]])
@@ -216,7 +216,7 @@ class TestRestarts:
             with Ledger(made.silo(name).ledger.path) as ledger:
                 assert len(ledger.rows()) == 1
 
-    async def _stop_and_go(self, made: Trial) -> dict[str, dict[str, object]]:
+    async def _stop_and_go(self, made: LocalDeployment) -> dict[str, dict[str, object]]:
         asked = asyncio.create_task(ask(made, QUESTION, 20.0))
         moments: list[str] = []
         with faultpoints.hooked(moments.append):
@@ -237,7 +237,7 @@ class TestRestarts:
                 store.close()
             asyncio.run(self._carry(made, study.run))
 
-    async def _carry(self, made: Trial, run: str) -> None:
+    async def _carry(self, made: LocalDeployment, run: str) -> None:
         service = CoordinatorService(made.coordinator())
         async with serving(made):
             assert (await service.carry(run))["answer"]
@@ -248,7 +248,7 @@ class TestPutBack:
     """Files of an earlier day in the place of today's."""
 
     @pytest.fixture
-    def served(self, tmp_path: Path) -> Trial:
+    def served(self, tmp_path: Path) -> LocalDeployment:
         with Deployment(tmp_path) as made:
             for name in ("silo-1.ledger", "silo-1.state"):
                 SiloService(made.silo("silo-1")).close()  # makes both
@@ -264,20 +264,20 @@ class TestPutBack:
             asyncio.run(run())
         return made
 
-    def test_an_old_store(self, served: Trial, tmp_path: Path) -> None:
+    def test_an_old_store(self, served: LocalDeployment, tmp_path: Path) -> None:
         shutil.rmtree(served.folder / "silo-1.state")
         shutil.copytree(tmp_path / "old-silo-1.state", served.folder / "silo-1.state")
         with pytest.raises(StoreError, match="older than the ledger"):
             SiloService(served.silo("silo-1"))
 
-    def test_an_old_ledger(self, served: Trial, tmp_path: Path) -> None:
+    def test_an_old_ledger(self, served: LocalDeployment, tmp_path: Path) -> None:
         for suffix in ("", "-wal", "-shm"):
             (served.folder / f"silo-1.ledger{suffix}").unlink(missing_ok=True)
         shutil.copy(tmp_path / "old-silo-1.ledger", served.folder / "silo-1.ledger")
         with pytest.raises(RollbackError):
             SiloService(served.silo("silo-1"))
 
-    def test_no_store_at_all_and_the_same_run_again(self, served: Trial) -> None:
+    def test_no_store_at_all_and_the_same_run_again(self, served: LocalDeployment) -> None:
         """A new store knows nothing; the ledger does, and the run is refused."""
         shutil.rmtree(served.folder / "silo-1.state")
         service = SiloService(served.silo("silo-1"))
@@ -288,7 +288,7 @@ class TestPutBack:
             service._check(study)
         service.close()
 
-    def test_an_old_roster(self, served: Trial) -> None:
+    def test_an_old_roster(self, served: LocalDeployment) -> None:
         path = served.folder / "roster.toml"
         first = read_roster(path)
         newer = first.rotate("silo-3", new_identity(served.folder / "new.key").public,
@@ -301,7 +301,7 @@ class TestPutBack:
         with pytest.raises(RosterError, match="an old roster"):
             SiloService(served.silo("silo-1"))
 
-    def test_nothing_of_a_secret_is_left(self, served: Trial) -> None:
+    def test_nothing_of_a_secret_is_left(self, served: LocalDeployment) -> None:
         for name in served.names:
             with sqlite3.connect(served.silo(name).state / "store.db") as store:
                 rows = store.execute("SELECT secret, state FROM runs").fetchall()
@@ -330,7 +330,7 @@ def test_a_study_is_verified_and_settled_once_a_party(
     for name in ("plan_study", "settle_study"):
         counted("silograph.nats.coordinator", name)
 
-    async def run(made: Trial) -> None:
+    async def run(made: LocalDeployment) -> None:
         async with serving(made):
             assert (await ask(made, QUESTION))["answer"]
 
@@ -344,7 +344,7 @@ def test_a_study_is_verified_and_settled_once_a_party(
 def test_a_study_for_a_release(tmp_path: Path) -> None:
     """It has no answer, and answers every question."""
 
-    async def run(made: Trial) -> dict[str, Any]:
+    async def run(made: LocalDeployment) -> dict[str, Any]:
         async with serving(made):
             return await ask(made, Question("release", 3.0, purpose="a look at all of it"))
 

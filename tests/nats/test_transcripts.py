@@ -18,7 +18,7 @@ from silograph.party.control import ROUNDS
 from silograph.party.keys import load_identity
 from silograph.party.roster import read_roster
 from tests.nats.world import Fixed, serving, silos, trial
-from tests.support.local_deployment import Terms, Trial
+from tests.support.local_deployment import LocalDeployment, Terms
 
 #: A question to a deployment, and the same as arguments of a federation.
 QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
@@ -95,7 +95,7 @@ def test_a_federation_and_a_deployment_send_the_same(
     assert len(set(of_run)) == len(of_run) > 0
 
 
-async def deployed(made: Trial, question: Question) -> tuple[dict[str, Any], Study]:
+async def deployed(made: LocalDeployment, question: Question) -> tuple[dict[str, Any], Study]:
     async with serving(made, seed="seed"):
         service = CoordinatorService(made.coordinator(), entropy=Fixed("hub"))
         plan = service.propose(question, 30.0)

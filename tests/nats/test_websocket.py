@@ -11,7 +11,7 @@ from silograph.errors import ArgumentError
 from silograph.ledger.book import Ledger
 from silograph.nats.coordinator import Question
 from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import Trial
+from tests.support.local_deployment import LocalDeployment
 
 pytest.importorskip("aiohttp", reason="WebSocket needs the extra 'websocket' (aiohttp)")
 
@@ -38,7 +38,7 @@ def test_a_masked_study(tmp_path: Path) -> None:
             assert len(ledger.rows()) == 1
 
 
-async def _study(made: Trial) -> dict[str, Any]:
+async def _study(made: LocalDeployment) -> dict[str, Any]:
     async with serving(made):
         return await ask(made, Question("edges", 3.0), 20.0)
 

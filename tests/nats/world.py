@@ -12,7 +12,7 @@ from silograph import Silo, clustered_power_law, split
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
-from tests.support.local_deployment import Terms, Trial
+from tests.support.local_deployment import LocalDeployment, Terms
 
 
 @cache
@@ -41,13 +41,13 @@ def silos(count: int = 3, of: Silo | None = None) -> list[Silo]:
     ]
 
 
-def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any) -> Trial:
-    return Trial(folder / "trial", silos(count), terms, **more)
+def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any) -> LocalDeployment:
+    return LocalDeployment(folder / "trial", silos(count), terms, **more)
 
 
 @asynccontextmanager
 async def serving(
-    made: Trial, names: list[str] | None = None, seed: str | None = None
+    made: LocalDeployment, names: list[str] | None = None, seed: str | None = None
 ) -> AsyncIterator[dict[str, SiloService]]:
     """Silo services as tasks of this process, until the block ends."""
     stop = asyncio.Event()
@@ -66,7 +66,7 @@ async def serving(
 
 
 async def ask(
-    made: Trial, question: Question, seconds: float = 30.0, seed: str | None = None
+    made: LocalDeployment, question: Question, seconds: float = 30.0, seed: str | None = None
 ) -> dict[str, Any]:
     """One study from its proposal to its result."""
     service = CoordinatorService(made.coordinator(), entropy=Fixed(seed) if seed else None)
@@ -77,7 +77,7 @@ async def ask(
         service.close()
 
 
-async def link(made: Trial, name: str) -> Link:
+async def link(made: LocalDeployment, name: str) -> Link:
     """A connection of a party, for tests that speak to the broker themselves."""
     config = made.coordinator() if name == "hub" else made.silo(name)
     return await Link.connect(config.broker, name, 5)

@@ -8,7 +8,7 @@ from typing import Any
 import silograph as sg
 from silograph.errors import SilographWarning
 from silograph.page.answer import Facts, facts_of
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from silograph.errors import ArgumentError, KeyFileError, MissingExtraError
 from silograph.messages.identity import Identity
 from silograph.party import keys
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 SECRET = SeededEntropy(1).bytes(32)
 PASSPHRASE = "corrêct horse"  # noqa: S105

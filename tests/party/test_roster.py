@@ -21,7 +21,7 @@ from silograph.party.roster import (
     roster_text,
     write_roster,
 )
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 DAY = date(2031, 5, 6)
 

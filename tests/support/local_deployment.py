@@ -29,7 +29,7 @@ from silograph.party.connection import TlsFiles
 from silograph.party.keys import new_identity
 from silograph.party.roster import RosterFile, new_roster, read_roster, write_roster
 
-__all__ = ["HUB", "Broker", "Terms", "Trial", "free_port", "server_binary"]
+__all__ = ["HUB", "Broker", "LocalDeployment", "Terms", "free_port", "server_binary"]
 
 #: The coordinator's name.
 HUB = "hub"
@@ -127,7 +127,7 @@ class Terms:
     part_of_roster: bool = False
 
 
-class Trial:
+class LocalDeployment:
     """A folder with all files of a coordinator, of silos and of their broker."""
 
     def __init__(

@@ -7,10 +7,10 @@ import pytest
 
 from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
 from silograph.messages.envelope import Binding, Envelope, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.identity import COORDINATOR
 from silograph.methods.baseline.machines import ReportCoordinator, ReportParameters, ReportSilo
 from tests import limits
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, identities, no_bits, roster_of
 
 RUN, PAIRS = bytes(16), 200
 
@@ -20,9 +20,8 @@ class ReportRun:
         base = {"p11": Fraction(3, 4), "p01": Fraction(1, 4), "silos": 2, "pairs": PAIRS}
         base |= {"subject": b"n", "chunk_pairs": 128}
         self.parameters = ReportParameters(**(base | changes))  # type: ignore[arg-type]
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(3)]
-        members = tuple(Member(f"silo {i + 1}", self.keys[i].public) for i in range(2))
-        self.roster = Roster(Member("coordinator", self.keys[2].public), members)
+        self.keys = identities(2)
+        self.roster = roster_of(self.keys)
         self.coordinator = ReportCoordinator(self.parameters, self.roster, RUN, self.keys[2])
         self.silos = [
             ReportSilo(

@@ -20,13 +20,13 @@ from silograph.errors import (
     ViewsDifferError,
 )
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack, unpack
+from silograph.messages.identity import COORDINATOR, pack, unpack
 from silograph.methods.elgamal.cipher import CELL_BYTES
 from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.rounds import RECEIPT, ElgamalParameters, State
 from silograph.methods.elgamal.silo import ElgamalSilo
 from tests import limits
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, identities, no_bits, roster_of
 
 RUN = bytes(range(16))
 PAIRS = 150
@@ -43,9 +43,8 @@ class ElgamalRun:
     def __init__(self, given: ElgamalParameters, run: bytes = RUN, seed: int = 1) -> None:
         self.parameters = given
         m = given.silos
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(m + 1)]
-        members = [Member(f"silo {i + 1}", self.keys[i].public) for i in range(m)]
-        self.roster = Roster(Member("coordinator", self.keys[m].public), tuple(members))
+        self.keys = identities(m)
+        self.roster = roster_of(self.keys)
         self.binding = Binding(run, given.digest, self.roster)
         self.coordinator = ElgamalCoordinator(given, self.roster, run, self.keys[m])
         self.silos = [

@@ -15,7 +15,7 @@ from silograph.ledger.book import NoLedger
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.featplus.noisy_vectors import VectorSilo
 from tests import limits
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy
 
 GRAPH = sg.clustered_power_law(60, edges_per_node=4, seed=2)
 SILOS = sg.split(GRAPH, 4, seed=1)

@@ -9,7 +9,7 @@ import pytest
 
 from silograph.errors import ArgumentError, BindingError, OrderError, PayloadError
 from silograph.messages.envelope import Binding, Envelope, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.identity import COORDINATOR
 from silograph.methods.featplus.noisy_vectors import (
     COORDINATOR_STEPS,
     SILO_STEPS,
@@ -19,7 +19,7 @@ from silograph.methods.featplus.noisy_vectors import (
     VectorSilo,
 )
 from tests import limits
-from tests.seeded import SeededEntropy
+from tests.support.parties import SeededEntropy, identities, roster_of
 
 RUN = bytes(16)
 
@@ -29,9 +29,8 @@ class NumberRun:
         base: dict[str, object] = {"silos": 2, "length": 3, "scale": Fraction(7, 2)}
         base |= {"unit": Fraction(1, 3), "subject": b"s", "phase": "degrees"}
         self.parameters = VectorParameters(**(base | changes))  # type: ignore[arg-type]
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(3)]
-        members = tuple(Member(f"silo {i + 1}", self.keys[i].public) for i in range(2))
-        self.roster = Roster(Member("coordinator", self.keys[2].public), members)
+        self.keys = identities(2)
+        self.roster = roster_of(self.keys)
         self.coordinator = VectorCoordinator(self.parameters, self.roster, run, self.keys[2])
         self.silos = [
             VectorSilo(

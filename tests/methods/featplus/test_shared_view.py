@@ -14,7 +14,7 @@ from silograph.errors import (
     ViewsDifferError,
 )
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack
+from silograph.messages.identity import COORDINATOR, pack
 from silograph.methods.featplus.shared_view import (
     COORDINATOR_STEPS,
     SILO_STEPS,
@@ -23,6 +23,7 @@ from silograph.methods.featplus.shared_view import (
     SharedViewSilo,
     State,
 )
+from tests.support.parties import identities, roster_of
 
 RUN = bytes(16)
 CONTENT = bytes(range(250))
@@ -33,9 +34,8 @@ class Showing:
         base: dict[str, object] = {"silos": silos, "length": 250, "subject": b"s"}
         base |= {"chunk_bytes": 100}
         self.parameters = SharedViewParameters(**(base | changes))  # type: ignore[arg-type]
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(silos + 1)]
-        members = tuple(Member(f"silo {i + 1}", self.keys[i].public) for i in range(silos))
-        self.roster = Roster(Member("coordinator", self.keys[-1].public), members)
+        self.keys = identities(silos)
+        self.roster = roster_of(self.keys)
         self.binding = Binding(RUN, self.parameters.digest, self.roster)
         self.coordinator = self.another()
         self.silos = [

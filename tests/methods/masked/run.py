@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from silograph.messages.identity import Identity, Member, Roster
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, identities, no_bits, roster_of
 
 RUN = bytes(range(16))
 PAIRS = 200
@@ -54,9 +53,8 @@ class MaskedRun:
     ) -> None:
         self.parameters = given or parameters()
         m = self.parameters.silos
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(m + 1)]
-        members = [Member(f"silo {i + 1}", self.keys[i].public) for i in range(m)]
-        self.roster = Roster(Member(coordinator, self.keys[m].public), tuple(members))
+        self.keys = identities(m)
+        self.roster = roster_of(self.keys, coordinator)
         self.coordinator = MaskedCoordinator(self.parameters, self.roster, run, self.keys[m])
         self.silos = [
             MaskedSilo(

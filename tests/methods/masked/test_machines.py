@@ -40,7 +40,7 @@ from silograph.methods.masked.machines import (
 )
 from tests import limits
 from tests.methods.masked.run import PAIRS, RUN, MaskedRun, digits_of_a_word, elements, parameters
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, no_bits
 
 
 def expand(secret: bytes, label: bytes, context: bytes) -> bytes:

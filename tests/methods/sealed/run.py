@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from silograph.messages.envelope import EVERYONE, Outgoing, peek
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.identity import COORDINATOR
 from silograph.methods.sealed.coordinator import SealedDealer
 from silograph.methods.sealed.noise import Noise, Output
 from silograph.methods.sealed.rounds import SealedParameters
 from silograph.methods.sealed.silo import SealedSilo
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, identities, no_bits, roster_of
 
 RUN = bytes(range(16))
 EVERYTHING = ("edges", "degrees", "two_stars", "triangles")
@@ -79,9 +79,8 @@ class SealedRun:
     ) -> None:
         self.parameters = given or parameters()
         m = self.parameters.silos
-        self.keys = [Identity(bytes([i + 1] * 32)) for i in range(m + 1)]
-        members = [Member(f"silo {i + 1}", self.keys[i].public) for i in range(m)]
-        self.roster = Roster(Member("coordinator", self.keys[m].public), tuple(members))
+        self.keys = identities(m)
+        self.roster = roster_of(self.keys)
         head = (self.parameters, self.roster, run)
         self.dealer = SealedDealer(*head, self.keys[m], SeededEntropy(100 * seed + 99))
         self.silos = [self.silo(i, run, seed) for i in range(m)]

@@ -42,7 +42,7 @@ from tests.methods.sealed.run import (
     pair_bits,
     parameters,
 )
-from tests.seeded import SeededEntropy, no_bits
+from tests.support.parties import SeededEntropy, no_bits
 
 TRIANGLE: Edges = {(0, 1), (0, 2), (1, 2)}
 HOLDINGS: list[Edges] = [TRIANGLE, {(0, 1), (5, 9)}, set()]

@@ -1,0 +1,24 @@
+"""The planted bugs still apply, so that ``make planted`` means what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bugs import BUGS, Bug
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_applies(bug: Bug) -> None:
+    assert (ROOT / bug.file).read_text().count(bug.old) == 1
+    assert bug.old != bug.new
+    kind, _, rest = bug.tests.partition(" ")
+    assert kind in ("cargo", "pytest")
+    for word in rest.split():
+        if word.startswith("tests/"):
+            assert (ROOT / word.split("::")[0]).exists(), word
+
+
+def test_names_are_different() -> None:
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
