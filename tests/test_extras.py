@@ -146,4 +146,4 @@ def test_the_table_of_extras_is_the_projects() -> None:
         if extra == "websocket":
             assert listed[extra][0].startswith("nats-py[aiohttp]")
             continue
-        assert {owners[module][0].replace("_", "-") for module in modules} == wanted
+        assert {owners[module][0].replace("_", "-").lower() for module in modules} == wanted
