@@ -14,6 +14,22 @@ settings.register_profile("silograph", deadline=None)
 settings.load_profile("silograph")
 
 
+#: Folders whose tests start processes, brokers or a shell.
+_DEPLOY = {"nats", "docs", "reproduction"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test one mark: by its folder, or ``slow`` where it says so, or else ``unit``."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder == "browser":
+            item.add_marker(pytest.mark.browser)
+        elif folder in _DEPLOY:
+            item.add_marker(pytest.mark.deploy)
+        elif not any(item.get_closest_marker(mark) for mark in ("slow", "deploy")):
+            item.add_marker(pytest.mark.unit)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder with the four SNAP files, or a skip that says why."""
