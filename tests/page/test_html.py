@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import UndefinedError
 
 from silograph.errors import MissingExtraError
 from silograph.page.html import environment, page
@@ -42,9 +43,8 @@ def test_texts_and_attributes_are_escaped() -> None:
 
 
 def test_a_name_that_is_not_given_is_an_error() -> None:
-    undefined = sys.modules["jinja2"].UndefinedError
     for source in ("{{ absent }}", "{% if absent %}{% endif %}"):
-        with pytest.raises(undefined):
+        with pytest.raises(UndefinedError):
             rendered(source)
 
 
