@@ -20,7 +20,6 @@ from reproduction.printed_numbers import NUMBERS, PrintedNumber
 from reproduction.results import Results, Row
 from reproduction.rules import distances
 from silograph.page.charts import COLOURS, Figure, Panel, number
-from silograph.page.html import Child
 
 __all__ = [
     "EXTRAS",
@@ -262,7 +261,7 @@ def _extra(results: Results) -> list[Figure]:
 def _errors(
     anchor: str,
     title: str,
-    caption: Child,
+    caption: str,
     rows: Sequence[Row],
     measure: str,
     along: str,
@@ -299,7 +298,7 @@ def _errors(
         )
     most = _MOST.get(measure, math.inf)
     if any(row[measure] > most for row in rows):
-        caption = [caption, f" Curves above {most:,.0f} leave the panel."]
+        caption += f" Curves above {most:,.0f} leave the panel."
     data = [
         {key: row[key] for key in _COLUMNS if key != "repetitions"}
         | {"repetitions": len(row["values"])}

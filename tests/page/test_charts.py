@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from silograph.errors import MissingExtraError
-from silograph.page.charts import COLOURS, Figure, Key, Panel, altair, draw, inline, scripts
+from silograph.page.charts import COLOURS, Figure, Key, Panel, altair, inline, specifications, vega
+from silograph.page.html import environment, page
 
 ROWS: list[dict[str, Any]] = [
     {"x": 1, "y": 2.5e9, "name": "</script>"},
@@ -31,7 +32,7 @@ def figure() -> Figure:
 
 
 def test_a_figure_has_its_panels_tools_and_data() -> None:
-    made = draw(figure())
+    made = environment().get_template("parts.html").module.drawn(figure())
     assert re.findall(r'class="drawing" role="img" aria-label="([^"]+)"', made) == [
         "Two points.",
         "The same.",
@@ -45,12 +46,17 @@ def test_a_figure_has_its_panels_tools_and_data() -> None:
 
 
 def test_the_scripts_are_embedded_once_and_the_same_every_time() -> None:
-    data, bundle, own = scripts([figure()])
-    assert scripts([figure()]) == [data, bundle, own]
-    assert scripts([]) == []
-    for one in (data, bundle, own):
-        assert one.lower().count("</script") == 1
-    found = json.loads(data[data.index(">") + 1 : -len("</script>")])["f"]
+    made = page("page.html", [figure()], title="", contents={})
+    assert page("page.html", [figure()], title="", contents={}) == made
+    assert page("page.html", [], title="", contents={}).count("<script") == 1
+    opened = re.findall(r"<script[^>]*>", made)
+    assert opened == ["<script>", '<script type="application/json" id="figures">', *opened[:1] * 2]
+    assert made.lower().count("</script") == len(opened)
+    assert len(vega()) > 500_000
+    start = made.index(opened[1]) + len(opened[1])
+    everything = json.loads(made[start : made.index("</script>", start)])
+    assert everything == specifications([figure()])
+    found = everything["f"]
     assert found["rows"][1]["y"] is None
     assert found["columns"] == ["x", "y", "name"]
     assert [panel["title"] for panel in found["panels"]] == [
@@ -58,7 +64,7 @@ def test_the_scripts_are_embedded_once_and_the_same_every_time() -> None:
         "A <title>: right",
     ]
     assert found["panels"][0]["width"] == "container"
-    assert "cdn" not in own
+    assert "cdn" not in made[made.rindex("<script>") :]
 
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])

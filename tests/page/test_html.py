@@ -2,56 +2,90 @@
 
 import json
 import re
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from jinja2 import UndefinedError
 
-from silograph.page.html import Markup, element, json_script, page, script, section, table
+from silograph.errors import MissingExtraError
+from silograph.page.html import environment, page
 
 NASTY = "</script><script>alert(1)</script><!-- & \" ' \u2028"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = """
+{% extends "page.html" %}
+{% from "parts.html" import plain_table, section %}
+{% set contents = {"a": text} %}
+{% block lead %}{{ text }}{% endblock %}
+{% block main %}
+{% call section("a", text) %}
+{{ plain_table(["x", text], [["1", text]], text, [0]) }}
+{% endcall %}
+{% endblock %}
+{% block footer %}{{ text }}{% endblock %}
+"""
+
+
+def rendered(template: str, **values: Any) -> str:
+    return str(environment().from_string(template).render(values))
 
 
 def test_texts_and_attributes_are_escaped() -> None:
-    made = element("p", NASTY, title=NASTY)
+    made = rendered('<p title="{{ text }}">{{ text }}</p>', text=NASTY)
     assert "<script" not in made
-    assert made.count('"') == 3  # two of the attribute, one that a text may have
-    assert element("br") == "<br>"
-    assert element("p", "ε = 3 or 5 × 10⁶ or a = b") == (
-        "<p>ε\u00a0=\u00a03 or 5\u00a0×\u00a010⁶ or a = b</p>"
+    assert made.count('"') == 2  # those of the attribute
+    assert rendered("{{ text }}", text="ε = 3 or 5 × 10⁶ or a = b") == (
+        "ε\u00a0=\u00a03 or 5\u00a0×\u00a010⁶ or a = b"
     )
-    assert element("button", "x", disabled=True, hidden=False, id=None) == (
-        "<button disabled>x</button>"
-    )
-    assert element("label", [Markup("<b>1</b>"), None, ["<"]], for_="a", data_x=1) == (
-        '<label for="a" data-x="1"><b>1</b>&lt;</label>'
-    )
+    assert rendered("{{ count }}{% if text %}{{ text }}{% endif %}", count=1, text="") == "1"
 
 
-def test_data_cannot_end_its_script() -> None:
-    made = json_script("d", {NASTY: [NASTY]})
-    inside = re.fullmatch(r'<script type="application/json" id="d">(.*)</script>', made)
-    assert inside is not None
-    assert not set(inside[1]) & set("<>&\u2028")
-    assert json.loads(inside[1]) == {NASTY: [NASTY]}
+def test_a_name_that_is_not_given_is_an_error() -> None:
+    for source in ("{{ absent }}", "{% if absent %}{% endif %}"):
+        with pytest.raises(UndefinedError):
+            rendered(source)
+
+
+def test_data_cannot_end_their_script() -> None:
+    made = rendered("{{ data|tojson }}", data={NASTY: [NASTY, "ε = 3"]})
+    assert not set(made) & set("<>&'\u2028\u2029")
+    assert json.loads(made) == {NASTY: [NASTY, "ε = 3"]}
     with pytest.raises(ValueError, match="JSON"):
-        json_script("d", float("nan"))
-    assert script('x = "</script><!--"') == '<script>x = "<\\/script><\\!--"</script>'
+        rendered("{{ data|tojson }}", data=float("nan"))
+    script = rendered("{{ source|in_script|safe }}", source='x = "</script><!--"')
+    assert script == 'x = "<\\/script><\\!--"'
 
 
-def test_a_page_is_whole_and_the_same_every_time() -> None:
+def test_only_own_files_and_the_library_go_in_as_they_are() -> None:
+    for folder in ("src/silograph/page/templates", "reproduction/templates"):
+        for path in (ROOT / folder).iterdir():
+            text = path.read_text()
+            for before in re.findall(r"\{\{([^}]*)\|\s*safe\b", text):
+                assert re.fullmatch(r' (asset\("\w+\.(css|js)"\)|vega)(\|in_script)?', before)
+            assert not re.search(r"autoescape|Markup|\|\s*(forceescape|xmlattr)", text), path
+
+
+def test_a_page_is_whole_and_the_same_every_time(tmp_path: Path) -> None:
+    (tmp_path / "example.html").write_text(EXAMPLE.lstrip())
+
     def make() -> str:
-        return page(
-            NASTY,
-            section("a", NASTY, table(["x", "y"], [["1", NASTY]], caption=NASTY, numeric=[0])),
-            subtitle=NASTY,
-            contents={"a": NASTY},
-            footer=NASTY,
-        )
+        return page("example.html", [], tmp_path, title=NASTY, text=NASTY)
 
     made = make()
     assert made == make()
     assert made.startswith("<!doctype html>\n<html ")
     assert "alert(1)</script>" not in made
-    assert "default-src 'none'" in made.replace("&#x27;", "'")
+    assert "content=\"default-src 'none'; " in made
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", made)
     assert made.count('id="a"') == 1
     assert '<td class="number">1</td>' in made
+    assert made.count("<script") == made.count("</script>") == 1
+
+
+def test_templates_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"pages need jinja2.*'silograph\[report\]'"):
+        environment()

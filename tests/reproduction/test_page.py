@@ -1,7 +1,9 @@
 """The page and its summary: whole, the same every time, and honest about what is missing."""
 
+import json
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from reproduction.page import errata, reproduction_page
 from reproduction.results import EXPERIMENTS, Results, load_all
 from reproduction.summary import markdown
 from reproduction.verdicts import counted, judge
-from silograph.page.charts import scripts
+from silograph.page.charts import specifications
 from tests.reproduction.synthetic import bend, synthetic
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +60,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
 
 
 def test_every_claim_is_on_the_page_with_its_rule(page: str, found: Found) -> None:
+    page = unescape(page)
     for verdict in judge(found):
         assert f'id="claim-{verdict.claim.anchor}"' in page
         assert verdict.claim.words in page
@@ -99,7 +102,8 @@ def test_zeros_on_logarithmic_axes_and_spreads_that_reach_zero(found: Found) -> 
     wide_ones = [point for point in points if point["shown"] == "1 × 10⁹"]
     assert [point["low"] for point in wide_ones] == [pytest.approx(1e8)]
     everything = bend(found["sigma"], {"mse": 0.0, "mse_spread": 0.0}, graph="facebook")
-    scripts(all_figures({"sigma": everything})["sigma"])  # can be written as JSON
+    made = specifications(all_figures({"sigma": everything})["sigma"])
+    json.dumps(made, allow_nan=False)
 
 
 def test_missing_experiments_are_said_to_be_missing() -> None:

@@ -7,8 +7,8 @@ carries its numbers as a table, and as CSV and JSON to save.
 
 >>> chart = altair().Chart(inline([{"x": 1, "y": 2}])).mark_point().encode(x="x:Q", y="y:Q")
 >>> shown = Figure("f", "Title", "What is seen.", [Panel("P", "A point.", chart)], {"x": "x"}, [])
->>> draw(shown)[:18]
-'<figure id="f"><fi'
+>>> specifications([shown])["f"]["panels"][0]["description"]
+'A point.'
 """
 
 import math
@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any, Final
 
 from silograph.extras import library
-from silograph.page.html import Child, Markup, asset, element, json_script, script, table
 
 __all__ = [
     "COLOURS",
@@ -26,11 +25,11 @@ __all__ = [
     "Key",
     "Panel",
     "altair",
-    "draw",
     "inline",
     "number",
     "power_of_ten",
-    "scripts",
+    "specifications",
+    "vega",
 ]
 
 #: One colour a method, everywhere; and what else a chart may paint with.
@@ -122,11 +121,22 @@ class Figure:
 
     anchor: str
     title: str
-    caption: Child
+    caption: str
     panels: Sequence[Panel]
     columns: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
     legend: Sequence[Key] = ()
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows as the table shows them."""
+        return [[number(row.get(key)) for key in self.columns] for row in self.rows]
+
+    @property
+    def numeric(self) -> list[int]:
+        """Which columns hold numbers, by the first row."""
+        first = [self.rows[0].get(key) for key in self.columns] if self.rows else []
+        return [i for i, value in enumerate(first) if _is_number(value)]
 
 
 def altair() -> Any:
@@ -140,22 +150,9 @@ def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
     return altair().InlineData(values=[_plain(row) for row in rows])
 
 
-def draw(figure: Figure) -> Markup:
-    """The figure's place in the page; :func:`scripts` fills it."""
-    panels = [_panel(figure, index, panel) for index, panel in enumerate(figure.panels)]
-    return element(
-        "figure",
-        element("figcaption", element("strong", figure.title), element("span", figure.caption)),
-        _legend(figure.legend),
-        element("div", panels, class_="panels"),
-        _data(figure),
-        id=figure.anchor,
-    )
-
-
-def scripts(figures: Iterable[Figure]) -> list[Markup]:
-    """What draws all figures of a page, to be put at its end once."""
-    data = {
+def specifications(figures: Iterable[Figure]) -> dict[str, Any]:
+    """What the page's script draws and saves, by the anchors of the figures."""
+    return {
         figure.anchor: {
             "columns": list(figure.columns),
             "rows": [_plain(row) for row in figure.rows],
@@ -163,9 +160,12 @@ def scripts(figures: Iterable[Figure]) -> list[Markup]:
         }
         for figure in figures
     }
-    if not data:
-        return []
-    return [json_script("figures", data), script(_bundle()), script(asset("charts.js"))]
+
+
+@cache
+def vega() -> str:
+    """The script that draws, as vl-convert carries it."""
+    return str(library("vl_convert", "pages").javascript_bundle(_GLOBALS))
 
 
 def number(value: Any) -> str:
@@ -219,105 +219,6 @@ def _specification(figure: Figure, panel: Panel) -> dict[str, Any]:
     made["config"] = _CONFIG
     made["autosize"] = {"type": "fit-x", "contains": "padding"}
     return made
-
-
-@cache
-def _bundle() -> str:
-    return str(library("vl_convert", "pages").javascript_bundle(_GLOBALS))
-
-
-def _panel(figure: Figure, index: int, panel: Panel) -> Markup:
-    tools = [
-        element(
-            "button",
-            kind.upper(),
-            type="button",
-            data_save=kind,
-            data_figure=figure.anchor,
-            data_panel=index,
-            aria_label=f"Save {figure.title}, {panel.title}, as {kind.upper()}",
-        )
-        for kind in ("svg", "png")
-    ]
-    return element(
-        "div",
-        element("p", panel.title),
-        # Vega labels the element that it draws into; who cannot see is told once, in words.
-        element(
-            "div",
-            element("div", id=f"{figure.anchor}-{index}", aria_hidden="true"),
-            class_="drawing",
-            role="img",
-            aria_label=panel.description,
-            style=f"min-height:{panel.height + 50}px",
-        ),
-        element("div", tools, class_="tools"),
-        class_="panel",
-    )
-
-
-def _legend(keys: Sequence[Key]) -> Markup | None:
-    return element("ul", [_key(key) for key in keys], class_="legend") if keys else None
-
-
-#: Shapes by Vega's names, in a legend's box of 28 by 14.
-_SHAPES: Final = {
-    "circle": "M14 3.5a3.5 3.5 0 1 0 .01 0Z",
-    "square": "M10.7 3.7h6.6v6.6h-6.6Z",
-    "triangle-up": "M14 3 18 10.5H10Z",
-    "triangle-right": "M10.5 3 18 7 10.5 11Z",
-    "diamond": "M14 2.2 18 7 14 11.8 10 7Z",
-    "cross": "M12.6 3h2.8v2.6H18v2.8h-2.6V11h-2.8V8.4H10V5.6h2.6Z",
-}
-
-
-def _key(key: Key) -> Markup:
-    paint, signs = f"fill:{key.colour}", list[Markup | None]()
-    if key.mark == "bar":
-        signs = [element("rect", x=6, y=2, width=16, height=10, rx=2, style=paint)]
-    elif key.mark == "point":
-        signs = [element("path", d=_SHAPES[key.shape or "diamond"], style=paint)]
-    else:
-        dash, stroke = key.dash or None, f"stroke:{key.colour};stroke-width:2"
-        point, edge = f"fill:{key.fill or key.colour}", f"stroke:{key.colour};stroke-width:1.5"
-        signs = [
-            element("line", x1=0, y1=7, x2=28, y2=7, stroke_dasharray=dash, style=stroke),
-            element("path", d=_SHAPES[key.shape], style=f"{point};{edge}") if key.shape else None,
-        ]
-    drawn = element("svg", signs, width=28, height=14, viewBox="0 0 28 14", aria_hidden="true")
-    return element("li", drawn, element("span", key.label))
-
-
-def _data(figure: Figure) -> Markup | None:
-    if not figure.rows:
-        return None
-    tools = [
-        element(
-            "button",
-            kind.upper(),
-            type="button",
-            data_save=kind,
-            data_figure=figure.anchor,
-            aria_label=f"Save the data of {figure.title} as {kind.upper()}",
-        )
-        for kind in ("csv", "json")
-    ]
-    first = figure.rows[0]
-    numeric = [i for i, key in enumerate(figure.columns) if _is_number(first.get(key))]
-    cells = [[number(row.get(key)) for key in figure.columns] for row in figure.rows]
-    return element(
-        "details",
-        element("summary", f"Data: {len(figure.rows)} rows"),
-        element("div", tools, class_="tools"),
-        table(
-            list(figure.columns.values()),
-            cells,
-            caption=f"Data of {figure.title}",
-            numeric=numeric,
-            shown=False,
-        ),
-        id=f"{figure.anchor}-data",
-    )
 
 
 def _is_number(value: Any) -> bool:
