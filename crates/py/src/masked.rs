@@ -1,5 +1,7 @@
 //! Bindings of `crypto::masked` and `crypto::agreement`: what a silo does in the masked union.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -99,7 +101,17 @@ impl SharedMasks {
 struct MaskedSum {
     ring: Ring,
     pairs: usize,
+    /// Empty before the first vector, which need not be added to anything.
     total: Vec<u8>,
+}
+
+impl MaskedSum {
+    fn total(&self) -> Cow<'_, [u8]> {
+        match self.total.is_empty() {
+            true => vec![0; self.ring.bytes(self.pairs)].into(),
+            false => (&self.total).into(),
+        }
+    }
 }
 
 #[pymethods]
@@ -110,20 +122,27 @@ impl MaskedSum {
         Ok(Self {
             ring,
             pairs,
-            total: vec![0; ring.bytes(pairs)],
+            total: vec![],
         })
     }
 
     /// Add one silo's vector; a wrong one changes nothing.
     fn add(&mut self, py: Python<'_>, vector: &[u8]) -> PyResult<()> {
-        py.detach(|| masked::accumulate(self.ring, self.pairs, &mut self.total, vector))
-            .map_err(refuse)
+        py.detach(|| {
+            if self.total.is_empty() {
+                self.ring.check(self.pairs, vector)?;
+                self.total = vector.to_vec();
+                return Ok(());
+            }
+            masked::accumulate(self.ring, self.pairs, &mut self.total, vector)
+        })
+        .map_err(refuse)
     }
 
     /// One bit a pair: whether the sum is not zero.
     fn open<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let words = py
-            .detach(|| masked::open(self.ring, self.pairs, &self.total))
+            .detach(|| masked::open(self.ring, self.pairs, &self.total()))
             .map_err(refuse)?;
         PyBytes::new_with(py, 8 * words.len(), |bytes| {
             let (eights, _) = bytes.as_chunks_mut::<8>();
@@ -136,7 +155,7 @@ impl MaskedSum {
 
     /// The sums themselves, which the coordinator learns, packed.
     fn sums<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.total)
+        PyBytes::new(py, &self.total())
     }
 }
 

@@ -24,6 +24,8 @@ use crate::graph::simd::Level;
 
 /// Packed words in a block, a multiple of 64: what a block works on stays in the nearest cache.
 const BLOCK: usize = 1 << 10;
+/// Blocks that one thread makes in a row at the least: it lays out its desk once for all of them.
+const FEWEST: usize = 16;
 /// The streams of contributions: elements, and coins.
 const ELEMENTS: u64 = 0;
 const COINS: u64 = 1 << 63;
@@ -59,6 +61,7 @@ pub fn contribute(
     wire.par_chunks_mut(BLOCK * WORD)
         .zip(bits.par_chunks(size / 64))
         .enumerate()
+        .with_min_len(FEWEST)
         .for_each_init(
             || Desk::new(ring),
             |desk, (block, (wire, bits))| {
@@ -139,10 +142,21 @@ impl Desk {
             *eight = (chosen | held).to_le_bytes();
         }
         self.groups.resize(self.words, 0);
-        for (word, group) in self.groups.iter_mut().enumerate() {
-            let bit = word * digits;
-            let eight = self.bytes[bit / 8..].first_chunk();
-            *group = (u64::from_le_bytes(*eight.unwrap_or(&[0; 8])) >> (bit % 8)) as u32;
+        let from =
+            |byte: usize| u64::from_le_bytes(*self.bytes[byte..].first_chunk().unwrap_or(&[0; 8]));
+        if digits <= 8 {
+            // The bits of eight words fill as many whole bytes as a word has digits.
+            for (i, groups) in self.groups.chunks_mut(8).enumerate() {
+                let bits = from(i * digits);
+                for (word, group) in groups.iter_mut().enumerate() {
+                    *group = (bits >> (word * digits)) as u32;
+                }
+            }
+        } else {
+            for (word, group) in self.groups.iter_mut().enumerate() {
+                let bit = word * digits;
+                *group = (from(bit / 8) >> (bit % 8)) as u32;
+            }
         }
         let (planes, groups) = (self.sums.chunks_exact_mut(self.words), &self.groups);
         self.uniform.level.run(
@@ -306,11 +320,25 @@ impl Uniform {
 /// Moves the words that are not refused to the front, in order; how many there are.
 fn remove(bad: &[u8], words: &mut [u16]) -> usize {
     let (mut count, mut start) = (0, 0);
-    for end in memchr::memchr_iter(1, bad).chain([words.len()]) {
+    let mut up_to = |end: usize| {
         words.copy_within(start..end, count);
         count += end - start;
         start = end + 1;
+    };
+    // Most words are kept, so eight flags at once are looked at, and most often all are zero.
+    let (eights, rest) = bad.as_chunks::<8>();
+    for (i, eight) in eights.iter().enumerate() {
+        let mut flags = u64::from_le_bytes(*eight);
+        while flags != 0 {
+            up_to(8 * i + flags.trailing_zeros() as usize / 8);
+            flags &= flags - 1;
+        }
     }
+    let last = 8 * eights.len();
+    for (i, _) in rest.iter().enumerate().filter(|(_, flag)| **flag != 0) {
+        up_to(last + i);
+    }
+    up_to(bad.len());
     count
 }
 
