@@ -179,7 +179,7 @@ class UploadingSilo(Machine, SiloSession):
         if not 0 <= number < self._parameters.chunks:
             raise OrderError(f"there is no chunk {number}", round=self.ROUND)
         if len(bits) != self._parameters.bit_bytes(number):
-            raise PayloadError("there is not one bit a pair", round=self.ROUND)
+            raise PayloadError("there is not one bit per pair", round=self.ROUND)
 
     @property
     def room(self) -> bool:

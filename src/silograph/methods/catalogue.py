@@ -1,4 +1,4 @@
-"""Every method that a study can ask for, and from a study to its plan."""
+"""The catalogue of all methods, and how a study is settled with its method."""
 
 from silograph.errors import ArgumentError, ChannelError, StudyError
 from silograph.estimators.reference import Reference
@@ -31,9 +31,9 @@ METHODS: dict[str, type[SettledStudy]] = {
 
 
 def plan_study(study: Study) -> SettledStudy:
-    """What a study costs and how to carry it out, or a :class:`StudyError` that says why not.
+    """Settle a study that was read: what it costs and how to carry it out.
 
-    For those who read a study: every choice is written in it.
+    Every choice is written in the study. Raises :class:`StudyError` if it cannot be carried out.
     """
     method = _method(study)
     try:
@@ -45,10 +45,10 @@ def plan_study(study: Study) -> SettledStudy:
 def settle_study(
     study: Study, like: Reference | None = None, owned: float | None = None
 ) -> SettledStudy:
-    """For who asks: the plan of the study with every choice of its method written down.
+    """Settle a study for its proposer, with every choice of its method written down.
 
-    ``like`` is what the graph may look like, ``owned`` the share of a node's edges that its main
-    silo may hold.
+    ``like`` is a reference that the graph may resemble. ``owned`` is the share of a node's edges
+    that its main silo is expected to hold.
     """
     method = _method(study)
     try:
