@@ -11,12 +11,15 @@ author = "The Silograph contributors"
 project_copyright = author
 release = version = installed("silograph")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_line"]
 exclude_patterns = ["_ext"]
 smartquotes = False  # it would make a dash of every --option
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+
+napoleon_google_docstring = False
+napoleon_use_rtype = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -236,7 +236,7 @@ class TestProposals:
 
     def test_not_a_proposal(self) -> None:
         message = Envelope("keys", COORDINATOR, EVERYONE, 0, study().encode())
-        with pytest.raises(ProtocolError, match="no proposal"):
+        with pytest.raises(ProtocolError, match="not a proposal"):
             open_proposal(seal(study().binding(ROSTER), KEYS[3], message), ROSTER)
 
     @pytest.mark.parametrize(

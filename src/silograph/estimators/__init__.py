@@ -1,1 +1,1 @@
-"""From a noisy graph to answers with error bars."""
+"""Estimators: from a noisy graph to answers with standard errors."""

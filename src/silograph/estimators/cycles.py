@@ -1,18 +1,19 @@
-"""4-cycles.
+"""The estimator of 4-cycles.
 
 Model
-    Σ over 4-cycles of the product of a(y) over its four pairs. A 4-cycle is a pair of opposite
-    corners with two common neighbours, so Ĉ4 = ¼·Σ_{u<v} (ĉ² − q̂), where ĉ sums a(uw)·a(wv) over
-    w and q̂ sums its square.
+    The sum over 4-cycles of the product of a(y) over the four pairs. A 4-cycle is a pair of
+    opposite corners with two common neighbours, so Ĉ4 = ¼·Σ_{u<v} (ĉ² − q̂), where ĉ sums
+    a(uw)·a(wv) over w and q̂ sums its square.
 Bias
     None, exactly.
 Variance
-    Σ over sets of one to four pairs of the product of their variances and the square of the
-    4-cycles that they would complete. One pair: the paths of length 3 between its ends. The noisy
-    graph's own estimate of that sum, on all rows or a sample, counts sets of j pairs j times; what
-    is too much is taken off (for two pairs with v0 in place of v1, which differ on edges only).
+    The sum, over sets of one to four pairs, of the product of their variances and the square of the
+    number of 4-cycles that they would complete. For one pair this number is the number of paths of
+    length 3 between its ends. The noisy graph's own estimate of that sum, on all rows or a sample,
+    counts sets of j pairs j times; the excess is subtracted (for two pairs with v0 in place of v1,
+    which differ only on edges).
 Cost
-    Popcounts at all pairs; for the standard error one product of some rows with the matrix.
+    Popcounts at all pairs; for the standard error, one product of some rows with the matrix.
 """
 
 import math
@@ -39,7 +40,7 @@ __all__ = [
     "four_cycles_variance_estimate",
 ]
 
-# Rows on which the standard error is computed, and the block of rows unpacked at once.
+# The number of rows for the standard error, and the number of rows that are unpacked at once.
 _SAMPLED_ROWS = 256
 _BLOCK_ROWS = 512
 
@@ -55,22 +56,22 @@ def four_cycles_value(noisy: GraphSums, channel: Channel) -> Fraction:
 
 @dataclass(frozen=True)
 class CycleSums:
-    """What the variance of 4-cycles needs of a graph besides its sums over pairs."""
+    """The sums that the variance of 4-cycles needs besides the sums over pairs."""
 
-    #: Σ over pairs of the squared number of paths of length 3 between their ends, on the edges
-    #: and elsewhere.
+    #: Σ over pairs of the squared number of paths of length 3 between their ends, over the edges
+    #: and over all other pairs.
     on_edges: Fraction
     elsewhere: Fraction
     #: Σ c²s and Σ c³ over pairs.
     c2s: Fraction
     c3: Fraction
-    #: Paths of three edges, and complete subgraphs of four nodes.
+    #: The number of paths of three edges, and of complete subgraphs on four nodes.
     paths: Fraction
     cliques: Fraction
 
     @classmethod
     def of(cls, graph: BitRows) -> "CycleSums":
-        """Exact, by dense linear algebra on n × n matrices, in blocks."""
+        """Compute the exact sums by dense linear algebra on n × n matrices, in blocks."""
         perfect = Weights(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
         everyone = RowSample.by_size(graph.degrees, graph.n)
         on_edges, elsewhere = _path_squares(graph, perfect, everyone)
@@ -102,14 +103,14 @@ def four_cycles_noise(
     wedges: Fraction,
     sums: CycleSums,
 ) -> Fraction:
-    """The same from the sums of a graph, however they are known."""
+    """The same variance from the sums of a graph, whether exact or estimated."""
     first = w.v1 * sums.on_edges + w.v0 * sums.elsewhere
     cycles, paths = (pairs.cc - pairs.c) / 4, sums.paths
     apart = edges * (edges - 1) / 2 - wedges
-    # Two pairs that meet at v: squares of the common neighbours of their other ends, but for v.
+    # Two pairs that meet at v: squares of the common neighbours of their other ends, without v.
     second = w.v0**2 * (n - 2) * pairs.cc + w.v0 * w.delta * sums.c2s + w.delta**2 * sums.c3
     second += w.v1**2 * (pairs.c - 2 * pairs.cc)
-    # Two pairs apart: they complete a cycle with two edges, or with all four of the other pairs.
+    # Two disjoint pairs complete a cycle with two edges, or with all four of the other pairs.
     second += 2 * w.v0**2 * apart + w.v0 * w.delta * paths + 2 * w.delta**2 * cycles
     chords = (joined.cc - joined.c) / 2
     second += 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * sums.cliques)
@@ -118,9 +119,9 @@ def four_cycles_noise(
 
 
 def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
-    """An estimate of :func:`four_cycles_variance`, unbiased where v0 = v1 (see *Variance*)."""
+    """An estimate of :func:`four_cycles_variance`, unbiased if v0 = v1 (see *Variance*)."""
     graph, w, n = noisy.graph, channel.weights, noisy.graph.n
-    # Nodes with many common neighbours are those with many paths.
+    # Nodes with many common neighbours have many paths.
     gamma, beta = float(w.gamma), float(w.beta)
     sizes = noisy.row_squares(gamma**2, beta * gamma, beta**2 * (n - 2), 1.0, 1.0)
     sample = RowSample.by_size(sizes, _SAMPLED_ROWS)
@@ -138,7 +139,7 @@ def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fractio
 
 
 def four_cycles_stderr(noisy: GraphSums, channel: Channel) -> float:
-    """From the estimated variance, but not less than that of a graph without edges."""
+    """The root of the estimated variance, but at least that of a graph without edges."""
     floor = 3 * channel.weights.v0**4 * math.comb(noisy.graph.n, 4)
     return math.sqrt(max(four_cycles_variance_estimate(noisy, channel), floor))
 
@@ -146,7 +147,7 @@ def four_cycles_stderr(noisy: GraphSums, channel: Channel) -> float:
 def _partial_cycles(
     n: int, edges: Fraction, wedges: Fraction, apart: Fraction, paths: Fraction, cycles: Fraction
 ) -> list[Fraction]:
-    """How often j edges of the graph lie on a 4-cycle of the complete graph, j = 0 … 4."""
+    """How often exactly j edges of the graph lie on a 4-cycle of the complete graph, j = 0 … 4."""
     return [
         Fraction(3 * math.comb(n, 4)),
         edges * (n - 2) * (n - 3),
@@ -157,13 +158,13 @@ def _partial_cycles(
 
 
 def _three_pairs(w: Weights, partial: list[Fraction]) -> Fraction:
-    """Three pairs vary and the fourth is an edge: any of its j + 1 edges can be the fourth."""
+    """The part in which three pairs vary and the fourth is any one of the j + 1 edges."""
     terms = (w.v0 ** (3 - j) * w.delta**j * (j + 1) * partial[j + 1] for j in range(4))
     return sum(terms, Fraction(0))
 
 
 def _four_pairs(w: Weights, partial: list[Fraction]) -> Fraction:
-    """All four pairs vary."""
+    """The part in which all four pairs vary."""
     return sum((w.v0 ** (4 - j) * w.delta**j * partial[j] for j in range(5)), Fraction(0))
 
 
@@ -179,11 +180,11 @@ def _paths_value(noisy: GraphSums, channel: Channel) -> Fraction:
 
 
 def _path_squares(graph: BitRows, w: Weights, sample: RowSample) -> tuple[float, float]:
-    """Σ over pairs of the squared (unbiased) number of paths of length 3 between their ends, over
-    the noisy ones and over the noisy zeros.
+    """Σ over pairs of the squared (unbiased) number of paths of length 3 between their ends.
 
-    With A the matrix of a(y): paths(u,v) = (A³)(u,v) − a(uv)·(r(u) + r(v) − a(uv)²), where r(u) is
-    the sum of the squares of row u; what is taken off are walks that turn back.
+    The two sums are over the noisy ones and over the noisy zeros. With A the matrix of a(y),
+    paths(u,v) = (A³)(u,v) − a(uv)·(r(u) + r(v) − a(uv)²), where r(u) is the sum of the squares of
+    row u. The subtracted terms are walks that turn back.
     """
     on_ones = on_zeros = 0.0
     for start in range(0, len(sample.rows), _BLOCK_ROWS):
@@ -233,5 +234,5 @@ def _cubic_sums(graph: BitRows) -> tuple[int, int]:
 
 
 def _integer(x: float) -> int:
-    """A sum of squares of integers, as one (exact below 2^53)."""
+    """Convert a float that holds a sum of squares of integers (exact below 2^53)."""
     return round(x)

@@ -1,9 +1,4 @@
-"""Edges and degrees.
-
-Model: â = Σ a(y) over the pairs concerned; a degree has n − 1 of them, not n (the paper's
-Propositions 1 and 3 count a self-pair).
-Bias: none. Variance: v1 per edge, v0 per non-edge. Cost: one pass over the bits.
-"""
+"""The estimators of the number of edges, of degrees, and of the degree histogram."""
 
 import itertools
 import math
@@ -33,6 +28,10 @@ __all__ = [
 
 
 # --- Edges and degrees ----------------------------------------------------------------------------
+#
+# Model: â = Σ a(y) over the pairs concerned. A degree has n − 1 of them, not n (the paper's
+# Propositions 1 and 3 count a self-pair).
+# Bias: none. Variance: v1 per edge, v0 per non-edge. Cost: one pass over the bits.
 
 
 def edges_value(noisy: BitRows, channel: Channel) -> Fraction:
@@ -47,14 +46,14 @@ def edges_variance(truth: BitRows, channel: Channel) -> Fraction:
 
 
 def edges_stderr(noisy: BitRows, channel: Channel) -> float:
-    """The standard error, with the estimated number of edges in the variance."""
+    """The standard error, using the estimated number of edges in the variance."""
     pairs = noisy.n * (noisy.n - 1) // 2
     edges = min(max(edges_value(noisy, channel), Fraction(0)), Fraction(pairs))
     return math.sqrt(edges_noise(channel.weights, noisy.n, edges))
 
 
 def edges_noise(w: Weights, n: int, edges: Fraction) -> Fraction:
-    """The variance of the number of edges, from that number."""
+    """The variance of the estimated number of edges, from the true number."""
     return w.v0 * (n * (n - 1) // 2) + w.delta * edges
 
 
@@ -65,40 +64,22 @@ def degree_values(noisy: BitRows, channel: Channel) -> FloatArray:
 
 
 def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:
-    """The standard error of each degree, with the estimated degree in the variance."""
+    """The standard error of each degree, using the estimated degree in the variance."""
     w = channel.weights
     likely = np.clip(degree_values(noisy, channel), 0, noisy.n - 1)
     return np.sqrt(float(w.v0 * (noisy.n - 1)) + float(w.delta) * likely)
 
 
-# --- The degree histogram: noisy degrees, sharpened -----------------------------------------------
-#
-# Model
-#     On a release a node of true degree d has Bin(d, p11) + Bin(n−1−d, p01) noisy edges; in a
-#     sealed run its degree carries integer noise. The histogram of noisy degrees is the true one,
-#     blurred by that known law. Undoing the blur exactly is possible and useless (the noise grows
-#     without limit), so the true histogram is fitted by maximum likelihood with the EM algorithm
-#     (Richardson–Lucy), stopped early, which keeps it smooth.
-# Bias
-#     Consistent, not unbiased. Where the noise is wider than a bin, neighbouring bins share.
-# Variance
-#     The delta method through every EM step: the gradient of each bin with respect to the noisy
-#     histogram, and the multinomial covariance of that histogram given the fitted degrees. It
-#     covers the noise, not the smoothing.
-# Cost
-#     O(D²) per step for D distinct degrees, n at most.
-# References
-#     W. H. Richardson, J. Opt. Soc. Am. 62 (1972); L. B. Lucy, Astron. J. 79 (1974).
-
+# --- The degree histogram, by deconvolution of noisy degrees --------------------------------------
 _STEPS = 100
 # The finest grid of degrees; wider ranges are fitted on every second, third … degree.
 _LARGEST_GRID = 1500
-# Columns transformed at once.
+# The number of columns that are transformed at once.
 _BLOCK = 64
 
 
 def check_bins(bins: Sequence[int] | None, n: int) -> list[int]:
-    """Bin edges b0 < b1 < … that cover the degrees 0 … n−1; by default 0, 1, 2, 4, 8, …, n."""
+    """Check bin edges b0 < b1 < … that cover 0 … n−1; by default 0, 1, 2, 4, 8, …, n."""
     if bins is None:
         powers = [2**i for i in range(max(n - 1, 1).bit_length()) if 2**i < n]
         return [0, *powers, n]
@@ -117,7 +98,25 @@ def check_bins(bins: Sequence[int] | None, n: int) -> list[int]:
 def degree_histogram(
     noisy: BitRows, channel: Channel, bins: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """The number of nodes in each bin, and its standard errors."""
+    """The number of nodes in each bin, and the standard errors.
+
+    Model
+        On a release a node of true degree d has Bin(d, p11) + Bin(n−1−d, p01) noisy edges; in a
+        sealed run its degree carries integer noise. The histogram of noisy degrees is the true
+        histogram, blurred by that known law. Inverting the blur exactly is possible but useless,
+        since the noise grows without limit. So the true histogram is fitted by maximum likelihood
+        with the EM algorithm (Richardson–Lucy), stopped early, which keeps it smooth.
+    Bias
+        Consistent, not unbiased. If the noise is wider than a bin, neighbouring bins blend.
+    Variance
+        The delta method through every EM step: the gradient of each bin with respect to the noisy
+        histogram, and the multinomial covariance of that histogram given the fitted degrees. It
+        covers the noise, not the smoothing.
+    Cost
+        O(D²) per step for D distinct degrees, at most n.
+    References
+        W. H. Richardson, J. Opt. Soc. Am. 62 (1972); L. B. Lucy, Astron. J. 79 (1974).
+    """
     seen = np.bincount(noisy.degrees, minlength=1).astype(np.float64)
     observed = np.flatnonzero(seen)
     degrees = _grid(noisy, channel)
@@ -127,8 +126,11 @@ def degree_histogram(
 def sharpen(
     counts: FloatArray, degrees: FloatArray, blur: FloatArray, bins: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """The number of nodes in each bin, and its standard errors, from how many nodes showed each
-    noisy degree (the rows of the blur) and the degrees that they may have (its columns)."""
+    """The number of nodes in each bin, and the standard errors, from a known blur.
+
+    ``counts`` says how many nodes showed each noisy degree (the rows of the blur). The columns of
+    the blur are the possible true degrees.
+    """
     steps = [np.full(len(degrees), counts.sum() / len(degrees))]
     for _ in range(_STEPS):
         fitted = steps[-1]
@@ -143,12 +145,12 @@ def sharpen(
 
 
 def degree_grid(top: int) -> FloatArray:
-    """The degrees from 0 to top that a fit may use: all, or every second, third …"""
+    """The degrees from 0 to ``top`` that a fit uses: all, or every second, third …"""
     return np.arange(0, top + 1, max(1, math.ceil((top + 1) / _LARGEST_GRID)), dtype=np.float64)
 
 
 def _grid(noisy: BitRows, channel: Channel) -> FloatArray:
-    """The degrees that the fit may use: 0 to a safe distance above the largest estimate."""
+    """The degrees that the fit uses: from 0 to a safe distance above the largest estimate."""
     n = noisy.n
     largest = float(degree_values(noisy, channel).max(initial=0))
     noise = math.sqrt(float(max(channel.weights.v0, channel.weights.v1)) * n)
@@ -157,10 +159,10 @@ def _grid(noisy: BitRows, channel: Channel) -> FloatArray:
 
 
 def _blur(degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Channel) -> FloatArray:
-    """P(noisy degree | degree), rows the observed noisy degrees, columns the possible degrees.
+    """P(noisy degree | degree), with a row per observed noisy degree and a column per degree.
 
     The law of Bin(d, p11) + Bin(n−1−d, p01) is the inverse Fourier transform of the product of
-    its characteristic functions: exact, since it has n points at most.
+    the characteristic functions. This is exact, since the law has at most n points.
     """
     p11, p01 = float(channel.p11), float(channel.p01)
     circle = np.exp(-2j * np.pi * np.arange(n) / n)[:, None]
@@ -176,7 +178,7 @@ def _blur(degrees: FloatArray, observed: NDArray[np.int64], n: int, channel: Cha
 def _gradient(
     steps: list[FloatArray], blur: FloatArray, counts: FloatArray, inside: FloatArray
 ) -> FloatArray:
-    """d(bin)/d(counts), back through the EM steps."""
+    """d(bin)/d(counts), computed backwards through the EM steps."""
     back, gradient = inside, np.zeros((len(inside), len(counts)))
     for fitted in reversed(steps[:-1]):
         shown = np.maximum(blur @ fitted, 1e-300)

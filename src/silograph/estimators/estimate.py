@@ -1,4 +1,4 @@
-"""An answer with its error bar."""
+"""Estimates: answers with standard errors, how they are shown, and where they come from."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +24,10 @@ __all__ = [
 ]
 
 
-# --- How numbers are shown, and small HTML for notebooks ------------------------------------------
+# --- How numbers are shown, and small HTML tables for notebooks -----------------------------------
 #
-# The HTML has no script and no colour of its own, so that it suits light and dark pages alike;
-# every text in it is escaped.
-
+# The HTML has no scripts and sets no colours, so it suits light and dark pages. All text in it is
+# escaped.
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35)"
 _CELL = f"{_LINE};padding:.25em .75em .25em 0;vertical-align:top;background:transparent"
 _TABLE = "border-collapse:collapse;border:0;margin:.4em 0;max-width:60em;color:inherit"
@@ -39,7 +38,7 @@ _CAPTION = (
 
 
 def number(x: float) -> str:
-    """Counts get separators, ratios and tiny errors keep digits.
+    """Format a number: counts get separators, ratios and tiny errors keep digits.
 
     >>> number(1612010.4), number(0.51961)
     ('1,612,010', '0.5196')
@@ -52,7 +51,7 @@ def number(x: float) -> str:
 
 
 def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
-    """A table of names and what they are, with ``more`` HTML below it."""
+    """A table of names and values, with ``more`` HTML below it."""
     body = "".join(
         f'<tr><th scope="row" style="{_CELL};text-align:left;font-weight:400;opacity:.75">'
         f'{escape(name)}</th><td style="{_CELL};text-align:left">{escape(value)}</td></tr>'
@@ -64,7 +63,7 @@ def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
 def table(
     caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()
 ) -> str:
-    """A table with a head; the columns ``right`` hold numbers."""
+    """A table with a header row; the columns in ``right`` hold numbers."""
     sides = [
         "right;white-space:nowrap" if column in right else "left" for column in range(len(head))
     ]
@@ -86,7 +85,7 @@ def table(
 
 
 def views_table(views: Iterable[View]) -> str:
-    """Who learns how much."""
+    """A table of the privacy loss against each view."""
     rows = [
         (
             view.name,
@@ -104,36 +103,42 @@ def _whole(caption: str, body: str) -> str:
     return f'<table style="{_TABLE}">{above}<tbody>{body}</tbody></table>'
 
 
-# --------------------------------------------------------------------------------------------------
-# Where an answer comes from: the run that paid for it, and who learns how much from that run.
+# --- Where an answer comes from -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a release comes from."""
+    """The method, protocol, parties and run that a release comes from.
+
+    Examples
+    --------
+    >>> made = Provenance("feat", "masked", silos=4, collusion=1)
+    >>> made.method, made.silos
+    ('feat', 4)
+    """
 
     method: str
     protocol: str
-    #: Number of silos, and how many of them may collude with the coordinator.
+    #: The number of silos, and how many of them may collude with the coordinator.
     silos: int
     collusion: int = 0
-    #: The run that made it; empty for a draw.
+    #: The id of the run that made it; empty for a simulated draw.
     run: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What stands behind an answer, as far as it is known."""
+    """The run behind an answer, as far as it is known."""
 
     provenance: Provenance
-    #: Who learns how much from the whole run, not from this answer alone.
+    #: The privacy loss of the whole run, not of this answer alone, against each view.
     views: tuple[View, ...]
-    #: The certified epsilon against t silos and whoever is with them (the coordinator; in a sealed
-    #: run nobody), for t = 0 … m−1.
+    #: The certified epsilon against t silos together with the coordinator (in a sealed run:
+    #: without it), for t = 0 … m−1.
     losses: Mapping[int, float]
     nodes: int
     universe_digest: str
-    #: What was paid for, where it is at hand: it answers more questions for free.
+    #: The release that was paid for, if available; it answers further queries at no cost.
     release: object = field(default=None, repr=False)
 
 
@@ -142,20 +147,22 @@ class Origin:
 FloatArray = NDArray[np.float64]
 V = TypeVar("V", float, FloatArray)
 
-#: The 97.5 % point of the normal law.
+#: The 97.5 % quantile of the normal law.
 Z95 = 1.959963984540054
-#: What a query with many answers has one answer for.
+#: What each entry of an array-valued answer stands for.
 _PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Generic[V]):
-    """A value, its standard error, and what it cost.
+    """A value, its standard error, and its privacy cost.
 
     ``value`` and ``stderr`` are floats, or arrays for queries with one answer per node or bin.
-    ``epsilon`` and ``delta`` are what the release behind the answer cost its silos: asking again,
-    or asking something else of the same release, costs nothing more.
+    ``epsilon`` and ``delta`` are the privacy loss of the release behind the answer. Further queries
+    to the same release cost nothing more.
 
+    Examples
+    --------
     >>> print(Estimate("triangles", 1612010.4, 6100.0, epsilon=3.0))
     triangles = 1,612,010 ± 6,100
       95 % interval  1,600,055 … 1,623,966
@@ -168,19 +175,32 @@ class Estimate(Generic[V]):
     epsilon: float
     delta: float = 0.0
     method: str = "feat"
-    #: What a reader must know to use the answer well; empty where there is nothing to say.
+    #: What a reader must know to use the answer well; empty if there is nothing to say.
     note: str = ""
     #: The query's own parameters, such as k or the edges of bins.
     parameters: dict[str, Any] = field(default_factory=dict)
-    #: Half the 95 % interval, where the noise is known not to be normal.
+    #: Half the width of the 95 % interval, if the noise is known not to be normal.
     margin: V | None = None
-    #: Where it comes from, and who learns how much from that; None where nobody said.
+    #: The run that the answer comes from; None if unknown.
     origin: Origin | None = field(default=None, repr=False)
 
     @property
     def interval(self) -> tuple[V, V]:
-        """The 95 % interval, value ± 1.96 standard errors or ± ``margin`` where there is one (not
-        cut at zero, so never biased)."""
+        """The 95 % confidence interval.
+
+        It is value ± ``margin`` if there is a margin, and value ± 1.96 standard errors otherwise.
+        It is not truncated at zero, so it introduces no bias.
+
+        Returns
+        -------
+        tuple
+            The lower and the upper end.
+
+        Examples
+        --------
+        >>> Estimate("edges", 100.0, 10.0, epsilon=1.0, margin=25.0).interval
+        (75.0, 125.0)
+        """
         margin = Z95 * self.stderr if self.margin is None else self.margin
         return self.value - margin, self.value + margin
 
@@ -192,7 +212,19 @@ class Estimate(Generic[V]):
         return f"{self.query}({inner})" if inner else self.query
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, ready for JSON."""
+        """The estimate as plain numbers and lists, ready for JSON.
+
+        Returns
+        -------
+        dict
+            The value, its standard error, its interval and its cost.
+
+        Examples
+        --------
+        >>> found = Estimate("edges", 100.0, 10.0, epsilon=1.0).to_dict()
+        >>> found["value"], found["stderr"]
+        (100.0, 10.0)
+        """
         low, high = self.interval
         return {
             "query": self.query,
@@ -222,7 +254,7 @@ class Estimate(Generic[V]):
         return "\n".join([*lines, cost, *([f"  note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Show the estimate in notebooks."""
         rows: dict[str, str] = {}
         if isinstance(self.value, np.ndarray):
             rows["answers"] = f"{self.value.size:,}, one a {_PLACES.get(self.query, 'place')}"

@@ -1,22 +1,23 @@
-"""A silo's local answer, form ``gradient``: what its own edges take off the release's error.
+"""Gradients of a release's estimates, from which silos compute local answers.
 
 Model
-    An estimate f of a release is a polynomial in the weights a(y), of degree one in each. A silo
-    that holds pair e knows that its weight should be 1; it reports Σ (1 − a_e)·clip(∂f/∂a_e, ±κ)
-    over its own, owned edges, which is what f is short of there, to first order.
+    An estimate f on a release is a polynomial in the weights a(y), of degree one in each. A silo
+    that holds pair e knows that its weight should be 1. It reports Σ (1 − a_e)·clip(∂f/∂a_e, ±κ)
+    over those of its edges that it owns. To first order, this is the error of f at these edges.
 Bias
     None: ∂f/∂a_e does not contain a_e, so the term has the mean (1 − E[a_e])·E[…] = 0 on an edge,
-    **as long as κ does not look at y_e**. A κ taken from the whole release does, and is biased (by
-    −1.5 triangles on K4); one from n, the channel and the noisy degrees does not.
+    **as long as κ does not depend on y_e**. A κ computed from the whole release does, and is biased
+    (by −1.5 triangles on K4); a κ computed from n, the channel and the noisy degrees does not.
 Variance
-    Less than that of f by the first-order part of the pairs that were reported, wherever κ does not
-    cut; a product of j reported pairs weighs (j−1)² instead of 1, which is seen only where the
-    noise of a pair is larger than 1 (ε below about 1). More by the Laplace noise of each report.
+    Smaller than that of f by the first-order part of the reported pairs, wherever κ does not clip.
+    A product of j reported pairs weighs (j−1)² instead of 1, which matters only if the noise of a
+    pair is larger than 1 (ε below about 1). Each report adds its Laplace noise.
 Rounding
-    Terms are in units of Δ/2^30, Δ = max(|1−α|,|1−β|)·κ: each is rounded by itself, is at most 2^30
-    before and after, and is off by half a unit at most.
+    Terms are in units of Δ/2^30, Δ = max(|1−α|,|1−β|)·κ. Each term is rounded separately, is at
+    most 2^30 before and after, and changes by at most half a unit.
 Cost
-    A popcount of two rows per pair; 4-cycles: some popcounts a pair and n a distinct smaller node.
+    A popcount of two rows per pair. For 4-cycles: some popcounts per pair, and n per distinct
+    smaller node.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,7 @@ __all__ = ["GRADIENTS", "gradient"]
 
 
 Pairs = NDArray[np.uint32]
-# What stands for a ratio beyond a float's range; it will be clipped to 1.
+# Replaces a ratio beyond a float's range; it will be clipped to 1.
 _HUGE = 1e300
 
 
@@ -49,19 +50,19 @@ def gradient(
     *,
     scale: float = 1.0,
 ) -> FloatArray:
-    """∂f/∂a of each pair u < v on the release, divided by ``scale``.
+    """∂f/∂a at each pair u < v on the release, divided by ``scale``.
 
-    It does not depend on the pair's own bit, not even in its last digit.
+    The result does not depend on the pair's own bit, not even in its last digit.
     """
     if query not in GRADIENTS or (k is None) != (query != "kstars"):
         raise ArgumentError(f"there is no local answer 'gradient' to {query}")
     found = GRADIENTS[query](noisy, channel, np.ascontiguousarray(pairs), k or 0)
-    with np.errstate(over="ignore"):  # of a tiny scale; infinite is large enough
+    with np.errstate(over="ignore"):  # a tiny scale gives infinity, which is large enough
         return found / scale
 
 
 def edges_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) -> FloatArray:
-    """1: every pair counts once."""
+    """1, since every pair counts once."""
     return np.ones(len(pairs))
 
 
@@ -89,7 +90,7 @@ def triangles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) 
 def four_cycles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int) -> FloatArray:
     """The unbiased number of paths u – w – x – v of length 3, Σ a(uw)·a(wx)·a(xv).
 
-    With a = β + γy the sum is a polynomial in four counts of the release: the noisy edges that can
+    With a = β + γy the sum is a polynomial in four counts on the release: the noisy edges that can
     be one, two or three of the path's pairs.
     """
     w, n, edges = channel.weights, noisy.n, noisy.edges
@@ -98,7 +99,7 @@ def four_cycles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int
     c = _core.common_of_pairs(noisy.words, pairs).astype(np.int64)
     du, dv = d[:, 0] - y, d[:, 1] - y  # without the pair itself
     one = (du + dv) * (n - 3) + 2 * (edges - du - dv - y)
-    # uw and wx, where x is neither u nor v; the same from v; uw and xv.
+    # uw and wx, where x is neither u nor v; the same starting from v; and uw with xv.
     two = reach[:, 0] - y * d[:, 1] - du - c
     two += reach[:, 1] - y * d[:, 0] - dv - c
     two += du * dv - c
@@ -108,7 +109,7 @@ def four_cycles_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, _k: int
     return total + float(b**3 * (n - 2) * (n - 3))
 
 
-#: ∂f/∂a for each query: of a release, its channel, pairs u < v, and k for k-stars.
+#: ∂f/∂a for each query, from a release, its channel, pairs u < v, and k for k-stars.
 GRADIENTS: dict[str, Callable[[BitRows, Channel, Pairs, int], FloatArray]] = {
     "edges": edges_gradient,
     "kstars": kstars_gradient,

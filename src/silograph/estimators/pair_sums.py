@@ -6,7 +6,7 @@ linear in them (with a(y) = β + γy):
 
     ĉ = γ²c + βγs + β²(n−2)
 
-so sums of ĉ, and of its square, follow from the sums of 1, c, s, c², cs and s².
+So sums of ĉ and of its square follow from the sums of 1, c, s, c², cs and s².
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ __all__ = ["ExactSums", "GraphSums", "PairSums", "RowSample"]
 ExactSums: TypeAlias = "PairSums[Fraction]"
 S = TypeVar("S", Fraction, FloatArray)
 
-# Beyond this many nodes, standard errors (never values) are computed from a sample of rows.
+# Above this many nodes, standard errors (but never values) are computed from a sample of rows.
 _ALL_ROWS = 8192
 _SAMPLED_ROWS = 4096
 
@@ -41,7 +41,7 @@ class PairSums(Generic[S]):
     cs: S
     ss: S
 
-    # The same arithmetic for fractions and for arrays, which have no type in common.
+    # The arithmetic is the same for fractions and for arrays, which have no common type.
     def linear(self, p: Any, q: Any, r: Any) -> S:
         """Σ (p·c + q·s + r)."""
         total: Any = p * self.c + q * self.s + r * self.one
@@ -56,17 +56,17 @@ class PairSums(Generic[S]):
 
 @dataclass(frozen=True)
 class RowSample:
-    """Some rows of a matrix and, for each, how many rows it stands for."""
+    """Some rows of a matrix and, for each, the number of rows that it represents."""
 
     rows: NDArray[np.uint32]
     weights: NDArray[np.float64]
 
     @classmethod
     def by_size(cls, sizes: NDArray[np.float64] | NDArray[np.int64], count: int) -> "RowSample":
-        """All rows where they are few; otherwise the largest, and of the rest every k-th in order.
+        """All rows if there are few; otherwise the largest ones, and every k-th of the others.
 
-        A few rows dominate sums of squares, so they are taken for certain; a systematic sample of
-        a sorted list is stratified by itself, and needs no randomness.
+        A few rows dominate sums of squares, so they are always included. A systematic sample of a
+        sorted list is stratified, and needs no randomness.
         """
         n = len(sizes)
         if n <= count:
@@ -80,7 +80,7 @@ class RowSample:
 
 
 class GraphSums:
-    """The sums of one graph, computed when first asked for and kept.
+    """The sums of one graph, computed on first use and kept.
 
     >>> from silograph.graph.bits import BitRows
     >>> path = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
@@ -105,22 +105,22 @@ class GraphSums:
 
     @cached_property
     def sampled(self) -> tuple[ExactSums, ExactSums]:
-        """The same for standard errors: on large graphs from a sample of rows."""
+        """The same sums for standard errors; on large graphs from a sample of rows."""
         if self.graph.n <= _ALL_ROWS or "exact" in self.__dict__:
             return self.exact
         sample = RowSample.by_size(self.graph.degrees, _SAMPLED_ROWS)
         return self._sums(sample, self.graph.moments(sample.rows))
 
     def row_squares(self, p: float, q: float, r: float, on: float, off: float) -> FloatArray:
-        """For each node the sum over the others of (p·c + q·s + r)², times `on` where y = 1, `off`
-        where y = 0."""
+        """For each node, the sum over the others of (p·c + q·s + r)², times ``on`` if y = 1 and
+        ``off`` if y = 0."""
         degrees = self.graph.degrees.astype(np.float64)
         c, cc, cd, yc, ycc, ycd, yd, ydd = self.moments.T.astype(np.float64)
-        # s = d(u) + d(v) − 2y: for a neighbour d(v) + k with k = d(u) − 2 …
+        # s = d(u) + d(v) − 2y. For a neighbour it is d(v) + k with k = d(u) − 2 …
         k = degrees - 2
         ys, yss, ycs = yd + k * degrees, ydd + 2 * k * yd + k**2 * degrees, ycd + k * yc
         joined = PairSums(degrees, yc, ys, ycc, ycs, yss)
-        # … and for the others, all but the neighbours and u itself, d(v) + d(u).
+        # … and for the others, which are neither neighbours nor u itself, d(v) + d(u).
         count = self.graph.n - 1 - degrees
         zc, zcc, zcd = c - yc, cc - ycc, cd - ycd
         zd = degrees.sum() - degrees - yd
@@ -134,7 +134,7 @@ class GraphSums:
         graph, n, m = self.graph, self.graph.n, self.graph.edges
         degrees = graph.degrees
         d2, d3 = _total(degrees**2), _total(degrees**3)
-        # Σ d(u)·d(v) over the edges, from which Σ s² over the edges follows.
+        # Σ d(u)·d(v) over the edges; Σ s² over the edges follows from it.
         dd = round(graph.edge_products(degrees.astype(np.float64)))
         own = degrees[sample.rows]
         c, cc, cd, yc, ycc, ycd = (moments[:, i].astype(np.int64) for i in range(6))
@@ -160,7 +160,7 @@ class GraphSums:
 
 
 def _total(column: NDArray[np.int64], weights: NDArray[np.float64] | None = None) -> Fraction:
-    """A sum; without weights an exact one, since 64 bits could overflow on large, dense graphs."""
+    """A sum; without weights it is exact, since 64 bits could overflow on large, dense graphs."""
     if weights is None:
         return Fraction(sum(map(int, column)))
     return Fraction(float(weights @ column))

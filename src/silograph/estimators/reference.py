@@ -1,9 +1,9 @@
-"""The reference of a graph: as much as one must believe of it to predict how large errors will be.
+"""The reference of a graph: what must be assumed about a graph to predict errors.
 
-Every variance in this project is a sum over motifs of the graph. A reference holds those sums,
-exact for a public reference graph, estimated from a past release, or guessed from little more than
-the number of edges; :mod:`silograph.estimators.reference` makes them. It is about a graph *like*
-the one that the silos hold, never taken from their edges.
+Every variance in this project is a sum over motifs of the graph. A reference holds those sums. They
+are exact for a public reference graph, estimated from a past release, or guessed from little more
+than the number of edges. A reference describes a graph *like* the one that the silos hold; it is
+never taken from their edges.
 """
 
 import math
@@ -45,8 +45,8 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class EdgeSample:
-    """Some edges: the degrees of their ends, their common neighbours, the paths of length 3
-    between their ends, and for how many edges each stands."""
+    """A sample of edges: the degrees of their ends, their common neighbours, the paths of length 3
+    between their ends, and the number of edges that each represents."""
 
     first: FloatArray
     second: FloatArray
@@ -57,8 +57,10 @@ class EdgeSample:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Sums over a graph that nobody has to hold.
+    """Sums over a graph that is like the one to be measured.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from silograph.graph.bits import BitRows
     >>> k4 = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], dtype=np.uint32)
@@ -74,9 +76,9 @@ class Reference:
     pairs: ExactSums
     joined: ExactSums
     sample: EdgeSample
-    #: None where nobody asked for 4-cycles.
+    #: The sums for 4-cycles; None if they were left out.
     cycles: CycleSums | None
-    #: Where all this comes from, in words.
+    #: Where the reference comes from, in words.
     source: str
 
     @cached_property
@@ -86,7 +88,7 @@ class Reference:
 
     @cached_property
     def wedges(self) -> Fraction:
-        """The number of 2-stars, which is the sum of common neighbours over pairs."""
+        """The number of 2-stars, which is the sum over pairs of their common neighbours."""
         return self.pairs.c
 
     @property
@@ -95,7 +97,25 @@ class Reference:
         return int(self.degrees.max(initial=0))
 
     def count(self, query: str, k: int | None = None) -> float:
-        """What the answer to a query would be. Of degrees it is their mean."""
+        """The answer to a query on the reference graph; for degrees, their mean.
+
+        Parameters
+        ----------
+        query
+            The query, such as ``"triangles"``.
+        k
+            The number of leaves, for ``"kstars"`` only.
+
+        Returns
+        -------
+        float
+            The answer.
+
+        Raises
+        ------
+        ArgumentError
+            If no error can be predicted for the query.
+        """
         match query:
             case "edges":
                 return float(self.edges)
@@ -112,11 +132,25 @@ class Reference:
         raise ArgumentError(f"no error can be predicted for {query}")
 
     def noise(self, query: str, w: Weights, k: int | None = None) -> float:
-        """The standard deviation of the unbiased answer on a release whose pairs have variance
-        v1 on edges and v0 elsewhere. Of degrees it is that of a typical node."""
+        """The standard deviation of the unbiased answer on a release of the reference graph.
+
+        Parameters
+        ----------
+        query
+            The query, such as ``"triangles"``.
+        w
+            The weights of the release: its pairs have variance v1 on edges and v0 elsewhere.
+        k
+            The number of leaves, for ``"kstars"`` only.
+
+        Returns
+        -------
+        float
+            The standard deviation; for degrees, that of a typical node.
+        """
         try:
             return square_root(self._variance(query, w, k))
-        except OverflowError:  # of many silos at a small epsilon: nothing would be known
+        except OverflowError:  # many silos at a small epsilon: the answer would be all noise
             return math.inf
 
     def _variance(self, query: str, w: Weights, k: int | None) -> Fraction:
@@ -137,7 +171,7 @@ class Reference:
         raise ArgumentError(f"this reference predicts no error for {query}")
 
     def gradients(self, query: str, k: int | None = None) -> FloatArray:
-        """How much one more edge would change the answer, at each edge of the sample."""
+        """By how much one more edge would change the answer, at each edge of the sample."""
         match query:
             case "edges":
                 return np.ones_like(self.sample.weights)
@@ -155,7 +189,7 @@ class Reference:
 
     def _kstars_variance(self, w: Weights, k: int) -> Fraction:
         ends = self.sample.first, self.sample.second
-        # Of a star with k leaves the pair gives one: k − 1 of the others at each end.
+        # The pair provides one of the k leaves; the other k − 1 are at the same end.
         joined = math.prod(_stars_at(d, k) for d in ends)
         apart = math.prod(_stars_at(d + 1, k) for d in ends)
         weights = self.sample.weights
@@ -164,27 +198,26 @@ class Reference:
 
 
 def _stars_at(degrees: FloatArray, k: int) -> FloatArray:
-    """C(d − 1, k − 1): the k-stars at a node of degree d that need a given edge of it."""
+    """C(d − 1, k − 1): the k-stars at a node of degree d that use a given edge of the node."""
     factors = (np.maximum(degrees - 1 - i, 0) / (i + 1) for i in range(k - 1))
     stars: FloatArray = math.prod(factors, start=np.ones_like(degrees))
     return stars
 
 
-# --------------------------------------------------------------------------------------------------
-# Where references come from: a public graph, a past release, or little more than a few numbers.
-
-#: Edges of which a reference keeps the neighbourhood.
+# --- Where references come from: a public graph, a past release, or a few numbers -----------------
+#: The number of edges whose neighbourhood a reference keeps.
 _SAMPLED_EDGES = 4096
-#: Nodes of the generated graph that stands in where only numbers are known.
+#: The number of nodes of the generated graph that is used if only numbers are known.
 _STAND_IN = 2048
-#: A release that shows the graph itself: gradients on it are what an edge adds.
+#: A channel without noise: gradients on its release are what an edge adds.
 _CERTAIN = Channel(1, 0)
 
 
 def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
-    """The exact reference of a public graph. Sums for 4-cycles take n³ steps; they can be left out.
+    """The exact reference of a public graph. ``cycles=False`` skips the n³ steps for 4-cycles.
 
-    **Public** is the point: a reference of the silos' own edges would be a release without noise.
+    The graph must be **public**: a reference of the silos' own edges would be a release without
+    noise.
     """
     rows = graph if isinstance(graph, BitRows) else _rows(graph)
     sums = GraphSums(rows)
@@ -202,7 +235,7 @@ def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
 
 
 def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
-    """The reference that a past release suggests. It costs no privacy: the release was paid for."""
+    """The reference estimated from a past release, which costs no further privacy."""
     n = release.n
     if n < 3:
         raise ArgumentError(f"a release of {n} nodes: too few to plan by; there must be 3")
@@ -221,7 +254,7 @@ def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
 
 
 def reference_like(like: Reference | Release | Silo, *, cycles: bool = True) -> Reference:
-    """The reference of whatever is given."""
+    """The reference of a public graph or a past release; a reference is returned unchanged."""
     if isinstance(like, Reference):
         return like
     if isinstance(like, Release):
@@ -241,10 +274,10 @@ def guess(
     top_degree: int | None = None,
     cycles: bool = True,
 ) -> Reference:
-    """A reference from a few numbers; what is not given is as in a clustered power-law graph.
+    """A reference from a few numbers; the rest is as in a clustered power-law graph.
 
-    ``common_squares`` is Σ over pairs of the squared number of common neighbours. With nothing
-    but the number of nodes, 8 edges a node are assumed.
+    ``common_squares`` is Σ over pairs of the squared number of common neighbours. If only the
+    number of nodes is given, 8 edges per node are assumed.
     """
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 3:
         raise ArgumentError(f"nodes must be an integer from 3 up, not {nodes!r}")
@@ -282,7 +315,7 @@ def _sample(rows: BitRows, *, with_paths: bool) -> EdgeSample:
     pairs = rows.pairs()
     picked = np.arange(len(pairs))
     if len(pairs) > _SAMPLED_EDGES:
-        # A systematic sample of the edges in order of their ends' degrees is stratified by itself.
+        # A systematic sample of the edges, sorted by their ends' degrees, is stratified.
         products = rows.degrees[pairs[:, 0]] * rows.degrees[pairs[:, 1]]
         order = np.argsort(products, kind="stable")
         middles = (np.arange(_SAMPLED_EDGES) + 0.5) * len(pairs) / _SAMPLED_EDGES
@@ -306,10 +339,10 @@ def _stand_in(
     top_degree: int | None = None,
     cycles: bool,
 ) -> Reference:
-    """A generated graph of this density, with its sums brought to the size that is asked for.
+    """A generated graph of this density, with its sums scaled to the requested size.
 
-    Sums over degrees follow from the degrees; sums over neighbourhoods grow in proportion, and are
-    as correlated with the degrees as in the generated graph. A rough idea, not a model.
+    Sums over degrees follow from the degrees. Sums over neighbourhoods grow in proportion, and are
+    as correlated with the degrees as in the generated graph. This is only a rough approximation.
     """
     small = min(nodes, _STAND_IN)
     each = min(max(1, round(edges / nodes)), max((small - 1) // 2, 1))
@@ -359,9 +392,9 @@ def _degrees(
     wedges: float | None,
     top: int | None,
 ) -> NDArray[np.int64]:
-    """Degrees like these, but of so many nodes, with so many edges, 2-stars and so large a top.
+    """Degrees like these, but with the given numbers of nodes, edges and 2-stars and top degree.
 
-    Raising all degrees to one power makes them more or less unequal; the power is found by
+    Raising all degrees to one power makes them more or less unequal. The power is found by
     bisection.
     """
     places = (np.arange(nodes) + 0.5) * len(shape) / nodes
@@ -392,7 +425,7 @@ def _degrees(
 
 
 def _ends(sample: EdgeSample, degrees: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """The degrees at the ends of the sampled edges, brought to the same rank among the new ones
+    """The degrees at the ends of the sampled edges, taken at the same rank among the new degrees
     (an edge meets a node in proportion to its degree)."""
     ordered = np.sort(degrees)
     share = np.cumsum(ordered) / max(int(ordered.sum()), 1)

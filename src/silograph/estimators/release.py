@@ -1,7 +1,7 @@
-"""The release: a published noisy graph with its channel.
+"""The release: a published noisy graph with its channel, its queries and its file format.
 
-A release is paid for once. Every query on it is post-processing and costs no more privacy,
-however many are asked and by whomever.
+A release is paid for once. Every query on it is post-processing and costs no further privacy,
+however many queries are asked and by whom.
 """
 
 import hashlib
@@ -67,25 +67,25 @@ __all__ = [
 ]
 
 
-# --- One file for one release: versioned, checksummed, written whole or not at all ----------------
+# --- Release files: versioned, with a checksum, written completely or not at all ------------------
 #
-# Layout, all integers little-endian::
+# Layout; all integers are little-endian::
 #
 #     16 bytes   the magic, b"silograph.releas"
 #      4 bytes   format version
 #      4 bytes   length of the header
 #                header: JSON, UTF-8 (n, channel as fractions, universe digest, provenance, views,
-#                losses) payload: one bit a pair in pair order, padded to 64-bit words
+#                losses)
+#                payload: one bit per pair in pair order, padded to 64-bit words
 #     32 bytes   SHA-256 of everything before it
 #
-# The checksum finds damage, not malice: who can write the file can write the checksum. So every
-# field is looked at before it is believed, and views and losses are compared with the noise: a
-# release that says that it costs less than its own channel does is refused. What silos that collude
-# see beyond the channel depends on the protocol, and is not in the channel: the file's own losses
-# say it.
+# The checksum detects damage, not manipulation: anyone who can write the file can write the
+# checksum. So every field is checked, and views and losses are compared with the noise: a release
+# that claims to cost less than its own channel is refused. What colluding silos see beyond the
+# channel depends on the protocol and does not follow from the channel, so the losses in the file
+# are used for it.
 #
-# JSON has no infinity: a loss without a bound is the text "unbounded".
-
+# JSON has no infinity: an unbounded loss is written as the text "unbounded".
 _MAGIC = b"silograph.releas"
 _VERSION = 2
 _PREFIX = struct.Struct("<16sII")
@@ -94,7 +94,7 @@ _LARGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 200
 _MOST_SILOS = 64
 _UNBOUNDED = "unbounded"
-# No exponent: a few characters of it would ask for a number of any size.
+# Exponents are not accepted: a few characters could stand for a number of any size.
 _FRACTION = re.compile(r"[0-9]+(/[0-9]+)?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _RUN = re.compile(r"([0-9a-f]{32})?")
@@ -102,7 +102,7 @@ _RUN = re.compile(r"([0-9a-f]{32})?")
 
 @dataclass(frozen=True)
 class ReleaseContent:
-    """What a release file holds."""
+    """The content of a release file."""
 
     graph: BitRows
     channel: Channel
@@ -121,11 +121,11 @@ def write(
     views: Iterable[View],
     losses: Mapping[int, float],
 ) -> None:
-    """Write a release file, whole or not at all."""
+    """Write a release file, completely or not at all."""
     target = Path(path)
     try:
         p11, p01 = str(channel.p11), str(channel.p01)
-    except ValueError:  # more digits than Python writes
+    except ValueError:  # more digits than Python converts
         raise ReleaseError(f"{target}: p11 or p01 is too long to be written") from None
     header = {
         "n": graph.n,
@@ -148,7 +148,7 @@ def write(
 
 
 def read(path: str | os.PathLike[str]) -> ReleaseContent:
-    """Read a release file; anything that is not exactly one raises :class:`ReleaseError`."""
+    """Read a release file; raise :class:`ReleaseError` for anything that is not exactly one."""
     source = Path(path)
     try:
         content = source.read_bytes()
@@ -225,18 +225,18 @@ def _views(header: "_Fields") -> tuple[View, ...]:
 
 
 def _losses(given: "_Fields", silos: int) -> dict[int, float]:
-    """One loss for each number of silos that may collude, from none to all but one."""
+    """The loss for each number of colluding silos, from none to all but one."""
     losses = {t: given.loss(str(t)) for t in range(silos)}
     given.check_all_read()
     return losses
 
 
 def _check_losses(channel: Channel, losses: Mapping[int, float]) -> None:
-    """Refuse losses that no union has.
+    """Refuse losses that no union can have.
 
-    Everybody who is counted in them sees the release, so none is below the channel's own; and one
-    silo more never sees less of a union. Both sides are rounded up to a float: an honest loss is
-    never below the least float that is enough, whichever version of Silograph computed it.
+    Every coalition in them sees the release, so no loss is below that of the channel; and one more
+    silo never sees less of a union. Both sides are rounded up to a float. An honest loss is never
+    below the smallest sufficient float, whichever version of Silograph computed it.
     """
     for t, loss in losses.items():
         if loss < channel.epsilon:
@@ -254,10 +254,10 @@ def _check_losses(channel: Channel, losses: Mapping[int, float]) -> None:
 def _check_views(
     channel: Channel, views: tuple[View, ...], collusion: int, losses: Mapping[int, float]
 ) -> None:
-    """Refuse views that say less than the noise costs.
+    """Refuse views that state less than the noise costs.
 
-    The channel's own loss is the least that any view has, claimed or not; and the claim is made
-    against the coalition that the release names.
+    Every view, claimed or not, has at least the loss of the channel. The claimed views must cover
+    the coalition that the release names.
     """
     for view in views:
         if view.epsilon < channel.epsilon:
@@ -279,7 +279,7 @@ def _plain(loss: float) -> float | str:
 
 
 class _Fields:
-    """One object of the header: each field is looked at, and none is left over."""
+    """One object of the header; every field is checked, and unknown fields are refused."""
 
     def __init__(self, where: str, given: object) -> None:
         self._where = where
@@ -301,7 +301,7 @@ class _Fields:
         return ReleaseError(f"the release is refused: {what}")
 
     def whole(self, name: str, least: int, most: int | None = None) -> int:
-        """An integer."""
+        """An integer in the given range."""
         value = self._take(name)
         fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
         if not fits or (most is not None and value > most):
@@ -310,7 +310,7 @@ class _Fields:
         return int(value)
 
     def loss(self, name: str) -> float:
-        """A finite number from 0 on, or the word for infinity."""
+        """A finite number of at least 0, or the word for infinity."""
         value = self._take(name)
         number = math.inf if value == _UNBOUNDED else _finite(value)
         if number is None or number < 0:
@@ -331,12 +331,12 @@ class _Fields:
         try:
             if isinstance(value, str) and _FRACTION.fullmatch(value):
                 return Fraction(value)
-        except (ValueError, ZeroDivisionError):  # more digits than Python reads
+        except (ValueError, ZeroDivisionError):  # more digits than Python converts
             pass
         raise self._refuse(name, "a fraction such as '20/21'", value)
 
     def text(self, name: str, form: re.Pattern[str] | None = None, due: str = "") -> str:
-        """A text of a given form, or any short one that can be shown."""
+        """A text of the given form, or any short printable text."""
         value = self._take(name)
         if isinstance(value, str):
             if form is not None and form.fullmatch(value):
@@ -354,18 +354,18 @@ class _Fields:
         return value
 
     def inner(self, name: str) -> "_Fields":
-        """An object inside."""
+        """An object inside this one."""
         return _Fields(f"{self._where}{name}.", self._take(name))
 
     def listed(self, name: str) -> list["_Fields"]:
-        """Objects in a list."""
+        """A list of objects."""
         value = self._take(name)
         if not isinstance(value, list):
             raise self._refuse(name, "a list", value)
         return [_Fields(f"{self._where}{name}[{i}].", each) for i, each in enumerate(value)]
 
     def check_all_read(self) -> None:
-        """Refuse what nobody asked for: it may have been meant to change what the rest says."""
+        """Refuse unknown fields: they may be meant to change the meaning of the others."""
         for name in self._left:
             known = f"{self._where}{_shown(name)} is no field of this format"
             raise ReleaseError(f"the release is refused: {known}")
@@ -376,7 +376,7 @@ def _shown(value: object) -> str:
 
 
 def _finite(value: object) -> float | None:
-    """A number as it is; None for anything else, such as the NaN that Python's JSON reads."""
+    """The value if it is a finite number; None for anything else, such as NaN."""
     try:
         number = float(value) if isinstance(value, int | float) else math.nan
     except OverflowError:
@@ -384,17 +384,17 @@ def _finite(value: object) -> float | None:
     return number if math.isfinite(number) and not isinstance(value, bool) else None
 
 
-# --- The raw noisy graph for other tools, with a warning each time it leaves ----------------------
+# --- Exports of the raw noisy graph, each with a warning ------------------------------------------
 
 
 def to_edges(graph: BitRows, universe: NodeUniverse | None) -> np.ndarray[Any, Any]:
-    """A (k, 2) array of ids, or of positions without a universe."""
+    """A (k, 2) array of ids, or of positions if there is no universe."""
     _warn()
     return _edges(graph, universe)
 
 
 def to_networkx(graph: BitRows, universe: NodeUniverse | None) -> "networkx.Graph[Any]":
-    """An undirected graph whose nodes are ids, or positions without a universe."""
+    """An undirected graph whose nodes are ids, or positions if there is no universe."""
     made: networkx.Graph[Any] = library("networkx", "networkx graphs").Graph()
     _warn()
     made.add_nodes_from(range(graph.n) if universe is None else universe.ids)
@@ -404,7 +404,7 @@ def to_networkx(graph: BitRows, universe: NodeUniverse | None) -> "networkx.Grap
 
 def to_scipy(graph: BitRows) -> "scipy.sparse.csr_array":
     """A symmetric n × n matrix of zeros and ones in the order of the universe."""
-    library("scipy.sparse", "sparse matrices")  # where it is absent, nothing leaves
+    library("scipy.sparse", "sparse matrices")  # fail before anything is exported
     _warn()
     made: scipy.sparse.csr_array = adjacency(graph.pairs(), graph.n)
     return made
@@ -432,8 +432,12 @@ CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not un
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A noisy graph, its channel, and who learns how much from it.
+    """A noisy graph, its channel, and the privacy loss against each view.
 
+    Queries are methods that return an :class:`Estimate`. They cost no further privacy.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> silo = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [1, 2], [0, 2]]))
     >>> release = Release.draw(silo, Channel(1, 0), seed=1)
@@ -448,15 +452,29 @@ class Release:
     views: tuple[View, ...]
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: Mapping[int, float]
-    #: The node list, where it is at hand; a file carries its digest only.
+    #: The node list, if it is available; a file holds only its digest.
     universe: NodeUniverse | None = field(default=None, repr=False)
 
     @classmethod
     def draw(cls, graph: Silo, channel: Channel, seed: int) -> "Release":
-        """Pass a known graph through the channel. **For experiments only.**
+        """Pass a known graph through a channel. **For experiments only.**
 
-        It needs the true graph in one place and is as predictable as its seed; nobody's edges are
-        protected by it. The draw is exact for every rational channel.
+        This needs the true graph in one place and is as predictable as its seed, so it protects
+        nobody's edges. The draw is exact for every rational channel.
+
+        Parameters
+        ----------
+        graph
+            The true graph.
+        channel
+            The channel.
+        seed
+            The seed of the draw.
+
+        Returns
+        -------
+        Release
+            The simulated release.
         """
         rows = _core.draw_rows(
             len(graph.universe),
@@ -492,25 +510,47 @@ class Release:
 
     @cached_property
     def origin(self) -> Origin:
-        """What every answer says of where it comes from."""
+        """What every answer states about its origin."""
         return Origin(self.provenance, self.views, self.losses, self.n, self.universe_digest)
 
     # -- queries ---------------------------------------------------------------------------
 
     def edges(self) -> Estimate[float]:
-        """The number of edges. Unbiased."""
+        """The number of edges.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+        """
         value = degrees.edges_value(self.graph, self.channel)
         return self._estimate("edges", value, degrees.edges_stderr(self.graph, self.channel))
 
     def degrees(self) -> "Estimate[FloatArray]":
-        """The degree of every node, in the order of the universe. Unbiased."""
+        """The degree of every node, in the order of the universe.
+
+        Returns
+        -------
+        Estimate
+            The unbiased degrees.
+        """
         value = degrees.degree_values(self.graph, self.channel)
         return self._array("degrees", value, degrees.degree_stderrs(self.graph, self.channel))
 
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        Default bins are 0, 1, 2, 4, 8, … up to n. A deconvolution: consistent, not unbiased.
+        The histogram is estimated by deconvolution.
+
+        Parameters
+        ----------
+        bins
+            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+
+        Returns
+        -------
+        Estimate
+            The histogram; consistent but not unbiased.
         """
         edges = degrees.check_bins(bins, self.n)
         value, stderr = degrees.degree_histogram(self.graph, self.channel, edges)
@@ -519,7 +559,29 @@ class Release:
         )
 
     def kstars(self, k: int) -> Estimate[float]:
-        """The number of k-stars, Σ C(d, k), for any k ≥ 1. Unbiased."""
+        """The number of k-stars, Σ C(d, k).
+
+        Parameters
+        ----------
+        k
+            The number of leaves, at least 1.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+
+        Raises
+        ------
+        ArgumentError
+            If k is out of range.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> Release.draw(silo, Channel(1, 0), seed=1).kstars(2).value
+        3.0
+        """
         self.check_k(k, self.n)
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
@@ -529,27 +591,51 @@ class Release:
         return self._estimate("kstars", value, stderr, parameters={"k": k})
 
     def triangles(self) -> Estimate[float]:
-        """The number of triangles. Unbiased."""
+        """The number of triangles.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+        """
         value = triangles.triangles_value(self.sums, self.channel)
         return self._estimate(
             "triangles", value, triangles.triangles_stderr(self.sums, self.channel)
         )
 
     def node_triangles(self) -> "Estimate[FloatArray]":
-        """The number of triangles at every node, in the order of the universe. Unbiased."""
+        """The number of triangles at every node, in the order of the universe.
+
+        Returns
+        -------
+        Estimate
+            The unbiased counts.
+        """
         value = triangles.node_triangle_values(self.sums, self.channel)
         stderr = triangles.node_triangle_stderrs(self.sums, self.channel)
         return self._array("node_triangles", value, stderr)
 
     def four_cycles(self) -> Estimate[float]:
-        """The number of 4-cycles. Unbiased."""
+        """The number of 4-cycles.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+        """
         value = cycles.four_cycles_value(self.sums, self.channel)
         return self._estimate(
             "four_cycles", value, cycles.four_cycles_stderr(self.sums, self.channel)
         )
 
     def clustering(self) -> Estimate[float]:
-        """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased."""
+        """The global clustering coefficient, 3·triangles/2-stars.
+
+        Returns
+        -------
+        Estimate
+            The coefficient; consistent but not unbiased.
+        """
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
         return self._estimate("clustering", value, stderr, note=RATIO_NOTE)
@@ -562,7 +648,18 @@ class Release:
     # -- files and other tools ---------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to one file; an existing file is replaced whole or not at all."""
+        """Write the release to a file; an existing file is replaced completely or not at all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+
+        Raises
+        ------
+        ReleaseError
+            If the file cannot be written.
+        """
         write(
             path,
             self.graph,
@@ -575,7 +672,27 @@ class Release:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], universe: NodeUniverse | None = None) -> "Release":
-        """Read a release. With a universe, check that it is the one the release is about."""
+        """Read a release from a file.
+
+        Parameters
+        ----------
+        path
+            The file to read.
+        universe
+            The node list; if it is given, it must be the one that the release was made with.
+
+        Returns
+        -------
+        Release
+            The release.
+
+        Raises
+        ------
+        ReleaseError
+            If the file is not a valid release.
+        UniverseError
+            If the release was made with another node list.
+        """
         found = read(path)
         release = cls(
             found.graph,
@@ -588,7 +705,23 @@ class Release:
         return release if universe is None else release.with_universe(universe)
 
     def with_universe(self, universe: NodeUniverse) -> "Release":
-        """The same release with its node list at hand, so that exports carry ids."""
+        """The same release with its node list, so that exports carry ids.
+
+        Parameters
+        ----------
+        universe
+            The node list that the release was made with.
+
+        Returns
+        -------
+        Release
+            The release with its node list.
+
+        Raises
+        ------
+        UniverseError
+            If the release was made with another node list.
+        """
         if universe.digest != self.universe_digest:
             raise UniverseError(
                 f"this release is about another node list: its digest is "
@@ -597,16 +730,33 @@ class Release:
         return replace(self, universe=universe)
 
     def to_networkx(self) -> "networkx.Graph[Any]":
-        """The raw noisy graph (with a warning: statistics of it are not calibrated)."""
+        """The raw noisy graph, with a warning that its statistics are not calibrated.
+
+        Returns
+        -------
+        networkx.Graph
+            A graph whose nodes are ids, or positions if the node list is not available.
+        """
         return to_networkx(self.graph, self.universe)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
-        """The raw noisy adjacency matrix (with a warning, as above)."""
+        """The raw noisy adjacency matrix, with the same warning.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            A symmetric matrix in the order of the universe.
+        """
         return to_scipy(self.graph)
 
     def to_edges(self) -> "np.ndarray[Any, Any]":
-        """The raw noisy edges as a (k, 2) array of ids, or of positions where the universe is not
-        at hand (with a warning, as above)."""
+        """The raw noisy edges, with the same warning.
+
+        Returns
+        -------
+        numpy.ndarray
+            A (k, 2) array of ids, or of positions if the node list is not available.
+        """
         return to_edges(self.graph, self.universe)
 
     def _estimate(self, query: str, value: Any, stderr: float, **more: Any) -> Estimate[float]:
@@ -635,14 +785,14 @@ class Release:
 
     @staticmethod
     def check_leaves(query: str, k: int | None, n: int) -> None:
-        """Refuse a question about n nodes whose k is missing, out of place or too large."""
+        """Refuse a k that is missing, too large, or given for a query that does not take it."""
         if (k is None) != (query != "kstars"):
             raise ArgumentError("kstars needs k, and nothing else takes it")
         if k is not None:
             Release.check_k(k, n)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Show the release in notebooks."""
         made = self.provenance
         rows = {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",

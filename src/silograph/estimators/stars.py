@@ -1,10 +1,12 @@
-"""k-stars, for any k ≥ 1: a centre and k of its neighbours (a 1-star is an edge and its end).
+"""The estimator of k-stars, for any k ≥ 1.
+
+A k-star is a centre and k of its neighbours (a 1-star is an edge and one of its ends).
 
 Model
     Σ over nodes u of e_k(a(u,·)), the elementary symmetric polynomial of the row of unbiased
     bits. With c ones and z = n−1−c zeros in a noisy row, e_k = Σ_j C(c,j)·C(z,k−j)·α^j·β^(k−j).
 Bias
-    None, exactly. The paper's C(d̃,k) of the unbiased degree is not unbiased (it is convex).
+    None, exactly. The paper's C(d̃,k) of the unbiased degree d̃ is biased, since it is convex.
 Variance
     Σ_u R(d_u) + 2·Σ_{u<v} v(uv)·P(u∖v)·P(v∖u), where R(d) is the variance of e_k of a row with d
     edges, and P(u∖v) = C(d_u − x_uv, k−1) counts what the pair would add at u. Both parts have
@@ -38,13 +40,13 @@ __all__ = [
 
 
 def symmetric_polynomials(weights: Weights, ones: int, zeros: int, top: int) -> list[Fraction]:
-    """e_0 … e_top of a row with that many noisy ones and zeros.
+    """e_0 … e_top of a row with these numbers of noisy ones and zeros.
 
     >>> from silograph.dp.channel import Channel
     >>> [str(e) for e in symmetric_polynomials(Channel(1, 0).weights, 3, 4, 3)]
     ['1', '3', '3', '1']
     """
-    # Over the common denominator all is integer: fractions would reduce at every step.
+    # Use integers over the common denominator: fractions would be reduced at every step.
     den = math.lcm(weights.alpha.denominator, weights.beta.denominator)
     one, zero = int(weights.alpha * den), int(weights.beta * den)
     from_ones = [math.comb(ones, j) * one**j for j in range(top + 1)]
@@ -81,8 +83,8 @@ def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
 def kstars_noise(
     w: Weights, n: int, degrees: Counter[int], k: int, joined: float, apart: float
 ) -> Fraction:
-    """The same from how many nodes have each degree, and Σ C(d(u)−1,k−1)·C(d(v)−1,k−1) and
-    Σ C(d(u),k−1)·C(d(v),k−1) over the edges."""
+    """The same variance from the number of nodes of each degree, and the sums
+    Σ C(d(u)−1,k−1)·C(d(v)−1,k−1) and Σ C(d(u),k−1)·C(d(v),k−1) over the edges."""
     rows = sum((count * _row_variance(n, d, k, w) for d, count in degrees.items()), Fraction(0))
     added = {d: math.comb(d, k - 1) for d in degrees}
     total = sum(count * added[d] for d, count in degrees.items())
@@ -105,7 +107,7 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
         # What a pair would add at its end, from the row without the pair itself.
         apart[c] = symmetric_polynomials(w, c, zeros - 1, k - 1)[k - 1] if zeros else Fraction(0)
         joined[c] = symmetric_polynomials(w, c - 1, zeros, k - 1)[k - 1] if c else Fraction(0)
-    # Divided by their size, so that large k cannot overflow a float.
+    # Divide by the largest value, so that a large k cannot overflow a float.
     scale = max(abs(p) for p in (*apart.values(), *joined.values())) or Fraction(1)
     f0 = np.array([float(apart[c] / scale) for c in noisy.degrees.tolist()])
     f1 = np.array([float(joined[c] / scale) for c in noisy.degrees.tolist()])
@@ -116,7 +118,7 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
 
 
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
-    """From the estimated variance, but not less than that of a graph without edges."""
+    """The root of the estimated variance, but at least that of a graph without edges."""
     n, w = noisy.n, channel.weights
     empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
     return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
@@ -129,8 +131,8 @@ def _distinct(graph: BitRows) -> Counter[int]:
 
 @lru_cache(maxsize=4096)
 def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
-    """The variance of e_k of a row with d edges: each set of i edges and j others counts with
-    the square of the stars that they would complete."""
+    """The variance of e_k of a row with d edges: each set of i edges and j other pairs counts with
+    the square of the number of stars that they would complete."""
     others = n - 1 - d
     return sum(
         (

@@ -1,15 +1,15 @@
-"""Triangles of the whole graph, triangles at each node, and the clustering coefficient.
+"""The estimators of triangles, of triangles at each node, and of the clustering coefficient.
 
 Model
-    Σ over triples of the product of a(y) over its three pairs (the paper's Proposition 2, for any
-    channel). Only the number of noisy triangles, wedges and edges is needed.
+    Σ over triples of the product of a(y) over the three pairs (the paper's Proposition 2, for any
+    channel). Only the numbers of noisy triangles, wedges and edges are needed.
 Bias
-    None, exactly; the clustering coefficient is a ratio of two unbiased counts, so it is only
+    None, exactly. The clustering coefficient is a ratio of two unbiased counts, so it is only
     consistent.
 Variance
-    Σ_pairs v(e)·c(e)² + Σ_wedges v·v·x(third) + Σ_triples v·v·v, c the common neighbours. The first
-    sum is estimated by Σ v̂·ĉ², which counts the second sum twice and the third three times; both
-    have unbiased estimates, so they are taken off again.
+    Σ_pairs v(e)·c(e)² + Σ_wedges v·v·x(third) + Σ_triples v·v·v, where c is the number of common
+    neighbours. The first sum is estimated by Σ v̂·ĉ², which counts the second sum twice and the
+    third three times. Both have unbiased estimates, so the excess is subtracted.
 Cost
     Value: popcounts at the noisy edges. Standard error: popcounts at all pairs (a sample of rows
     on large graphs).
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def triangles_value(noisy: GraphSums, channel: Channel) -> Fraction:
-    """T̂ = α³t3 + α²β·t2 + αβ²·t1 + β³t0, t_j the triples with j noisy edges."""
+    """T̂ = α³t3 + α²β·t2 + αβ²·t1 + β³t0, where t_j is the number of triples with j noisy edges."""
     graph, a, b = noisy.graph, channel.alpha, channel.beta
     t3 = graph.triangles
     t2 = graph.wedges - 3 * t3
@@ -70,7 +70,7 @@ def triangles_noise(
     wedges: Fraction,
     triangles: Fraction,
 ) -> Fraction:
-    """The same from the sums of a graph, however they are known."""
+    """The same variance from the sums of a graph, whether exact or estimated."""
     first = _squares(pairs, joined, _perfect(w), Fraction(1), Fraction(0), Fraction(0))
     counts = edges, wedges, triangles
     return first + _wedge_part(w, n, *counts) + _triple_part(w, n, *counts)
@@ -101,19 +101,19 @@ def triangles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
 
 
 def triangles_stderr(noisy: GraphSums, channel: Channel) -> float:
-    """From the estimated variance, but not less than that of a graph without edges."""
+    """The root of the estimated variance, but at least that of a graph without edges."""
     floor = channel.weights.v0**3 * math.comb(noisy.graph.n, 3)
     return math.sqrt(max(triangles_variance_estimate(noisy, channel), floor))
 
 
 def clustering_value(noisy: GraphSums, channel: Channel) -> float:
-    """3·T̂/Ŝ2; not a number where the noise leaves no 2-stars."""
+    """3·T̂/Ŝ2; NaN if the noise leaves no 2-stars."""
     wedges = kstars_value(noisy.graph, channel, 2)
     return float(3 * triangles_value(noisy, channel) / wedges) if wedges > 0 else math.nan
 
 
 def clustering_stderr(noisy: GraphSums, channel: Channel) -> float:
-    """Of the ratio R by its linear part: the standard error of 3·T̂ − R·Ŝ2, divided by Ŝ2."""
+    """The standard error of the linear part of the ratio R: that of 3·T̂ − R·Ŝ2, over Ŝ2."""
     w, n = channel.weights, noisy.graph.n
     edges, wedges, triangles = _counts(noisy, channel)
     if wedges <= 0:
@@ -146,7 +146,7 @@ def node_triangle_variance_estimates(noisy: GraphSums, channel: Channel) -> Floa
     on, off = float(w.spread(1)), float(w.spread(0))
     first = noisy.row_squares(gamma**2, beta * gamma, beta**2 * (n - 2), on, off)
     first += corners.total((alpha**4, alpha**2 * beta**2, beta**4), (off, on))
-    # Two of the three pairs vary, the third must be an edge: opposite to u, or one at u.
+    # Two of the three pairs vary, and the third must be an edge: the one opposite u, or one at u.
     second = corners.total((on * on, on * off, off * off), (beta, alpha))
     second += corners.total((2 * on * alpha, on * beta + off * alpha, 2 * off * beta), (off, on))
     third = corners.total((on * on, on * off, off * off), (off, on))
@@ -154,13 +154,13 @@ def node_triangle_variance_estimates(noisy: GraphSums, channel: Channel) -> Floa
 
 
 def node_triangle_stderrs(noisy: GraphSums, channel: Channel) -> FloatArray:
-    """From the estimated variances, but not less than those of a graph without edges."""
+    """The roots of the estimated variances, but at least those of a graph without edges."""
     floor = float(channel.weights.v0) ** 3 * math.comb(noisy.graph.n - 1, 2)
     return np.sqrt(np.maximum(node_triangle_variance_estimates(noisy, channel), floor))
 
 
 def _perfect(w: Weights) -> Weights:
-    """The truth seen through a perfect channel, with the noise of another."""
+    """The weights of a channel that shows the truth but has the noise of another."""
     return Weights(Fraction(1), Fraction(0), w.v0, w.v1)
 
 
@@ -198,8 +198,8 @@ def _triple_part(
 def _ratio_parts(
     w: Weights, n: int, ratio: Fraction, edges: Fraction, wedges: Fraction, triangles: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """What two and three pairs add to the variance of 3·T̂ − R·Ŝ2: Σ v·v·(3x − R)² over paths, and
-    nine times Σ v·v·v over triples."""
+    """The parts of the variance of 3·T̂ − R·Ŝ2 in which two or three pairs vary: Σ v·v·(3x − R)²
+    over paths, and nine times Σ v·v·v over triples."""
     slots = 3 * w.v0**2 * math.comb(n, 3) + 2 * w.v0 * w.delta * (n - 2) * edges
     second = (9 - 6 * ratio) * _wedge_part(w, n, edges, wedges, triangles)
     second += ratio**2 * (slots + w.delta**2 * wedges)
@@ -207,7 +207,7 @@ def _ratio_parts(
 
 
 class _Corners:
-    """For each node u, the triples {u, v, w} by how many of uv, uw are noisy edges, and whether
+    """For each node u, the triples {u, v, w}, by how many of uv and uw are noisy edges, and whether
     vw is one."""
 
     def __init__(self, noisy: GraphSums) -> None:
@@ -223,8 +223,8 @@ class _Corners:
         self.counts = tuple(x.astype(np.float64) for x in counts)
 
     def total(self, at_u: tuple[float, float, float], opposite: tuple[float, float]) -> FloatArray:
-        """Σ over triples of a weight by the pairs at u (two, one, none noisy) times one by the
-        opposite pair (noisy zero, noisy one)."""
+        """Σ over triples of a weight for the pairs at u (two, one or none noisy) times a weight for
+        the opposite pair (noisy zero or noisy one)."""
         zero, one = opposite
         parts = zip(at_u, self.counts, self.joined, strict=True)
         sums = [at * (zero * (count - joined) + one * joined) for at, count, joined in parts]

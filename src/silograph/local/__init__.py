@@ -1,1 +1,1 @@
-"""All parties in one process."""
+"""Runs with all parties in one process."""

@@ -1,7 +1,7 @@
-"""Carries a study whose parties are all in this process, with the sessions of a deployment.
+"""The driver of a study whose parties are all in this process.
 
-Every party has its own identity and draws from its own secret, so that equal seeds give the bytes
-that a deployment sends.
+It uses the same sessions as a deployment. Every party has its own identity and draws from its own
+secret, so equal seeds give exactly the bytes that a deployment would send.
 """
 
 import sys
@@ -22,14 +22,14 @@ from silograph.methods.method import SettledStudy
 __all__ = ["Advance", "Parties", "Record", "Traffic", "drive", "drive_study", "progress"]
 
 
-# --- A progress bar with rate and time left; silent where there is no terminal --------------------
+# --- A progress bar with rate and remaining time; silent without a terminal -----------------------
 
 
 class Advance(Protocol):
     """Reports that some pairs are done."""
 
     def __call__(self, pairs: int, /) -> None:
-        """So many more."""
+        """Count ``pairs`` more pairs as done."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Ad
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _pairs: None
         return
-    from rich.console import Console  # noqa: PLC0415 - not needed where nothing is shown
+    from rich.console import Console  # noqa: PLC0415 - only needed if a bar is shown
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     columns = (
@@ -63,19 +63,19 @@ def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Ad
 
 T = TypeVar("T")
 
-#: Messages that are made while another one is delivered.
+#: How many messages are made while another one is delivered.
 _AHEAD = 2
 _LONGEST_NAME = 200
-#: Who relays, where all parties are one process.
+#: The coordinator's name in runs within one process.
 COORDINATOR_NAME = "coordinator"
 
-#: Called with every message: (sender, receiver, bytes). Tests freeze transcripts with it.
+#: Called with every message: (sender, receiver, bytes). Tests record transcripts with it.
 Record = Callable[[int, int, bytes], None]
 
 
 @dataclass(frozen=True)
 class Parties:
-    """Everyone who takes part: the roster, and identity and entropy of each."""
+    """All parties: the roster, and the identity and entropy of each."""
 
     roster: Roster
     coordinator: tuple[Identity, Entropy]
@@ -83,7 +83,7 @@ class Parties:
 
     @classmethod
     def fresh(cls, silos: Sequence[Silo], entropy: Entropy) -> "Parties":
-        """A coordinator and silos with new identities, all from one source."""
+        """Create a coordinator and silos with new identities, all from one source of entropy."""
         coordinator = Identity(entropy.bytes(32))
         identities = [Identity(entropy.bytes(32)) for _ in silos]
         members = tuple(
@@ -95,7 +95,7 @@ class Parties:
 
 
 def _names(silos: Sequence[Silo]) -> list[str]:
-    """Their own names, where they have one that a roster takes; a number otherwise."""
+    """The silos' own names if a roster accepts them; numbers otherwise."""
     given = [silo.name for silo in silos]
     names: list[str] = []
     for place, name in enumerate(given, 1):
@@ -109,13 +109,13 @@ def _names(silos: Sequence[Silo]) -> list[str]:
 
 
 class Traffic:
-    """A record of bytes: give it to a run, and ask it afterwards."""
+    """Counts the bytes of a run: pass it to the run as its record, and query it afterwards."""
 
     def __init__(self) -> None:
         self._bytes: Counter[tuple[int, str, str]] = Counter()
 
     def __call__(self, sender: int, receiver: int, raw: bytes) -> None:
-        """One message, as often as it is delivered."""
+        """Count one message, once per delivery."""
         name = peek(raw).round
         if receiver == COORDINATOR:
             self._bytes[sender, "up", name] += len(raw)
@@ -123,7 +123,7 @@ class Traffic:
             self._bytes[receiver, "down", name] += len(raw)
 
     def of(self, place: int) -> dict[str, tuple[int, int]]:
-        """For each round, the bytes that a silo sent and received."""
+        """The bytes that a silo sent and received, by round."""
         names = dict.fromkeys(name for who, _, name in self._bytes if who == place)
         counted = self._bytes
         return {name: (counted[place, "up", name], counted[place, "down", name]) for name in names}
@@ -138,7 +138,7 @@ def drive_study(
     record: Record | None = None,
     shown: bool | None = None,
 ) -> Any:
-    """What the coordinator of a study is left with."""
+    """Drive the sessions of a study; return the coordinator's result."""
     identity, entropy = parties.coordinator
     coordinator = plan.coordinator(parties.roster, identity, RunEntropy(entropy.bytes(32)))
     sessions = [
@@ -157,10 +157,10 @@ def drive(
     record: Record | None = None,
     shown: bool | None = None,
 ) -> T:
-    """Carry all messages between the sessions of one run, until there are none; its result.
+    """Carry all messages between the sessions of one run until none are left; return the result.
 
-    ``spend`` is called when all have agreed, before anything that depends on edges leaves a silo.
-    ``shown`` says whether to show a progress bar; None for where there is a terminal.
+    ``spend`` is called when all parties have agreed, before anything that depends on edges leaves a
+    silo. ``shown`` says whether to show a progress bar; None means only on a terminal.
     """
     post = _Post(coordinator, silos, record)
     post.deliver(enumerate(silo.start() for silo in silos))
@@ -184,11 +184,11 @@ def drive(
 def _made(
     coordinator: CoordinatorSession[object], silos: Sequence[SiloSession], pool: ThreadPoolExecutor
 ) -> Iterator[tuple[int, list[Outgoing]]]:
-    """What the sessions make by themselves: silos in turns, and the coordinator when they rest.
+    """The messages that sessions make by themselves: silos take turns, then the coordinator.
 
-    Messages are made ahead, where a session allows it, and delivered in order. The two that are
-    under way are of different silos, which share no state, so the transcript is that of one after
-    the other.
+    If a session allows it, messages are made ahead, and delivered in order. Two messages that are
+    made at the same time belong to different silos, which share no state. So the transcript is the
+    same as if they were made one after the other.
     """
     turns = deque(range(len(silos)))
     ahead: deque[tuple[int, Future[list[Outgoing]]]] = deque()
@@ -227,7 +227,7 @@ class _Post:
         outgoing: Iterable[tuple[int, list[Outgoing]]],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
-        """Deliver these, and all that they give rise to, in order; call ``moved`` after each."""
+        """Deliver messages and all that follow from them, in order; call ``moved`` after each."""
         waiting = deque((sender, message) for sender, sent in outgoing for message in sent)
         while waiting:
             sender, message = waiting.popleft()

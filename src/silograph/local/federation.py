@@ -1,4 +1,4 @@
-"""The federation: several silos, one question, one answer."""
+"""The federation: several silos in one process that answer queries together."""
 
 import math
 import warnings
@@ -32,8 +32,13 @@ Like = Reference | Release | Silo
 
 
 class Federation:
-    """Silos over one universe, and the studies that they take part in together.
+    """Silos over one node list, and the studies that they run together in this process.
 
+    Make one with :meth:`simulate`. Then either ask single questions with :meth:`count`, or make a
+    release with :meth:`collect` and query it as often as you like.
+
+    Examples
+    --------
     >>> import warnings, silograph
     >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
     >>> with warnings.catch_warnings():
@@ -62,8 +67,8 @@ class Federation:
         self._new_lineage = new_lineage
         self._ledger: Ledger | NoLedger = ledger if ledger is not None else NoLedger()
         self._entropy = entropy
-        # Who takes part (new identities for each run, where nobody is given), until when, and who
-        # is shown every message: by these a run here can be compared with a deployed one.
+        # The parties (None for new identities in each run), the deadline, and the record of
+        # messages allow a run here to be compared with a deployed one.
         self._parties, self._deadline, self._record = parties, deadline, record
 
     @classmethod
@@ -75,11 +80,40 @@ class Federation:
         lineage: str = "simulation",
         new_lineage: bool = False,
     ) -> "Federation":
-        """All parties in this process, with the real protocols.
+        """Make a federation whose parties are all in this process, with the real protocols.
 
-        Good for trying methods on data that may be in one place. Without a ledger nothing adds up
-        what is spent, and a warning says so. A ledger that has limits takes a lineage that it does
-        not know only with ``new_lineage``.
+        It is meant for trying methods on data that may be in one place. Without a ledger nothing
+        adds up what is spent, and a warning says so.
+
+        Parameters
+        ----------
+        silos
+            2 to 64 silos over the same node list.
+        ledger
+            The ledger that records what is spent.
+        lineage
+            The name under which the ledger adds up the spending on these data.
+        new_lineage
+            Allow a lineage that the ledger does not know yet, if the ledger has limits.
+
+        Returns
+        -------
+        Federation
+            The federation.
+
+        Raises
+        ------
+        ArgumentError
+            If the silos or the ledger are not valid.
+        UniverseError
+            If the silos have different node lists.
+
+        Examples
+        --------
+        >>> import silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> len(Federation.simulate(silos).silos)
+        4
         """
         silos = tuple(silos)
         if ledger is not None and not isinstance(ledger, Ledger):
@@ -113,12 +147,42 @@ class Federation:
         channel: Channel | None = None,
         progress: bool | None = None,
     ) -> Release:
-        """Make a release of the union at epsilon. It answers any number of queries.
+        """Make a release of the union. It answers any number of queries.
 
-        ``collusion`` is how many silos may pool what they know with the coordinator and still learn
-        no more than epsilon. Protocol ``clear`` draws the release from its channel in this process:
-        the same distribution, no protection while it is drawn, for experiments; ``channel`` is for
-        it alone.
+        Parameters
+        ----------
+        epsilon
+            The privacy budget.
+        protocol
+            The union protocol. ``"clear"`` draws the release from its channel in this process, for
+            experiments: the distribution is the same, but nothing is protected while it is drawn.
+        collusion
+            How many silos may pool what they know with the coordinator and still learn no more than
+            epsilon allows.
+        channel
+            The channel, for protocol ``"clear"`` only.
+        progress
+            Whether to show a progress bar; by default only on a terminal.
+
+        Returns
+        -------
+        Release
+            The release.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not valid.
+
+        Examples
+        --------
+        >>> import warnings, silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+        ...     release = Federation.simulate(silos).collect(epsilon=3.0)
+        >>> release.n, release.epsilon <= 3.0
+        (100, True)
         """
         if channel is not None and not isinstance(channel, Channel):
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
@@ -130,10 +194,24 @@ class Federation:
     def reports(
         self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
     ) -> Reports:
-        """The baseline (the paper's Algorithm 1): every silo's own noisy bits, at epsilon/m each.
+        """Run the baseline (the paper's Algorithm 1): every silo sends its own noisy bits.
 
-        It needs no cryptography, shows which silos hold an edge as far as epsilon allows, and is
-        far less accurate than :meth:`collect`.
+        Each report takes epsilon/m. The baseline needs no cryptography. It shows, as far as epsilon
+        allows, which silos hold an edge, and is far less accurate than :meth:`collect`.
+
+        Parameters
+        ----------
+        epsilon
+            The privacy budget of all reports together.
+        collusion
+            How many silos may pool what they know with the coordinator.
+        progress
+            Whether to show a progress bar; by default only on a terminal.
+
+        Returns
+        -------
+        Reports
+            The reports of all silos.
         """
         outcome = self._ask("baseline", RELEASE, epsilon, collusion, progress=progress)
         return cast("Reports", outcome.source)
@@ -151,10 +229,34 @@ class Federation:
     ) -> SealedRelease:
         """Count exactly on the hidden union, and open the answers with noise.
 
-        ``answers`` are some of edges, degrees, two_stars, triangles. With ``delta`` the noisy
-        degrees come first, with ``degree_share`` of epsilon (a tenth, if not said), and bound the
-        noise of the others.
-        It assumes that the coordinator deals honestly and colludes with no silo.
+        This assumes that the coordinator deals honestly and colludes with no silo.
+
+        Parameters
+        ----------
+        epsilon
+            The privacy budget.
+        answers
+            What to open: some of edges, degrees, two_stars and triangles.
+        delta
+            With a delta the noisy degrees are opened first, and bound the noise of the counts.
+        collusion
+            How many silos may pool what they know and still learn no more than epsilon allows.
+        noise
+            ``"shared"`` or ``"each"``: whether silos draw shares of one noise or each a whole one.
+        degree_share
+            The degrees' share of epsilon; a tenth by default.
+        progress
+            Whether to show a progress bar; by default only on a terminal.
+
+        Returns
+        -------
+        SealedRelease
+            The opened answers.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not valid.
         """
         if isinstance(answers, str) or not all(isinstance(name, str) for name in answers or ()):
             raise ArgumentError(f"answers must be a list of names, not {answers!r}")
@@ -185,24 +287,74 @@ class Federation:
         noise: Kind | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
-        """Ask one question. For several, :meth:`collect` once and ask the release.
+        """Answer one query. For several queries, call :meth:`collect` once and query the release.
 
-        What stands before ``delta`` is for every method; the rest is for some, and an argument that
-        the method does not use is an error.
+        The arguments before ``delta`` apply to every method. The others apply to some methods only;
+        an argument that the method does not use is an error.
 
-        ``method`` is ``feat`` (a release of the union), ``feat+`` (a release, and every silo's own
-        answer beside it), ``sealed`` (exact counting on the hidden union, opened with noise; it can
-        use ``delta``, and trusts the coordinator to deal) or ``baseline`` (every silo's own report
-        at epsilon/m; ``raw=True`` counts on the union of the reports as the paper prints it).
-        ``auto`` takes the one with the least error that :func:`silograph.plan` predicts among
-        those that ``trust`` allows, on a graph ``like`` a public one, or a past release;
-        where no error can be predicted (degree_histogram, node_triangles) it takes ``feat``.
+        Parameters
+        ----------
+        query
+            The query, such as ``"triangles"``.
+        method
+            ``"feat"`` makes a release of the union. ``"feat+"`` makes a release and adds a local
+            answer of every silo. ``"sealed"`` counts exactly on the hidden union and opens the
+            answer with noise; it trusts the coordinator to deal. ``"baseline"`` uses every silo's
+            own report at epsilon/m. ``"auto"`` takes the method for which :func:`silograph.plan`
+            predicts the smallest error among those that ``trust`` allows; it takes ``feat`` if no
+            error can be predicted (degree_histogram, node_triangles).
+        epsilon
+            The privacy budget.
+        k
+            The number of leaves, for ``"kstars"`` only.
+        collusion
+            How many silos may pool what they know with the coordinator and still learn no more than
+            epsilon allows.
+        delta
+            The delta that ``sealed`` may use.
+        protocol
+            The union protocol of ``feat`` and ``feat+``.
+        raw
+            For ``baseline``: count on the union of the reports, as the paper prints it.
+        local
+            For ``feat+``, the form of local answers: ``"gradient"`` (by how much a silo's edges
+            correct the release's answer) or ``"paper"`` (counts on its edges and the release
+            together).
+        split
+            For ``feat+``, how epsilon is split between release, partition and local answers:
+            ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three numbers.
+        bound
+            For ``feat+`` with gradients, the bound at which each pair's part is clipped.
+        like
+            A public graph, a past release or a reference that the graph is expected to resemble.
+        owned
+            The share of a node's edges that its main silo is expected to hold.
+        trust
+            What the planner may assume; see :func:`silograph.plan`.
+        noise
+            For ``sealed``: ``"shared"`` or ``"each"``.
+        progress
+            Whether to show a progress bar; by default only on a terminal.
 
-        For ``feat+``, ``local`` is the form of the silos' answers, ``gradient`` (what their edges
-        take off the release's error, each pair's part clipped at ``bound``) or ``paper`` (counts on
-        their edges and the release together); ``split`` shares epsilon among release, partition and
-        local answers: ``"auto"`` (as the planner finds best), ``"paper"`` (.45, .1, .45) or three
-        numbers. ``owned`` is the share of a node's edges that you expect its main silo to hold.
+        Returns
+        -------
+        Estimate
+            The answer with its standard error.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not valid, or the method does not use it.
+
+        Examples
+        --------
+        >>> import warnings, silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+        ...     answer = Federation.simulate(silos).count("kstars", "feat", epsilon=3.0, k=2)
+        >>> answer.name, answer.method
+        ('kstars(k=2)', 'feat')
         """
         if query not in QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
@@ -238,7 +390,7 @@ class Federation:
     def _choose(
         self, query: str, k: int | None, epsilon: float, collusion: int, given: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
-        """The planner's method, and the arguments that ask for it."""
+        """The method that the planner chooses, and its arguments."""
         if query not in PLANNED:
             return "feat", {}
         like, delta, silos = given["like"], given["delta"] or 0.0, len(self.silos)
@@ -252,7 +404,7 @@ class Federation:
         return best.method, best.arguments
 
     def _outline(self, like: Like | None, query: str) -> Reference:
-        """What the graph may look like; never taken from the silos' edges."""
+        """A reference for the graph; it is never taken from the silos' edges."""
         cycles = query == "four_cycles"
         if like is None:
             return guess(len(self.universe), cycles=cycles)
@@ -273,7 +425,7 @@ class Federation:
         owned: float | None = None,
         progress: bool | None = None,
     ) -> Outcome:
-        """One study from its question to its outcome: settled once, paid, driven, answered."""
+        """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         check_parties(len(self.silos), collusion)
         parties = self._parties or Parties.fresh(self.silos, self._entropy)
@@ -305,7 +457,7 @@ class Federation:
         losses = plan.losses
 
         def spend() -> None:
-            """All of it, at every level of collusion, before anything leaves a silo."""
+            """Charge the whole cost, at every level of collusion, before anything leaves a silo."""
             self._ledger.spend(
                 self.lineage, study.run, "release", losses, plan.delta, view=plan.view,
                 method=plan.what, unbounded=any(map(math.isinf, losses.values())),
@@ -319,7 +471,7 @@ class Federation:
         return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
 
 
-#: What each method takes beyond the question, epsilon and collusion.
+#: The options that each method takes besides the query, epsilon and collusion.
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
     "baseline": {"raw"},
@@ -337,8 +489,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
 
 
 def _check_options(method: str, given: Mapping[str, Any]) -> None:
-    """Refuse what the method does not use, and what is of the wrong kind, before anything is
-    spent."""
+    """Refuse unused arguments and arguments of the wrong type, before anything is spent."""
     for name, value in given.items():
         unused = value is not None and name not in _OPTIONS[method]
         if unused and not (name == "delta" and value == 0):
@@ -353,7 +504,7 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             check_number(name, given[name])
     if given["owned"] is not None and not 0 <= given["owned"] <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
-    if given["split"] not in (None, "auto"):  # like and owned are for who chooses a split
+    if given["split"] not in (None, "auto"):  # like and owned only help to choose a split
         for name in ("like", "owned"):
             if given[name] is not None:
                 raise ArgumentError(f"feat+ with a split has no use for {name}")
@@ -365,7 +516,7 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
 
 
 def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:
-    """The options of a study, from arguments."""
+    """The options of a study, from the arguments of a call."""
     made: dict[str, StudyOption] = {
         name: given[name] for name in ("raw", "local", "noise") if given[name] is not None
     }

@@ -1,4 +1,4 @@
-"""Where randomness comes from: it is injected, and only drivers make the real one."""
+"""Sources of random bytes. Machines are given a source; only drivers create the real one."""
 
 import hashlib
 import os
@@ -7,32 +7,32 @@ from typing import Protocol
 __all__ = ["Entropy", "OsEntropy", "RunEntropy"]
 
 
-# --- Where randomness comes from: it is injected, and only ``runtime`` makes the real one ---------
+# --- The interface --------------------------------------------------------------------------------
 
 
 class Entropy(Protocol):
     """A source of fresh random bytes."""
 
     def bytes(self, count: int) -> bytes:
-        """That many bytes that nobody else knows."""
+        """Return ``count`` bytes that nobody else knows."""
 
 
-# --- The operating system's random numbers: the only source of noise and keys in the product ------
+# --- The operating system's random numbers: the only origin of noise and keys in deployments ------
 
 
 class OsEntropy:
-    """Fresh bytes from the kernel's CSPRNG."""
+    """Fresh bytes from the kernel's cryptographic random number generator."""
 
     def bytes(self, count: int) -> bytes:
-        """That many bytes."""
+        """Return ``count`` fresh bytes."""
         return os.urandom(count)
 
 
 class RunEntropy:
-    """Bytes that follow from one run's secret, so that a restarted party draws what it drew before.
+    """Bytes derived from one run's secret, so that a restarted party draws the same bytes again.
 
-    The secret comes from :class:`OsEntropy` and is in the state store before its first use.
-    SHAKE256 with the secret and a counter in front is a pseudo-random function of the counter.
+    The secret comes from :class:`OsEntropy` and is stored before its first use. SHAKE256 of the
+    secret followed by a counter is a pseudo-random function of the counter.
     """
 
     def __init__(self, secret: bytes) -> None:

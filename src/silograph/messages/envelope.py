@@ -1,5 +1,8 @@
-"""The envelope: every message is signed, and bound to run, round, sender, receiver, sequence and
-parameters. Where it came from and what carried it prove nothing."""
+"""The envelope: the signed form of every message.
+
+The signature binds a message to its run, round, sender, receiver, sequence and parameters. How a
+message arrived proves nothing.
+"""
 
 import hashlib
 import struct
@@ -16,7 +19,7 @@ from silograph.messages.identity import Identity, Roster, pack, unpack, verify
 
 __all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek", "seal"]
 
-#: Addressed to all parties.
+#: The receiver of messages that are addressed to all parties.
 EVERYONE = 0xFFFE
 
 _MAGIC = b"silograph/envelope/v1"
@@ -26,7 +29,7 @@ _LARGEST_PAYLOAD = 1 << 26
 
 @dataclass(frozen=True)
 class Binding:
-    """What all messages of one run have in common."""
+    """The values that all messages of one run share."""
 
     run: bytes
     parameters: bytes
@@ -58,7 +61,7 @@ class Outgoing:
 
 def _signed(binding: Binding, envelope: Envelope, digest: bytes | None = None) -> bytes:
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
-    # The payload is hashed once here; signing hashes what it signs twice.
+    # Hash the payload once here: signing hashes its input twice.
     digest = digest or hashlib.sha256(envelope.payload).digest()
     head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)
     return pack(*head, envelope.round.encode(), places, digest)
@@ -67,7 +70,7 @@ def _signed(binding: Binding, envelope: Envelope, digest: bytes | None = None) -
 def seal(
     binding: Binding, identity: Identity, envelope: Envelope, digest: bytes | None = None
 ) -> bytes:
-    """Sign a message and write it down. A caller that has hashed the payload gives the digest."""
+    """Sign and encode a message. A caller that has already hashed the payload passes the digest."""
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
     signature = identity.sign(_signed(binding, envelope, digest))
     return pack(
@@ -77,7 +80,7 @@ def seal(
 
 
 def peek(raw: bytes) -> Envelope:
-    """Read a message without believing any of it."""
+    """Decode a message without checking its signature or binding."""
     return _read(raw)[0]
 
 
@@ -94,7 +97,7 @@ def _read(raw: bytes) -> tuple[Envelope, list[bytes]]:
 
 
 def open_envelope(binding: Binding, raw: bytes, *, receiver: int) -> Envelope:
-    """Check a message: of this run, with these parameters, to us, signed by its sender."""
+    """Decode a message and check its run, parameters, receiver and signature."""
     envelope, (_, run, parameters, _, _, signature, _) = _read(raw)
     try:
         sender = binding.roster.member(envelope.sender)

@@ -1,4 +1,4 @@
-"""Who takes part: identities that sign, and the roster of a run."""
+"""The parties of a run: identities that sign messages, and the roster that lists the parties."""
 
 import hashlib
 import struct
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Identity:
-    """A signing key. Its representation shows the public half only."""
+    """A signing key. Its representation shows only the public key."""
 
     __slots__ = ("_key", "public")
 
@@ -39,7 +39,7 @@ class Identity:
         self.public = self._key.public()
 
     def sign(self, message: bytes) -> bytes:
-        """A 64-byte signature."""
+        """Return a signature of 64 bytes."""
         return self._key.sign(message)
 
     def __repr__(self) -> str:
@@ -47,25 +47,23 @@ class Identity:
 
 
 def check_public_key(public: bytes) -> None:
-    """Refuse what is no canonical Ed25519 key, or one of small order."""
+    """Refuse bytes that are not a canonical Ed25519 key, and keys of small order."""
     if len(public) != 32 or not _core.is_public_key(public):
         raise SignatureError(f"{public.hex()[:16]}… is not an Ed25519 public key")
 
 
 def verify(public: bytes, message: bytes, signature: bytes, *, who: str) -> None:
-    """Raise :class:`SignatureError`, naming ``who``, unless the signature is theirs."""
+    """Raise :class:`SignatureError`, naming ``who``, unless the signature is valid."""
     if len(signature) != 64 or not _core.verify_signature(public, message, signature):
         raise SignatureError(f"the signature is not that of {who}")
 
 
-# --------------------------------------------------------------------------------------------------
-# Fields to bytes and back: each field is preceded by its length, so no two lists look alike.
-
+# --- Encoding of fields: each field follows its length, so different lists never look alike -------
 _LENGTH = struct.Struct("<Q")
 
 
 def pack(*fields: bytes) -> bytes:
-    """The fields, each after its length.
+    """Encode the fields, each preceded by its length.
 
     >>> unpack(pack(b"ab", b""), 2)
     [b'ab', b'']
@@ -74,7 +72,7 @@ def pack(*fields: bytes) -> bytes:
 
 
 def unpack(content: bytes, count: int, limits: Sequence[int] | None = None) -> list[bytes]:
-    """Exactly ``count`` fields and nothing after them; a field may be limited in length."""
+    """Decode exactly ``count`` fields; ``limits`` are their largest lengths."""
     fields, position = [], 0
     for i in range(count):
         if position + _LENGTH.size > len(content):
@@ -92,26 +90,26 @@ def unpack(content: bytes, count: int, limits: Sequence[int] | None = None) -> l
     return fields
 
 
-# --- The roster: who takes part, and the keys by which they know each other -----------------------
+# --- The roster: the parties, and the keys by which they know each other --------------------------
 #
-# People exchange it themselves; the coordinator cannot change it unnoticed, since its digest is in
-# every message. Silos have edges; helpers have none, and are there to be members of committees.
-
-#: The coordinator's place, where silos have 0, 1, …, and helpers the places after them.
+# People exchange the roster themselves. The coordinator cannot change it unnoticed, since its
+# digest is part of every message. Silos have edges; helpers have none, and only serve as members of
+# committees.
+#: The coordinator's place. Silos have the places 0, 1, …, and helpers the places after them.
 COORDINATOR = 0xFFFF
 _LONGEST = 200
 
-#: What a party is, beside the coordinator.
+#: The role of a party other than the coordinator.
 Role = Literal["silo", "helper"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A party: its name, its Ed25519 public key, and the organisation that answers for it.
+    """A party: its name, its Ed25519 public key, and the organisation that is responsible for it.
 
-    Parties of one organisation count as one where different ones are asked for. It is empty where
-    all parties are one process.
+    Parties of one organisation count as one wherever different organisations are required. The
+    organisation is empty for runs within one process.
     """
 
     name: str
@@ -131,7 +129,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Roster:
-    """The coordinator and, in order, the silos; and the helpers, in order as well."""
+    """The coordinator, the silos in order, and the helpers in order."""
 
     coordinator: Member
     silos: tuple[Member, ...]
@@ -147,11 +145,11 @@ class Roster:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Everyone: the coordinator, the silos, the helpers."""
+        """All parties: the coordinator, the silos and the helpers."""
         return (self.coordinator, *self.silos, *self.helpers)
 
     def member(self, place: int) -> Member:
-        """The party at a place."""
+        """The party at ``place``."""
         if place == COORDINATOR:
             return self.coordinator
         if not 0 <= place < len(self.silos) + len(self.helpers):
@@ -159,7 +157,7 @@ class Roster:
         return (*self.silos, *self.helpers)[place]
 
     def has_silo(self, place: int) -> bool:
-        """Whether the party at a place is a silo."""
+        """Whether the party at ``place`` is a silo."""
         return 0 <= place < len(self.silos)
 
     @cached_property

@@ -1,19 +1,20 @@
-"""The base of every machine: one party's side of one run, without I/O.
+"""The base classes of sessions and machines: one party's side of one run, without I/O.
 
 What
-    A *session* is one party in one run, whatever it computes. Whoever carries messages (all parties
-    in one process, or a deployment) starts it, hands it what comes in, sends what it returns in the
-    order in which it came, and pulls what it makes by itself, piece by piece: what is not pulled is
-    not made, so a slow line slows the maker and memory stays constant. A *machine* is a session
-    with a table of states; a method that has several parts is a session made of machines.
+    A *session* is one party in one run, whatever it computes. A driver carries its messages, either
+    within one process or in a deployment. The driver starts the session, hands it every incoming
+    message, and sends the returned messages in order. It also pulls the messages that the session
+    makes by itself, piece by piece. Messages that are not pulled are not made, so a slow connection
+    slows the session down and memory use stays constant. A *machine* is a session with a table of
+    states; a method with several parts is a session made of machines.
 Guarantee
     Nothing that depends on edges leaves a silo before :meth:`SiloSession.authorise`. A step that is
-    not in the table is refused, and a message that is refused raises and changes nothing. A session
-    with the same entropy that is handed the same messages returns the same bytes: a restarted party
-    replays.
+    not in the table is refused; refusing a message raises an error and changes nothing. A session
+    with the same entropy that receives the same messages returns the same bytes, so a restarted
+    party can replay its messages.
 Names
-    A message of a run is named by its round, its receiver and its *slot*, a number that the session
-    reads from the message. A session sends at most one message under a name.
+    A message of a run is identified by its round, its receiver and its *slot*, a number that the
+    session reads from the message. A session sends at most one message per name.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +38,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Parameters(Protocol):
-    """What all parties of a run must agree on."""
+    """The parameters that all parties of a run must agree on."""
 
     @property
     def silos(self) -> int: ...
@@ -46,24 +47,24 @@ class Parameters(Protocol):
 
 
 class Session(ABC):
-    """What both sides have in common."""
+    """The common part of both sides."""
 
-    #: What the run's messages may be bound to, as far as it is known yet.
+    #: The bindings that the run's messages may have, as far as they are known yet.
     bindings: tuple[Binding, ...]
 
     def start(self) -> list[Outgoing]:
-        """What is said first, unasked."""
+        """The first messages, sent without being asked."""
         return []
 
     @abstractmethod
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a message; what it gives rise to."""
+        """Take a message; return the messages that follow from it."""
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """The next messages that the session makes by itself; called while there is :attr:`room`.
 
-        ``sent`` holds (round, slot) of messages that a party sent before it was restarted; a
-        session may leave them out where they are not needed to rebuild its state.
+        ``sent`` holds (round, slot) of the messages that were sent before a restart. A session may
+        omit them if they are not needed to rebuild its state.
         """
         return []
 
@@ -74,25 +75,25 @@ class Session(ABC):
 
     @property
     def ahead(self) -> bool:
-        """Whether nothing comes in that :meth:`make` could be disturbed by."""
+        """Whether :meth:`make` may run ahead, since no incoming message can affect it."""
         return False
 
     def early(self, message: Envelope) -> bool:
-        """Whether it cannot be told yet if a message is genuine: what it is bound to is to come."""
+        """Whether a message cannot be checked yet, since its binding is not known yet."""
         return False
 
     @property
     @abstractmethod
     def phase(self) -> str:
-        """Where the party is, in a word or a few."""
+        """The current phase of the party, in a few words."""
 
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether this side has done all that is its part."""
+        """Whether this side has done its whole part."""
 
     def slot(self, message: Envelope) -> int:
-        """The number that, with round and receiver, names a message of this run."""
+        """The number that, with round and receiver, identifies a message of this run."""
         return message.sequence
 
 
@@ -102,37 +103,37 @@ class SiloSession(Session):
     @property
     @abstractmethod
     def ready(self) -> bool:
-        """Whether all is agreed, and the silo waits for :meth:`authorise`."""
+        """Whether everything is agreed, and the silo waits for :meth:`authorise`."""
 
     @abstractmethod
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger; what that gives rise to."""
+        """Record that the run's whole cost is in the ledger; return the messages that follow."""
 
 
 class CoordinatorSession(Session, Generic[T_co]):
     """The coordinator's side."""
 
     def wants(self, place: int) -> bool:
-        """Whether to take the next message of the silo at a place now, or let it wait."""
+        """Whether to take the next message of the silo at ``place`` now, or let it wait."""
         return True
 
     @property
     @abstractmethod
     def progress(self) -> tuple[int, int]:
-        """How many pairs are done, and of how many."""
+        """The number of pairs done, and the number of all pairs."""
 
     @abstractmethod
     def result(self) -> T_co:
-        """What the run was for; only when it is done."""
+        """The result of the run; only available when it is done."""
 
 
 class Machine:
-    """One party that follows a table of states: a whole session, or a part of one."""
+    """One party that follows a table of states, as a whole session or as a part of one."""
 
-    #: Every step that the machine can take; anything else is refused and changes nothing.
+    #: All steps that the machine can take; anything else is refused and changes nothing.
     STEPS: ClassVar[Mapping[tuple[Any, str], Any]]
-    #: The rounds of messages that it can be sent. The table also names what a party does by itself,
-    #: such as to authorise; nobody else may do that in its stead.
+    #: The rounds of messages that it accepts. The table also contains steps that a party takes by
+    #: itself, such as ``authorise``; no message can trigger those.
     TAKES: ClassVar[tuple[str, ...]]
 
     def __init__(
@@ -157,7 +158,7 @@ class Machine:
         self.state: Any = state
 
     def _opened(self, raw: bytes) -> Envelope:
-        """A message to us, checked, that the table has a step for now."""
+        """Check a message to us; the table must have a step for it now."""
         message = open_envelope(self._binding, raw, receiver=self._place)
         self._check_sender(message)
         if message.round not in self.TAKES:
@@ -168,8 +169,7 @@ class Machine:
         return message
 
     def _check_sender(self, message: Envelope) -> None:
-        """Refuse what is not its sender's to say: the coordinator hears silos, a silo hears the
-        coordinator."""
+        """Refuse a message from the wrong party: silos and the coordinator only hear each other."""
         ours = self._place == COORDINATOR
         if ours and message.sender == COORDINATOR:
             raise BindingError("the coordinator does not write to itself", round=message.round)
@@ -179,14 +179,14 @@ class Machine:
             raise self._refuse(OrderError, "silos speak through the coordinator", message)
 
     def _step(self, event: str) -> Any:
-        """Where a step leads, if the table has it. The caller takes it when all else is done."""
+        """The state that a step leads to. The caller enters it after everything else succeeded."""
         try:
             return self.STEPS[self.state, event]
         except KeyError:
             raise OrderError(f"not while in state {self.state.value!r}", round=event) from None
 
     def _require(self, state: StrEnum, what: str) -> None:
-        """Refuse to tell what is only there in one state."""
+        """Refuse unless the machine is in this state."""
         if self.state is not state:
             raise OrderError(f"not while in state {self.state.value!r}", round=what)
 
@@ -198,12 +198,12 @@ class Machine:
         sequence: int = 0,
         digest: bytes | None = None,
     ) -> bytes:
-        """A signed message of ours."""
+        """Sign a message of ours."""
         envelope = Envelope(name, self._place, receiver, sequence, payload)
         return seal(self._binding, self._identity, envelope, digest)
 
     def _refuse(self, kind: type[ProtocolError], what: str, message: Envelope) -> ProtocolError:
-        """An error that names who sent what."""
+        """An error that names the sender and the round of a message."""
         name = self._binding.roster.member(message.sender).name
         return kind(what, silo=name, round=message.round)
 
@@ -214,7 +214,7 @@ class Machine:
 
     @property
     def done(self) -> bool:
-        """Whether the table ends here."""
+        """Whether the table has no further steps."""
         return bool(self.state.name == "DONE")
 
     def __repr__(self) -> str:

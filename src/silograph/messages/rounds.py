@@ -1,4 +1,4 @@
-"""Rounds: everyone speaks to all, or every silo uploads its pairs in chunks."""
+"""Two kinds of rounds: every silo speaks to all parties, or every silo uploads chunks of pairs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
@@ -13,14 +13,14 @@ from silograph.messages.machine import Machine, SiloSession
 __all__ = ["Bits", "Chunked", "Collection", "UploadingSilo", "Uploads", "open_bundle"]
 
 
-# --- Rounds in which every silo says something to all, and bundles that the coordinator relays ----
+# --- Rounds in which every silo speaks to all -----------------------------------------------------
 #
-# A round in which every silo says something to all is two messages: each silo sends its own to the
-# coordinator, which relays all of them, as they were signed, in one bundle.
+# Such a round consists of two messages: each silo sends its own to the coordinator, which relays
+# all of them in one bundle, exactly as they were signed.
 
 
 class Collection:
-    """The coordinator's side of a round: one message of each silo, then a bundle."""
+    """The coordinator's side of such a round: it takes one message of each silo, then bundles."""
 
     def __init__(self, binding: Binding) -> None:
         self._binding = binding
@@ -29,7 +29,7 @@ class Collection:
     def take(
         self, envelope: Envelope, raw: bytes, identity: Identity, *own: bytes
     ) -> list[Outgoing]:
-        """Keep a checked message; when it is the last one, all go out, and ``own`` after them."""
+        """Keep a checked message. The last one returns the bundle of all, followed by ``own``."""
         silos = self._binding.roster.silos
         name = silos[envelope.sender].name
         if envelope.sequence != 0:
@@ -54,7 +54,7 @@ def open_bundle(
     length: int,
     after: tuple[int, ...] = (),
 ) -> list[bytes]:
-    """A silo's side: the payloads of all silos, each checked as if it had come by itself.
+    """The silo's side: the payloads of all silos, each checked as if it had come by itself.
 
     ``after`` are the parties whose messages follow those of the silos.
     """
@@ -75,30 +75,30 @@ def _party(place: int) -> str:
     return "the coordinator" if place == COORDINATOR else f"silo {place}"
 
 
-# --- Pairs in chunks: how every union cuts its work, so that messages do not grow with it ---------
+# --- Pairs in chunks: all unions split their pairs, so that messages have a bounded size ----------
 
-#: Chunks that a silo may be ahead of the slowest one before the coordinator lets it wait.
+#: How many chunks a silo may be ahead of the slowest one before the coordinator lets it wait.
 _LEAD = 4
 
-#: A silo's edges, one bit a pair, by the number of a chunk.
+#: Returns a silo's edges in the chunk with the given number, one bit per pair.
 Bits = Callable[[int], bytes]
 
 
 class Chunked(ABC):
-    """What the parameters of every union have in common."""
+    """The common part of all unions' parameters."""
 
     silos: int
     pairs: int
     chunk_pairs: int
 
     def check_chunks(self) -> None:
-        """Refuse numbers of silos, pairs and pairs in a chunk that make no run."""
+        """Refuse invalid numbers of silos, of pairs, and of pairs in a chunk."""
         if self.silos < 2 or self.pairs < 1 or self.chunk_pairs < 64 or self.chunk_pairs % 64:
             raise ArgumentError("there must be two silos, a pair, and chunks of whole 64-bit words")
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return -(-self.pairs // self.chunk_pairs)
 
     def chunk_size(self, chunk: int) -> int:
@@ -111,39 +111,39 @@ class Chunked(ABC):
         """SHA-256 of every parameter."""
 
     def bit_bytes(self, chunk: int) -> int:
-        """The length of one bit a pair of a chunk, in whole 64-bit words."""
+        """The size of one bit per pair of a chunk, in bytes, padded to 64-bit words."""
         return -(-self.chunk_size(chunk) // 64) * 8
 
 
 class Uploads:
-    """How many chunks of each silo have come to the coordinator."""
+    """How many chunks the coordinator has received from each silo."""
 
     def __init__(self, parameters: Chunked) -> None:
         self._parameters = parameters
         self._taken = [0] * parameters.silos
 
     def take(self, place: int) -> None:
-        """One more of this silo."""
+        """Count one more chunk of the silo at ``place``."""
         self._taken[place] += 1
 
     def wants(self, place: int) -> bool:
-        """Whether this silo is not too far ahead: sums of half-come chunks cost memory."""
+        """Whether this silo is not too far ahead; incomplete chunks take memory."""
         return self._taken[place] < min(self._taken) + _LEAD
 
     @property
     def whole(self) -> bool:
-        """Whether all have come."""
+        """Whether all chunks of all silos have arrived."""
         return min(self._taken) == self._parameters.chunks
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs of chunks that have come from all silos."""
+        """The number of pairs received from all silos, and the number of all pairs."""
         pairs = self._parameters.pairs
         return min(min(self._taken) * self._parameters.chunk_pairs, pairs), pairs
 
 
 class UploadingSilo(Machine, SiloSession):
-    """A silo whose part, once it is authorised, is one message a chunk."""
+    """A silo that sends one message per chunk once it is authorised."""
 
     #: The round of its chunks.
     ROUND: ClassVar[str]
@@ -165,10 +165,10 @@ class UploadingSilo(Machine, SiloSession):
 
     @abstractmethod
     def chunk(self, number: int, bits: bytes) -> Outgoing:
-        """The silo's part of one chunk, from one bit a pair; made again only byte for byte."""
+        """The message of one chunk, from one bit per pair; a repeated call returns equal bytes."""
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """The silo's part, chunk by chunk."""
+        """The message of the next chunk."""
         number, made = self._made, []
         if (self.ROUND, number) not in sent:
             made.append(self.chunk(number, self._bits(number)))
@@ -179,7 +179,7 @@ class UploadingSilo(Machine, SiloSession):
         if not 0 <= number < self._parameters.chunks:
             raise OrderError(f"there is no chunk {number}", round=self.ROUND)
         if len(bits) != self._parameters.bit_bytes(number):
-            raise PayloadError("there is not one bit a pair", round=self.ROUND)
+            raise PayloadError("there is not one bit per pair", round=self.ROUND)
 
     @property
     def room(self) -> bool:
@@ -188,12 +188,12 @@ class UploadingSilo(Machine, SiloSession):
 
     @property
     def ahead(self) -> bool:
-        """Nothing is said to a silo any more that uploads."""
+        """Always true while uploading: the silo receives no more messages."""
         return True
 
     @property
     def phase(self) -> str:
-        """The state, until every chunk was made."""
+        """The state, or ``done`` once every chunk was made."""
         return "done" if self.done else str(self.state)
 
     @property

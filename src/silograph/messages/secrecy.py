@@ -1,4 +1,4 @@
-"""Run keys: secrets of two silos, one view for all, and payloads encrypted end to end."""
+"""Secrets of a run: keys shared by two parties, confirmed views, and end-to-end encryption."""
 
 import hashlib
 import struct
@@ -22,27 +22,27 @@ __all__ = [
 ]
 
 
-# --- Run keys: what a party makes of the keys that all parties have published ---------------------
+# --- Run keys: what a party derives from the keys that all parties have published -----------------
 #
-# Every party has a fresh X25519 key a run, signed by its identity. Each two of them share a secret
-# that is bound to the run, its parameters, the roster, both keys and both identities; and every
-# silo signs a digest of all that it was shown, so that a coordinator that shows different silos
-# different things is refused.
+# Every party has a fresh X25519 key per run, signed by its identity. Any two parties share a secret
+# that is bound to the run, its parameters, the roster, both keys and both identities. Every silo
+# also signs a digest of everything that it was shown. So a coordinator that shows different keys to
+# different silos is detected.
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Another party, and what binds the two of us."""
+    """Another party, and the context of the secret that we share with it."""
 
     place: int
     key: bytes
     context: bytes
-    #: Whether we come before it in the roster: of two silos the first adds, the other subtracts.
+    #: Whether we come before it in the roster. The first of two silos adds, the other subtracts.
     first: bool
 
 
 def pairs_of(binding: Binding, keys: Mapping[int, bytes], own: int) -> list[Pair]:
-    """Every other party in the order of places."""
+    """All other parties, in the order of their places."""
     found = []
     for place, key in sorted(keys.items()):
         if place == own:
@@ -57,7 +57,7 @@ def pairs_of(binding: Binding, keys: Mapping[int, bytes], own: int) -> list[Pair
 
 
 def view_digest(label: bytes, binding: Binding, keys: Sequence[bytes]) -> bytes:
-    """SHA-256 of all that a silo was shown before it sends anything that is its own."""
+    """SHA-256 of everything that a silo was shown before it sends anything of its own."""
     seen = pack(
         label,
         binding.run,
@@ -69,14 +69,14 @@ def view_digest(label: bytes, binding: Binding, keys: Sequence[bytes]) -> bytes:
 
 
 def check_own_key(binding: Binding, came: bytes, key: bytes, own: int) -> None:
-    """Refuse a bundle in which our own key is another one."""
+    """Refuse a bundle in which our own key was changed."""
     if came != key:
         name = binding.roster.silos[own].name
         raise ViewsDifferError("our own key came back changed", silo=name, round="key")
 
 
 def check_views(binding: Binding, views: Sequence[bytes], own: bytes) -> None:
-    """Refuse, naming the silo, unless all have confirmed what we saw."""
+    """Raise an error that names the silo if any silo confirmed something else than we saw."""
     for place, view in enumerate(views):
         if view != own:
             name = binding.roster.silos[place].name
@@ -84,25 +84,24 @@ def check_views(binding: Binding, views: Sequence[bytes], own: bytes) -> None:
 
 
 def weak_key(binding: Binding, place: int) -> ProtocolError:
-    """The refusal of a key of small order, with which nothing is secret."""
+    """The error for a key of small order, which would make the shared secret known."""
     return PayloadError("a weak run key", silo=binding.roster.member(place).name, round="key")
 
 
-# --- Payloads that no carrier can read: encrypted end to end inside signed envelopes --------------
+# --- Payloads encrypted end to end inside signed envelopes ----------------------------------------
 #
-# A key has one sender, one set of receivers and one purpose. Its nonce counts messages: the round
-# and the sequence within it, which a machine uses once, or again for the same bytes. The header of
-# the envelope is authenticated with the payload, so that a ciphertext cannot be moved to another
-# one.
-
-#: Bytes that encryption adds.
+# A key has one sender, one set of receivers and one purpose. Its nonce consists of the round and
+# the sequence within the round; a machine uses it once, or again for the same bytes. The header of
+# the envelope is authenticated with the payload, so a ciphertext cannot be moved to another
+# envelope.
+#: The number of bytes that encryption adds.
 TAG_BYTES = 16
 _NONCE = struct.Struct("<IQ")
 _PLACES = struct.Struct("<HHI")
 
 
 class Lock:
-    """A key with the names of the rounds that it is for. It shows nothing of itself."""
+    """A key with the names of the rounds that it is for. Its representation does not show it."""
 
     __slots__ = ("_binding", "_key", "_rounds")
 
@@ -112,12 +111,12 @@ class Lock:
         self._rounds = {name: number for number, name in enumerate(rounds)}
 
     def close(self, envelope: Envelope) -> Envelope:
-        """The same message, encrypted."""
+        """The same message with an encrypted payload."""
         sealed = self._key.seal(self._nonce(envelope), self._header(envelope), envelope.payload)
         return replace(envelope, payload=sealed)
 
     def open(self, envelope: Envelope) -> bytes:
-        """What its sender encrypted, or one error: nothing of it is used."""
+        """The decrypted payload; raises an error if decryption fails."""
         opened = self._key.open(self._nonce(envelope), self._header(envelope), envelope.payload)
         if opened is None:
             name = self._binding.roster.member(envelope.sender).name

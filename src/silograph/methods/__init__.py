@@ -1,1 +1,1 @@
-"""Methods compose queries with protocols, without I/O."""
+"""The methods: each one composes queries with protocols, without I/O."""

@@ -1,8 +1,9 @@
-"""From a study to the sessions that carry it out: what it costs, who learns how much, what comes.
+"""The base class of all methods, and the helpers that they share.
 
-A method is one class here: it settles the noise, makes the sessions of both sides, and turns what
-the coordinator is left with into an answer. All parties in one process and a deployment use the
-same classes; they differ in who carries the messages.
+Each method has one class derived from :class:`SettledStudy`. The class settles the noise of a
+study, makes the sessions of the silos and of the coordinator, and turns the coordinator's result
+into an answer. A run in one process and a deployment use the same classes; they differ only in how
+messages are carried.
 """
 
 import re
@@ -41,19 +42,22 @@ __all__ = [
 ]
 
 
-#: What a run leaves that answers questions.
+#: The result of a run, which answers queries.
 Source = Release | Reports | SealedRelease
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a study gave: what was paid for, and the answer, unless the study was for that alone."""
+    """The outcome of a study: the source that was paid for, and the answer to the study's query.
+
+    There is no answer if the study asked for the release itself.
+    """
 
     source: Source
     answer: Estimate[Any] | None
 
     def save(self, folder: Path, run: str) -> Path | None:
-        """Write the release beside other results; its path, where the method leaves one."""
+        """Write the release to ``folder``; return its path, or None if there is no release."""
         if not isinstance(self.source, Release):
             return None
         path = folder / f"{run}.release"
@@ -62,13 +66,13 @@ class Outcome:
 
 
 class SettledStudy(ABC):
-    """A study with all that follows from it, the same for every party that reads it."""
+    """A study with everything that follows from it, the same for every party that reads it."""
 
     #: The names of the options that the method takes.
     options: ClassVar[frozenset[str]] = frozenset()
     #: Whether the method can use a delta.
     takes_delta: ClassVar[bool] = False
-    #: What every answer of the method assumes of the coordinator; empty for nothing.
+    #: What every answer of the method assumes of the coordinator; empty if it assumes nothing.
     assumes: ClassVar[str] = ""
 
     def __init__(self, study: Study) -> None:
@@ -92,42 +96,42 @@ class SettledStudy(ABC):
     losses: dict[int, float]
     delta: float = 0.0
     views: tuple[View, ...]
-    #: With its variant, as it stands in a release.
+    #: The protocol with its variant, as it is written in a release.
     protocol: str
-    #: Whose loss it is that ``losses`` bounds.
+    #: The view whose loss is bounded by ``losses``.
     view: str = "coordinator + t silos"
-    #: What whoever asks should be told.
+    #: A note for the caller; empty if there is nothing to say.
     advice: str = ""
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
-        """The study with every choice written down that a method would otherwise make by itself.
+        """The study with every choice written down that the method would otherwise make itself.
 
-        It is the proposer's, for a graph ``like`` some reference; all others compute from what is
-        written alone.
+        Only the proposer calls this, for a graph ``like`` some reference. All other parties use
+        only what is written in the study.
         """
         return study
 
     @property
     def what(self) -> str:
-        """Method and protocol (where there is a choice), in ledgers and policies."""
+        """The method and, if there is a choice, its protocol, as named in ledgers and policies."""
         return f"{self.study.method} {self.protocol}"
 
     @abstractmethod
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
-        """The session of the silo at a place."""
+        """Make the session of the silo at ``place``."""
 
     @abstractmethod
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[Any]:
-        """The coordinator's session."""
+        """Make the coordinator's session."""
 
     @abstractmethod
     def outcome(self, result: Any, universe: NodeUniverse) -> Outcome:
-        """The answer, from what the coordinator's session is left with."""
+        """Turn the result of the coordinator's session into the study's outcome."""
 
     def _provenance(self) -> Provenance:
         study = self.study
@@ -135,7 +139,7 @@ class SettledStudy(ABC):
 
 
 def channel_option(channel: Channel) -> str:
-    """A channel as an option of a study: p11 and p01 in hexadecimal.
+    """A channel written as an option of a study: p11 and p01 in hexadecimal.
 
     >>> channel_option(Channel("3/4", "1/10"))
     '3/4,1/a'
@@ -145,9 +149,9 @@ def channel_option(channel: Channel) -> str:
 
 
 def given_channel(study: Study) -> Channel | None:
-    """The channel that a run in the clear is asked to have; nobody else may ask for one.
+    """The channel that the study asks for; only protocol ``clear`` may ask for one.
 
-    Digits alone are read: a short text such as 1e999999999 would be a long computation.
+    Only digits are accepted: a short text such as 1e999999999 would cause a long computation.
     """
     given = study.options.get("channel")
     if given is None:
@@ -171,13 +175,13 @@ def release_of(
     views: tuple[View, ...],
     losses: Mapping[int, float],
 ) -> Release:
-    """What a union made, with what the run that made it costs against whom."""
+    """The release that a union produced, with the views and losses of its run."""
     graph = BitRows.from_triangle(len(universe), triangle)
     return Release(graph, plan.channel, universe.digest, made, views, losses, universe)
 
 
 def answered(source: Source, study: Study, **options: Any) -> Outcome:
-    """What the study asks, asked of what was paid for; more questions on that are free."""
+    """Ask ``source`` the study's query. Further queries to the same source cost nothing."""
     if study.query == RELEASE:
         return Outcome(source, None)
     if study.k is not None:
@@ -186,6 +190,6 @@ def answered(source: Source, study: Study, **options: Any) -> Outcome:
 
 
 def with_source(answer: Estimate[Any], source: Source) -> Estimate[Any]:
-    """The answer, and with it what it was read from."""
+    """The answer, with a reference to the source that it was computed from."""
     origin = answer.origin
     return answer if origin is None else replace(answer, origin=replace(origin, release=source))

@@ -1,7 +1,7 @@
 """The planner: what every method would cost and give, before anything is drawn or spent.
 
-It predicts the error of each method and protocol on a graph like the reference, says what each of
-them assumes of whom, and ranks those that the caller's trust allows.
+It predicts the error of each method and protocol on a graph like the reference, states what each
+of them assumes about the parties, and ranks those that the caller's trust allows.
 """
 
 import contextlib
@@ -31,19 +31,19 @@ PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering
 
 @dataclass(frozen=True)
 class Option:
-    """One way to ask the question."""
+    """One way to answer the question."""
 
     method: str
     protocol: str
     #: The standard deviation of the answer, and the same divided by the answer.
     error: float
     relative: float
-    #: What must be trusted for it (see :data:`TRUST`); empty for nothing.
+    #: What must be trusted for this option (see :data:`TRUST`); empty if nothing.
     needs: frozenset[str]
-    #: What it assumes of whom, in one sentence.
+    #: What it assumes about the parties, in one sentence.
     assumes: str
     delta: float = 0.0
-    #: More arguments of :meth:`Federation.count` that ask for it.
+    #: Further arguments of :meth:`Federation.count` that select this option.
     arguments: dict[str, Any] = field(default_factory=dict)
     note: str = ""
 
@@ -58,13 +58,13 @@ class Option:
         """The relative error as it is shown."""
         if not math.isfinite(self.relative):
             return "∞"
-        if self.relative >= 100:  # the answer is lost: an order is enough
+        if self.relative >= 100:  # the answer is useless: the order of magnitude is enough
             return f"{self.relative:.2g} ×"
         digits = ",.0f" if self.relative >= 1 else ".3g"
         return f"{100 * self.relative:{digits}} %"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """The option as plain values, ready for JSON."""
         return {
             "method": self.method,
             "protocol": self.protocol,
@@ -82,10 +82,21 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """All options, best first, and which of them the caller's trust allows."""
+    """All options, best first, and which of them the caller's trust allows.
+
+    ``print(plan)`` shows a table of the options; ``*`` marks the best allowed one.
+
+    Examples
+    --------
+    >>> found = plan("edges", epsilon=2.0, silos=3, nodes=1000, edges=5000)
+    >>> found.best.method, found.best.needs
+    ('feat', frozenset())
+    >>> sorted({option.method for option in found.options})
+    ['baseline', 'feat', 'feat+', 'sealed']
+    """
 
     question: Question
-    #: The answer that the reference would give, and where the reference comes from.
+    #: The answer on the reference, and where the reference comes from.
     count: float
     source: str
     options: tuple[Option, ...]
@@ -93,16 +104,16 @@ class Plan:
 
     @property
     def allowed(self) -> tuple[Option, ...]:
-        """The options that need no more trust than there is."""
+        """The options that need no more trust than the caller gives."""
         return tuple(option for option in self.options if option.needs <= self.trust)
 
     @property
     def best(self) -> Option:
-        """The allowed option with the least error."""
+        """The allowed option with the smallest error."""
         return self.allowed[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """The plan as plain values, ready for JSON."""
         asked = self.question
         return {
             "query": asked.query,
@@ -121,7 +132,7 @@ class Plan:
         }
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Show the plan in notebooks."""
         asked = self.question
         what = f"{asked.k}-stars" if asked.k else asked.query
         delta = f", δ = {shown_loss(asked.delta)}" if asked.delta else ""
@@ -184,15 +195,57 @@ def plan(
     trust: Collection[str] = (),
     owned: float | None = None,
 ) -> Plan:
-    """Predict the error of every method, and rank them.
+    """Predict the error of every method, and rank the methods.
 
-    Say how the graph looks: by a few numbers (``nodes`` at least; ``wedges`` are 2-stars,
-    ``common_squares`` is the sum over pairs of squared common neighbours), or by something *like*
-    it that is public: a reference graph, or a past release. Nothing here touches anyone's edges.
+    Describe the graph either by a few numbers (at least ``nodes``) or by something public that it
+    is like. This function never reads a silo's edges unless you pass a silo as ``like``.
 
-    ``trust`` names what you are ready to assume (see :data:`TRUST`); ``owned`` is the share of a
-    node's edges that you expect its main silo to hold, 1/silos where edges are dealt at random.
+    Parameters
+    ----------
+    query
+        The query to answer, such as ``"triangles"``.
+    epsilon
+        The privacy budget.
+    silos
+        The number of silos.
+    nodes
+        The number of nodes.
+    edges
+        The expected number of edges; guessed if omitted.
+    wedges
+        The expected number of 2-stars; guessed if omitted.
+    triangles
+        The expected number of triangles; guessed if omitted.
+    common_squares
+        The expected sum, over all pairs of nodes, of the squared number of common neighbours.
+    top_degree
+        The expected largest degree.
+    like
+        A reference, a past release or a public graph to use instead of the numbers above.
+    k
+        The number of leaves, for ``"kstars"`` only.
+    delta
+        The delta that the sealed method may use.
+    collusion
+        The number of silos that may pool what they see with the coordinator.
+    trust
+        What you are ready to assume; names from :data:`TRUST`.
+    owned
+        The share of a node's edges that its main silo is expected to hold. It is 1/silos if edges
+        are assigned to silos at random.
 
+    Returns
+    -------
+    Plan
+        All options, best first.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is missing, unknown or out of range.
+
+    Examples
+    --------
     >>> found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
     >>> found.best.method, found.best.protocol
     ('feat', 'masked')
@@ -222,7 +275,7 @@ def plan(
 
 
 def plan_options(reference: Reference, question: Question, trust: Collection[str] = ()) -> Plan:
-    """Every option for the question, best first."""
+    """All options for the question, best first."""
     check_epsilon(question.epsilon)
     check_parties(question.silos, question.collusion)
     unknown = set(trust) - set(TRUST)
@@ -238,7 +291,7 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
         for option in _possible(options, reference, question)
     ]
     found.sort(key=lambda option: option.error)
-    # Who trusts the coordinator to deal also trusts it to follow the protocol.
+    # Trusting the coordinator to deal includes trusting it to follow the protocol.
     trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
     return Plan(question, count, reference.source, tuple(found), trusted)
 
@@ -248,7 +301,7 @@ def _possible(
     reference: Reference,
     question: Question,
 ) -> Iterator[Option]:
-    """Those of one method; none where so many colluders leave nothing but noise."""
+    """The options of one method; none if so many colluders leave nothing but noise."""
     with contextlib.suppress(ChannelError):
         yield from options(reference, question)
 
@@ -304,7 +357,7 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
 
 def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
     t = question.collusion
-    if t == 0:  # every silo is shown the release, and must not be one too many
+    if t == 0:  # every silo sees the release, which collusion=0 does not allow
         return
     assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
     common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}

@@ -1,11 +1,12 @@
-"""How large the error of each method will be, on a graph like the reference.
+"""Predictions of each method's error on a graph like the reference.
 
 What
-    Standard deviations, before anything is drawn or spent. For ``baseline`` and ``feat`` they are
-    the exact variance formulas on the reference's sums; ``feat+`` takes the noise of owned edges
-    off and adds that of the local answers, which leaves out what is of second order in owned edges.
+    Standard deviations, computed before any noise is drawn or any budget is spent. For ``baseline``
+    and ``feat`` they come from the exact variance formulas, applied to the sums of the reference.
+    For ``feat+`` the noise of owned edges is subtracted and the noise of the local answers is
+    added. This neglects terms of second order in owned edges.
 Reference
-    The formulas are with their estimators (:mod:`silograph.estimators`).
+    The formulas are explained with their estimators (:mod:`silograph.estimators`).
 """
 
 import math
@@ -36,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, of how many silos, at what cost."""
+    """The query, the number of silos, and the privacy budget."""
 
     query: str
     epsilon: float
@@ -44,19 +45,19 @@ class Question:
     collusion: int
     k: int | None = None
     delta: float = 0.0
-    #: The share of its edges that the silo with most edges of a node holds; 1/m where edges are
-    #: dealt at random.
+    #: The share of a node's edges that is held by the silo with most of them. It is 1/m if edges
+    #: are assigned to silos at random.
     owned: float | None = None
 
 
 @lru_cache(maxsize=1024)
 def union_channel(protocol: str, epsilon: float, silos: int, collusion: int) -> Channel:
-    """The channel of a union at epsilon."""
+    """The channel of a union at ``epsilon``."""
     return settle_union(protocol, epsilon, silos, collusion).channel
 
 
 def baseline_error(reference: Reference, question: Question) -> float:
-    """Of the calibrated answer from all reports, each edge held by one silo."""
+    """The error of the calibrated answer from all reports, if each edge is held by one silo."""
     noise = BaselineNoise.choose(question.epsilon, question.silos, question.collusion)
     spread = ReportWeights(noise.channel, question.silos)
     weights = Weights(Fraction(1), Fraction(0), spread.variance(0), spread.variance(1))
@@ -66,7 +67,7 @@ def baseline_error(reference: Reference, question: Question) -> float:
 def feat_error(
     reference: Reference, question: Question, protocol: str, epsilon: float | None = None
 ) -> float:
-    """Of the answer on a release of the union, at the question's epsilon or another one."""
+    """The error of the answer from a release of the union, by default at the question's epsilon."""
     spent = question.epsilon if epsilon is None else epsilon
     return _release_noise(reference, question, protocol, spent)
 
@@ -80,11 +81,11 @@ def _release_noise(
 
 
 def owned_share(reference: Reference, question: Question, epsilon: float) -> float:
-    """The share of edges that the owner of an end holds, after a partition at epsilon.
+    """The share of edges held by the owner of an endpoint, after a partition at ``epsilon``.
 
-    The right owner of a node of degree d leads the others by about d·(owned − the share of another
-    one); each of them passes it by noise alone with the probability that a difference of two
-    Laplace variables of scale 2m/ε exceeds the lead.
+    The right owner of a node of degree d leads each other silo by about d·(owned − share of the
+    other silo). Another silo overtakes it through noise with the probability that the difference of
+    two Laplace variables of scale 2m/ε exceeds this lead.
     """
     m = question.silos
     best = 1 / m if question.owned is None else question.owned
@@ -101,7 +102,7 @@ def owned_share(reference: Reference, question: Question, epsilon: float) -> flo
 
 
 def wobble(reference: Reference, question: Question, weights: Weights) -> float:
-    """About how much noise the gradient at an edge has, taken on a release."""
+    """Approximately how much noise the gradient at an edge has when computed on a release."""
     n, v = reference.nodes, float(weights.v0)
     edges = max(float(reference.edges), 1.0)
     sums = float(reference.joined.s) / edges
@@ -124,7 +125,7 @@ def gradient_error(
     split: Split,
     bound: float,
 ) -> float:
-    """Of ``feat+`` with gradients that are cut at ``bound``."""
+    """The error of ``feat+`` with gradients that are clipped at ``bound``."""
     release = split.release_epsilon
     base = feat_error(reference, question, protocol, release)
     if not split.answers_locally:
@@ -141,8 +142,10 @@ def gradient_error(
 
 
 def paper_error(reference: Reference, question: Question, protocol: str, split: Split) -> float:
-    """Of ``feat+`` with local answers as in the paper: owned edges carry no noise, and all reports
-    carry that of the joint sensitivity."""
+    """The error of ``feat+`` with local answers as in the paper.
+
+    Owned edges carry no noise, and all reports carry noise for the joint sensitivity.
+    """
     channel = union_channel(protocol, split.release_epsilon, question.silos, question.collusion)
     w, share = channel.weights, owned_share(reference, question, float(split.partition))
     known = Weights(w.alpha, w.beta, w.v0, w.v1 * Fraction(1 - share))

@@ -1,13 +1,13 @@
-"""The study: what a coordinator asks silos to compute together, in one signed statement.
+"""The study: the signed statement by which a coordinator asks silos to compute something together.
 
 What
-    One question, the method and the protocol that answer it, what it may cost, who takes part, over
-    which node list, and until when. No code travels: a silo reads a study, checks it against its
-    own policy, and runs its own Silograph.
+    A study holds one query, the method and protocol that answer it, its privacy budget, the
+    participants, the node list and a deadline. No code travels: a silo reads the study, checks it
+    against its own policy, and runs its own copy of Silograph.
 Guarantee
-    A study has exactly one form as bytes, and its digest is part of every message of its run:
-    nothing in it can be changed after a silo has accepted it. Reading refuses whatever is not in
-    that form.
+    A study has exactly one encoding as bytes, and its digest is part of every message of its run.
+    Nothing in it can be changed after a silo has accepted it. The decoder refuses anything that is
+    not in this encoding.
 """
 
 import hashlib
@@ -42,25 +42,25 @@ __all__ = [
 #: The round in which a study is proposed.
 PROPOSE = "propose"
 VERSION = 2
-#: The query of a study that is for a release itself.
+#: The query of a study that asks for the release itself.
 RELEASE = "release"
 #: The protocols that make a union.
 PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
-#: Protocols of runs whose parties are one process; a proposal that asks for them is refused.
+#: Protocols for runs within one process. A proposal that asks for one of them is refused.
 LOCAL_PROTOCOLS = ("clear", "elgamal/printed")
-#: How the elements of unions travel.
+#: How the elements of unions are encoded.
 PACKED = "packed"
-#: The longest study, as bytes.
+#: The largest study, in bytes.
 _LARGEST = 1 << 20
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 4000
 _MOST_HUBS = 20_000
-#: The end of the year 9999, after which there are no dates.
+#: The end of the year 9999, the last date that can be represented.
 _LATEST = 253_402_300_799
-#: Every number of a study has a bound, so that what is computed from it has one too.
+#: Every number in a study is bounded, so everything computed from it is bounded too.
 _MOST_LEAVES = 100
 _MOST_OPTIONS = 32
-#: Names of queries, methods and protocols.
+#: What names of queries, methods and protocols look like.
 _WORD = re.compile(r"[a-z0-9_+/]{0,64}")
 _LARGEST_OPTION = 1e15
 
@@ -69,7 +69,7 @@ Option = str | int | float | bool
 
 @dataclass(frozen=True)
 class StudyMember:
-    """One of the four members of a committee: a name of the roster, and what it is there."""
+    """One of the four members of a committee: its name in the roster, and its kind."""
 
     name: str
     #: ``silo``, ``helper`` or ``coordinator``.
@@ -83,10 +83,10 @@ class StudyMember:
 
 @dataclass(frozen=True)
 class Index:
-    """What a union has one bit for: a pair of nodes, or a bucket of folded nodes.
+    """What each bit of a union stands for: a pair of nodes, or a bucket of folded nodes.
 
-    ``groups``, ``hubs`` (their identifiers), ``sub`` (sub-buckets) and ``form`` (the normal form of
-    identifiers) are for ``fold`` alone.
+    ``groups``, ``hubs`` (their identifiers), ``sub`` (the number of sub-buckets) and ``form`` (the
+    normal form of identifiers) are used by kind ``fold`` only.
     """
 
     kind: str = "pairs"
@@ -116,12 +116,12 @@ class Index:
 
 @dataclass(frozen=True)
 class Study:
-    """One question to several silos; see the module.
+    """One query to several silos; see the module's description.
 
-    ``protocol`` is empty for methods that have only one. ``silos`` are the names of those who take
-    part, in the order of the roster. ``deadline`` is in seconds since 1970, UTC: nothing of the
-    run goes on after it; 0 for a run whose parties are one process. ``purpose`` is for people.
-    ``members`` are the four of a committee, or none.
+    ``protocol`` is empty for methods that have only one. ``silos`` are the names of the
+    participating silos, in the order of the roster. ``deadline`` is in seconds since 1970 (UTC);
+    the run stops at that time. It is 0 for a run within one process. ``purpose`` is a text for
+    people. ``members`` are the four members of a committee, or empty.
     """
 
     run: str
@@ -206,13 +206,13 @@ class Study:
             _text("an option's name", name)
             if isinstance(value, str):
                 _text(f"option {name}", value, empty=True, longest=_LONGEST_TEXT)
-            elif not isinstance(value, int | float):  # a bool is an int
+            elif not isinstance(value, int | float):  # bool is a subclass of int
                 raise StudyError(f"option {name} must be a text, a number or a truth value")
-            elif not abs(value) <= _LARGEST_OPTION:  # NaN is not
+            elif not abs(value) <= _LARGEST_OPTION:  # also refuses NaN
                 raise StudyError(f"option {name} must be from −10¹⁵ to 10¹⁵")
 
     def encode(self) -> bytes:
-        """The one form of this study as bytes: JSON, its keys in order, nothing left out."""
+        """The only encoding of this study: JSON with sorted keys and every field present."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
         values |= {
             "options": dict(self.options),
@@ -224,7 +224,7 @@ class Study:
 
     @classmethod
     def decode(cls, raw: bytes) -> "Study":
-        """Read a study; whatever is not exactly one raises :class:`StudyError`."""
+        """Read a study; raise :class:`StudyError` for anything that is not exactly one."""
         if len(raw) > _LARGEST:
             raise StudyError(f"a study has at most {_LARGEST} bytes")
         try:
@@ -263,7 +263,7 @@ class Study:
 
     @property
     def subject(self) -> bytes:
-        """What the machines' parameters are about: the node list, and this very study."""
+        """The digest that binds the machines' parameters to the node list and to this study."""
         parts = (b"silograph/subject/v2", bytes.fromhex(self.universe), self.digest)
         return hashlib.sha256(pack(*parts)).digest()
 
@@ -273,7 +273,7 @@ class Study:
         return self.nodes * (self.nodes - 1) // 2
 
     def parties(self, roster: Roster) -> Roster:
-        """The part of a roster that takes part; a study with a stranger in it is refused."""
+        """The participants' part of a roster; refused if the study names anyone outside it."""
         if roster.digest.hex() != self.roster:
             raise StudyError("the study is for another roster")
         if roster.coordinator.name != self.coordinator:
@@ -285,25 +285,25 @@ class Study:
         return Roster(roster.coordinator, found)
 
     def binding(self, roster: Roster) -> Binding:
-        """What messages about the study itself are bound to."""
+        """The values that messages about the study itself are bound to."""
         return Binding(self.id, self.digest, self.parties(roster))
 
     def propose(self, roster: Roster, identity: Identity) -> bytes:
-        """The study as the coordinator's signed message to everyone."""
+        """The study as a message to everyone, signed by the coordinator."""
         self._check_proposed()
         message = Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, self.encode())
         return seal(self.binding(roster), identity, message)
 
 
 def open_proposal(raw: bytes, roster: Roster) -> Study:
-    """A study from its coordinator's message, if it is signed by the coordinator of our roster.
+    """Read a study from a proposal that is signed by the coordinator of our roster.
 
-    Raises :class:`StudyError` where it is no study of ours, and :class:`ProtocolError` where the
-    message is not what it claims.
+    Raises :class:`StudyError` if the study does not belong to this roster, and
+    :class:`ProtocolError` if the message is not a valid proposal.
     """
     message = peek(raw)
     if message.round != PROPOSE or message.sender != COORDINATOR:
-        raise BindingError("this is no proposal", round=message.round)
+        raise BindingError("this is not a proposal", round=message.round)
     study = Study.decode(message.payload)
     try:
         binding = study.binding(roster)
@@ -317,10 +317,10 @@ def open_proposal(raw: bytes, roster: Roster) -> Study:
 
 
 def read_proposal(raw: bytes) -> Study | None:
-    """A study from a message that was stored before, whatever roster is in force now.
+    """Read a study from a stored proposal, whichever roster is in force now.
 
-    None where this version cannot read it: another version may have stored it, and a row of the
-    past must not stand in the way of a service or a command.
+    Returns None if this version cannot read it. Another version may have stored it, and an old
+    record must not stop a service or a command.
     """
     try:
         return Study.decode(peek(raw).payload)

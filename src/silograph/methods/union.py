@@ -1,5 +1,4 @@
-"""A union protocol: what it will cost and give, decided before anything is drawn or spent, and the
-machines that carry it out."""
+"""Union protocols: the cost and channel of a union, settled in advance, and its machines."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +27,7 @@ __all__ = ["SettledUnion", "bits_of", "settle_union"]
 
 @dataclass(frozen=True)
 class SettledUnion:
-    """One union: its channel, who learns how much, and the loss at every level of collusion."""
+    """One settled union: its channel, its views, and its loss at every level of collusion."""
 
     protocol: str
     silos: int
@@ -37,9 +36,9 @@ class SettledUnion:
     views: tuple[View, ...]
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]
-    #: The parameters of the noise; none for ``clear``.
+    #: The parameters of the noise; None for ``clear``.
     noise: MaskedNoise | ElgamalNoise | None
-    #: What the caller should be told.
+    #: A note for the caller; empty if there is nothing to say.
     advice: str = ""
 
     def silo(
@@ -53,7 +52,7 @@ class SettledUnion:
         entropy: Entropy,
         silo: Silo,
     ) -> SiloSession:
-        """A silo's machine; all that is done for each edge is done here, before its first word."""
+        """Make a silo's machine. All work per edge is done here, before its first message."""
         given = self.parameters(pairs, subject)
         party = (roster, run, place, identity, entropy, bits_of(silo, given))
         match given:
@@ -72,7 +71,7 @@ class SettledUnion:
         identity: Identity,
         entropy: Entropy,
     ) -> CoordinatorSession[bytes]:
-        """The coordinator's machine; the result is Y, one bit a pair."""
+        """Make the coordinator's machine; its result is Y, one bit per pair."""
         match given := self.parameters(pairs, subject):
             case MaskedParameters():
                 return MaskedCoordinator(given, roster, run, identity)
@@ -84,7 +83,7 @@ class SettledUnion:
     def parameters(
         self, pairs: int, subject: bytes
     ) -> MaskedParameters | ElgamalParameters | ReportParameters:
-        """What the machines agree on. Of ``clear``, that silos report their bare bits."""
+        """What the machines agree on. For ``clear``, silos report their bits without noise."""
         match self.noise:
             case MaskedNoise(q, b):
                 return MaskedParameters(q, b, self.silos, pairs, subject)
@@ -94,7 +93,7 @@ class SettledUnion:
 
 
 def bits_of(silo: Silo, parameters: Chunked) -> Bits:
-    """A silo's edges, one bit a pair, in a union's chunks."""
+    """A silo's edges as one bit per pair, in the chunks of a union."""
     held = PairBits.of(silo)
     return lambda chunk: held.chunk(chunk * parameters.chunk_pairs, parameters.chunk_size(chunk))
 
@@ -106,7 +105,7 @@ def settle_union(
     collusion: int,
     channel: Channel | None = None,
 ) -> SettledUnion:
-    """Choose the parameters of a union of so many silos, or say what is wrong with the request."""
+    """Choose the parameters of a union, or raise an error that says what is wrong."""
     if protocol not in PROTOCOLS:
         raise ArgumentError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
     if channel is not None and not isinstance(channel, Channel):
@@ -133,7 +132,7 @@ def settle_union(
 
 
 def _variant(protocol: str, collusion: int) -> Variant:
-    """Plain ``elgamal`` means replace where nobody colludes, otherwise blinded."""
+    """Plain ``elgamal`` means ``replace`` if nobody colludes, otherwise ``blinded``."""
     match protocol:
         case "elgamal/printed":
             return "printed"

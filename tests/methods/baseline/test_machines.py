@@ -66,7 +66,7 @@ def test_refusals_change_nothing() -> None:
     silo.authorise()
     with pytest.raises(OrderError, match="no chunk 2"):
         silo.chunk(2, bytes(16))
-    with pytest.raises(PayloadError, match="one bit a pair"):
+    with pytest.raises(PayloadError, match="one bit per pair"):
         silo.chunk(0, bytes(15))
     first = silo.chunk(0, bytes(16)).raw
     assert silo.chunk(0, bytes(16)).raw == first
@@ -85,9 +85,9 @@ def test_refusals_change_nothing() -> None:
 
     with pytest.raises(OrderError, match="no chunk 5"):
         run.coordinator.receive(forged("report", 1, 5, bytes(16)))
-    with pytest.raises(PayloadError, match="one bit a pair"):
+    with pytest.raises(PayloadError, match="one bit per pair"):
         run.coordinator.receive(forged("report", 1, 1, bytes(8)))
-    with pytest.raises(PayloadError, match="one bit a pair"):
+    with pytest.raises(PayloadError, match="one bit per pair"):
         run.coordinator.receive(forged("report", 1, 1, bytes(15) + b"\x80"))
     with pytest.raises(BindingError, match="does not write to itself"):
         run.coordinator.receive(forged("report", COORDINATOR, 0, bytes(16)))

@@ -397,7 +397,7 @@ class TestRefusals:
         with pytest.raises(OrderError, match="twice"):
             run.coordinator.receive(shares[0])
         payload = peek(shares[2]).payload
-        with pytest.raises(PayloadError, match="one share a group"):
+        with pytest.raises(PayloadError, match="one share per group"):
             run.coordinator.receive(run.sign(2, "share", payload[:-1], COORDINATOR))
         run.coordinator.receive(shares[1])
         wrong = payload[:8] + payload[40:72] + payload[8:40] + payload[72:]

@@ -104,7 +104,7 @@ def test_a_coordinator_that_shows_two_things_is_found_out(place: int, byte: int)
     for i, silo in enumerate(run.silos):
         shown = changed if i == place else chunks
         signed.append(next(out.raw for raw in shown for out in silo.receive(raw)))
-    with pytest.raises(ViewsDifferError, match="saw something else than was shown"):
+    with pytest.raises(ViewsDifferError, match="saw something other than was shown"):
         run.coordinator.receive(signed[place])
     # A coordinator that lies relays the signatures all the same.
     bundle = Envelope("seens", COORDINATOR, EVERYONE, 0, pack(*signed))

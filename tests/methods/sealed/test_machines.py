@@ -287,7 +287,7 @@ class TestOrder:
             return b"short"
 
         authorise(run.silos[0], broken)
-        with pytest.raises(PayloadError, match="one bit a pair"):
+        with pytest.raises(PayloadError, match="one bit per pair"):
             opening.begin(0, broken(0))
         assert opening._used == set()
         assert opening.begin(0, bytes(8))
@@ -445,7 +445,7 @@ class TestHostile:
         run, raw, left = self.until("open", COORDINATOR)
         sender = peek(raw).sender
         short = Envelope("open", sender, EVERYONE, 0, bytes(size))
-        with pytest.raises(PayloadError, match="one share a pair"):
+        with pytest.raises(PayloadError, match="one share per pair"):
             run.dealer.receive(self.sealed(run, short))
         self.finish(run, left)
 

@@ -1,1 +1,1 @@
-"""The baseline: every silo reports by itself."""
+"""The baseline: every silo reports its own noisy bits."""

@@ -1,4 +1,8 @@
-"""The baseline's answers, from the reports of all silos."""
+"""The baseline's answers, computed from the reports of all silos.
+
+The module holds the weights of report counts, the estimators of k-stars, triangles, clustering and
+4-cycles, and :class:`Reports`, which answers the queries.
+"""
 
 import math
 from collections import Counter
@@ -43,30 +47,27 @@ __all__ = [
 ]
 
 
-# --- How many of all silos' reports are ones, pair by pair, and what such a count weighs ----------
-#
-# Model
-#     m silos report each pair through one channel, independently. Of a pair's reports only the
-#     number j of ones matters. The product of 1 − a(y) over the reports has the mean Π (1 − x_i) =
-#     1 − x, so w_j = 1 − (1−α)^j·(1−β)^(m−j) is unbiased for the union bit x, whatever the number
-#     of holders. (The union of the reports alone cannot be calibrated: its law depends on how many
-#     silos hold the pair.)
-# Variance
-#     With h holders E[(1−w)²] = v1^h·(1+v0)^(m−h), so Var(w) = v1^h·(1+v0)^(m−h) − [h = 0]. As x is
-#     a bit, x² = x, and w² − w is an unbiased estimate of that variance, again whatever h is.
-# Memory
-#     n² bytes for the counts (16 MB at n = 4,039), three times that while they are made; sums go
-#     over blocks of rows at 8 bytes an entry.
-
+# --- Counts of ones among the reports of each pair, and their weights -----------------------------
 #: Rows that are unpacked to floats at once.
 BLOCK_ROWS = 1024
-# What the diagonal holds: no pair of at most 64 silos has so many ones.
+# The value on the diagonal. A pair never has that many ones, since there are at most 64 silos.
 _NO_PAIR = 255
 
 
 @dataclass(frozen=True)
 class ReportWeights:
     """The weight w_j of a pair with j ones among m reports, and its variance.
+
+    Model
+        m silos report each pair through one channel, independently. Only the number j of ones
+        among a pair's reports matters. The product of 1 − a(y) over the reports has the mean
+        Π (1 − x_i) = 1 − x. Hence w_j = 1 − (1−α)^j·(1−β)^(m−j) is unbiased for the union bit x,
+        for any number of holders. (The union of the reports alone cannot be calibrated: its
+        distribution depends on how many silos hold the pair.)
+    Variance
+        With h holders E[(1−w)²] = v1^h·(1+v0)^(m−h), so Var(w) = v1^h·(1+v0)^(m−h) − [h = 0].
+        Since x is a bit, x² = x, and w² − w is an unbiased estimate of this variance, again for
+        any h.
 
     >>> [str(w) for w in ReportWeights(Channel("3/4", "1/4"), 2).weights]
     ['-5/4', '7/4', '3/4']
@@ -83,11 +84,11 @@ class ReportWeights:
 
     @cached_property
     def spreads(self) -> tuple[Fraction, ...]:
-        """s_j = w_j² − w_j, the unbiased estimate of the variance of a pair with j ones."""
+        """s_j = w_j² − w_j, the unbiased estimate of the variance at a pair with j ones."""
         return tuple(w * w - w for w in self.weights)
 
     def variance(self, holders: int) -> Fraction:
-        """The variance of the weight of a pair that so many silos hold."""
+        """The variance of the weight of a pair with this number of holders."""
         v = self.channel.weights
         square = v.v1**holders * (1 + v.v0) ** (self.silos - holders)
         return square if holders else square - 1
@@ -99,7 +100,10 @@ class ReportWeights:
 
 
 class ReportCounts:
-    """For each pair of n nodes the number of ones among m reports.
+    """For each pair of n nodes, the number of ones among m reports.
+
+    The counts take n² bytes of memory (16 MB at n = 4,039), and three times as much while they are
+    made. Sums are computed over blocks of rows, with 8 bytes per entry.
 
     >>> one = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
     >>> two = BitRows.from_pairs(3, np.array([[0, 1]], dtype=np.uint32))
@@ -109,7 +113,7 @@ class ReportCounts:
     """
 
     def __init__(self, matrix: NDArray[np.uint8], silos: int) -> None:
-        """From a symmetric matrix; its diagonal is ignored."""
+        """Take the counts from a symmetric matrix; its diagonal is ignored."""
         n = len(matrix)
         if matrix.shape != (n, n) or not np.array_equal(matrix, matrix.T):
             raise ArgumentError("counts must be a symmetric matrix")
@@ -124,7 +128,7 @@ class ReportCounts:
 
     @classmethod
     def of(cls, reports: Sequence[BitRows]) -> "ReportCounts":
-        """From the noisy graphs of all silos."""
+        """Count the ones in the noisy graphs of all silos."""
         sizes = {report.n for report in reports}
         if len(sizes) != 1:
             raise ArgumentError(
@@ -145,7 +149,7 @@ class ReportCounts:
 
     @cached_property
     def profiles(self) -> NDArray[np.int64]:
-        """For each node how many of its n − 1 pairs have 0, 1 … m ones."""
+        """For each node, how many of its n − 1 pairs have 0, 1 … m ones."""
         classes = range(self.silos + 1)
         return np.stack([np.count_nonzero(self._matrix == j, axis=1) for j in classes], axis=1)
 
@@ -157,7 +161,7 @@ class ReportCounts:
 
     @cached_property
     def union(self) -> BitRows:
-        """The union of all reports: an edge wherever anyone reported one."""
+        """The union of all reports: an edge wherever any silo reported one."""
         found = []
         for start in range(0, self.n, BLOCK_ROWS):
             above = np.triu(self._matrix[start : start + BLOCK_ROWS] > 0, start + 1)
@@ -172,14 +176,16 @@ class ReportCounts:
         rows: slice | NDArray[np.uint32],
         columns: slice = slice(None),
     ) -> FloatArray:
-        """The chosen rows (and columns of them), each count j replaced by table[j], with zeros on
-        the diagonal."""
+        """The chosen rows and columns, with each count j replaced by table[j].
+
+        The diagonal is zero.
+        """
         values = np.zeros(256)
         values[: self.silos + 1] = [float(x) for x in table]
         return values[self._matrix[rows, columns]]
 
     def class_product(self, ones: int, f: FloatArray) -> float:
-        """Σ f(u)·f(v) over the pairs with so many ones."""
+        """Σ f(u)·f(v) over the pairs with this number of ones."""
         total = 0.0
         for start in range(0, self.n, BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
@@ -188,27 +194,28 @@ class ReportCounts:
 
 
 # --- k-stars from all reports, for any k ≥ 1 ------------------------------------------------------
-#
-# Model
-#     Σ over nodes u of e_k(w(u,·)), the elementary symmetric polynomial of the row of unbiased
-#     weights: the coefficient of z^k in Π_j (1 + w_j·z)^(c_j), with c_j pairs of j ones in the row.
-# Bias
-#     None, exactly, for every number of holders.
-# Variance
-#     Rows u and v share only the pair itself, so it is Σ_u Var(e_k(u)) + 2·Σ_{u<v} Var(w)·P(u∖v)·
-#     P(v∖u), where P(u∖v) counts what the pair would add at u. The estimate is unbiased: a row has
-#     e_k² − Σ_l C(l,k)·C(k,l−k)·e_l, since C(d,k)² = Σ_l C(l,k)·C(k,l−k)·C(d,l); a pair has
-#     (w²−w)·e_(k−1)(u∖v)·e_(k−1)(v∖u).
-# Cost
-#     Big integers per distinct row (the terms are far larger than their sum, so floats would not
-#     do): of the order of m·k² products of k·m·64 bits each. A tenth of a millisecond a row at k =
-#     2, m = 4.
-
 Row = tuple[int, ...]
 
 
 def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fraction, Fraction]:
-    """The unbiased number of k-stars and the unbiased estimate of its variance."""
+    """The unbiased number of k-stars and the unbiased estimate of its variance.
+
+    Model
+        Σ over nodes u of e_k(w(u,·)), the elementary symmetric polynomial of the row of unbiased
+        weights. It is the coefficient of z^k in Π_j (1 + w_j·z)^(c_j), where c_j pairs of the row
+        have j ones.
+    Bias
+        None, exactly, for every number of holders.
+    Variance
+        Rows u and v share only the pair itself, so the variance is Σ_u Var(e_k(u)) +
+        2·Σ_{u<v} Var(w)·P(u∖v)·P(v∖u), where P(u∖v) counts what the pair would add at u. The
+        estimate is unbiased: a row has e_k² − Σ_l C(l,k)·C(k,l−k)·e_l, since C(d,k)² =
+        Σ_l C(l,k)·C(k,l−k)·C(d,l); a pair has (w²−w)·e_(k−1)(u∖v)·e_(k−1)(v∖u).
+    Cost
+        Big integers per distinct row, about m·k² products of k·m·64 bits each. (Floats are not
+        enough: the terms are far larger than their sum.) At k = 2 and m = 4 a row takes a tenth of
+        a millisecond.
+    """
     rows: list[Row] = [tuple(row) for row in counts.profiles.tolist()]
     polynomials = _Polynomials(weights, 2 * k)
     square = [math.comb(j, k) * math.comb(k, j - k) for j in range(k, 2 * k + 1)]
@@ -221,7 +228,7 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
         mean = sum(b * e[k + i] * den ** (k - i) for i, b in enumerate(square))
         own += many * (e[k] ** 2 - mean)
         without[row] = polynomials.without_one(e, k - 1)
-    # Divided by a power of two of their size, so that large k cannot overflow a float.
+    # Divide by a power of two near the largest value, so that a large k cannot overflow a float.
     largest = max((abs(p) for found in without.values() for p in found), default=0)
     scale = 1 << largest.bit_length()
     small = {row: [p / scale for p in found] for row, found in without.items()}
@@ -239,7 +246,7 @@ def kstars_floor(n: int, weights: ReportWeights, k: int) -> Fraction:
 
 
 class _Polynomials:
-    """Elementary symmetric polynomials of rows, as integers: e_i is the i-th over den^i."""
+    """Elementary symmetric polynomials of rows, as integers: e_i is the i-th entry over den^i."""
 
     def __init__(self, weights: ReportWeights, top: int) -> None:
         self.den = math.lcm(*(w.denominator for w in weights.weights))
@@ -248,7 +255,7 @@ class _Polynomials:
         self.top = top
 
     def of(self, row: Row) -> list[int]:
-        """e_0 … e_top of a row with row[j] pairs of j ones."""
+        """e_0 … e_top of a row in which row[j] pairs have j ones."""
         product = [1] + [0] * self.top
         for count, powers in zip(row, self.powers, strict=True):
             factor = [math.comb(count, i) * power for i, power in enumerate(powers)]
@@ -260,7 +267,7 @@ class _Polynomials:
         return product
 
     def without_one(self, e: list[int], k: int) -> list[int]:
-        """e_k of the row less one pair, for each class that the pair may be of."""
+        """e_k of the row without one of its pairs, for each class that the pair may be in."""
         found = []
         for w in self.integers:
             less = 1
@@ -271,34 +278,15 @@ class _Polynomials:
 
 
 # --- Triangles, the clustering coefficient and 4-cycles from all reports --------------------------
-#
-# Model
-#     W is the symmetric matrix of pair weights, with zeros on the diagonal; the sum over the copies
-#     of a motif of the product of its weights is unbiased. Triangles: tr(W³)/6. 4-cycles: with C =
-#     W² and q = (W∘W)², ¼·Σ_{u<v} (C² − q). Clustering: 3·T̂/Ŝ2, only consistent.
-# Variance
-#     For a sum F over motifs let Q_i = Σ over sets A of i pairs of Π_A s·(∂F/∂A)², s = w²−w. Its
-#     mean counts every set of j pairs C(j,i) times, so that Q1 − Q2 + Q3 − … is an unbiased
-#     estimate of the variance, for every number of holders. One part of 4-cycles (both diagonals of
-#     a cycle vary) is out of reach of matrix products; it is taken off with the least variance that
-#     a pair can have, which makes the estimate a trifle too large. On large graphs standard errors,
-#     never values, come from a sample of rows.
-# Cost
-#     Values: a sixth of a product of n × n matrices in float64 for triangles, half of one for
-#     4-cycles. Rounding is some 1e-15 of the sum of the terms' sizes, far below the noise. Standard
-#     errors: two products of the sampled rows with the matrix, six for 4-cycles.
-# Memory
-#     A few blocks of 1,024 rows (8 KB·n each) beside the counts.
-
-# Rows on which standard errors are computed.
+# The number of rows from which standard errors are computed.
 _SAMPLED_ROWS = 512
-# Rows of a block of triples: the smaller, the nearer to a sixth of a product.
+# The rows in a block of triples. Smaller blocks bring the work nearer to a sixth of a product.
 _TRIPLE_ROWS = 512
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Some rows of W and S, with how many rows of the matrix each stands for."""
+    """Some rows of W and S, and the number of matrix rows that each of them represents."""
 
     rows: NDArray[np.uint32]
     stands: FloatArray
@@ -306,13 +294,32 @@ class _Rows:
     s: FloatArray
 
     def total(self, terms: FloatArray) -> float:
-        """The sum over all rows of the matrix, entries on the diagonal left out."""
+        """The sum over all rows of the matrix, without the entries on the diagonal."""
         own = terms[np.arange(len(self.rows)), self.rows]
         return float(self.stands @ (terms.sum(axis=1) - own))
 
 
 class ReportWalks:
-    """Sums over walks on the matrix of weights, computed when first asked for and kept."""
+    """Sums over walks on the matrix of weights, computed on first use and kept.
+
+    Model
+        W is the symmetric matrix of pair weights, with zeros on the diagonal. The sum, over the
+        copies of a motif, of the product of its weights is unbiased. Triangles: tr(W³)/6. 4-cycles:
+        with C = W² and q = (W∘W)², ¼·Σ_{u<v} (C² − q). Clustering: 3·T̂/Ŝ2, only consistent.
+    Variance
+        For a sum F over motifs let Q_i = Σ over sets A of i pairs of Π_A s·(∂F/∂A)², s = w²−w. Its
+        mean counts every set of j pairs C(j,i) times, so that Q1 − Q2 + Q3 − … is an unbiased
+        estimate of the variance, for every number of holders. One part of 4-cycles (both diagonals
+        of a cycle vary) cannot be computed with matrix products. It is subtracted with the
+        smallest variance that a pair can have, which makes the estimate very slightly too large. On
+        large graphs standard errors, but never values, come from a sample of rows.
+    Cost
+        Values: a sixth of a product of n × n matrices in float64 for triangles, half of one for
+        4-cycles. The rounding error is about 1e-15 of the sum of the terms' sizes, far below the
+        noise. Standard errors: two products of the sampled rows with the matrix, six for 4-cycles.
+    Memory
+        A few blocks of 1,024 rows (8 KB·n each) besides the counts.
+    """
 
     def __init__(self, counts: ReportCounts, weights: ReportWeights) -> None:
         self.counts = counts
@@ -320,7 +327,7 @@ class ReportWalks:
 
     @cached_property
     def triangles(self) -> float:
-        """T̂ = tr(W³)/6, from blocks of nodes I ≤ J ≤ K: the other orders give the same again."""
+        """T̂ = tr(W³)/6, from blocks of nodes I ≤ J ≤ K; other orders give the same values."""
         n, w, take = self.counts.n, self.weights.weights, self.counts.take
         terms = []
         for last in range(0, n, _TRIPLE_ROWS):
@@ -346,7 +353,7 @@ class ReportWalks:
         """Ĉ4 = ¼·Σ_{u<v} (C² − q)."""
         squares = self._row_sums([w**2 for w in self.weights.weights])
         fourths = self._row_sums([w**4 for w in self.weights.weights])
-        # Σ of q over u ≠ v: walks u-v-w with squared weights, less those that turn back.
+        # Σ of q over u ≠ v: walks u-v-w with squared weights, without those that turn back.
         turns = float(squares @ squares - fourths.sum())
         return (self._closed - turns) / 8
 
@@ -363,13 +370,15 @@ class ReportWalks:
         return one - two + three
 
     def triangles_stderr(self) -> float:
-        """From the estimated variance, but not less than that of a graph without edges."""
+        """The root of the estimated variance, but at least that of a graph without edges."""
         floor = self._nobody**3 * math.comb(self.counts.n, 3)
         return math.sqrt(max(self.triple_variance(1.0, 0.0), floor))
 
     def clustering(self, wedges: float) -> tuple[float, float]:
-        """3·T̂/Ŝ2 and its standard error, by the linear part of the ratio; not a number where the
-        noise leaves no 2-stars."""
+        """3·T̂/Ŝ2 and its standard error, from the linear part of the ratio.
+
+        The ratio is NaN if the noise leaves no 2-stars.
+        """
         if wedges <= 0:
             return math.nan, math.inf
         ratio = 3 * self.triangles / wedges
@@ -378,10 +387,10 @@ class ReportWalks:
         return ratio, math.sqrt(variance) / wedges
 
     def four_cycles_variance(self) -> float:
-        """An estimate of the variance of :attr:`four_cycles` (see *Variance*)."""
+        """An estimate of the variance of :attr:`four_cycles`; see *Variance* above."""
         w, s = self.weights.weights, self.weights.spreads
         b = [x * y for x, y in zip(w, s, strict=True)]
-        # Two squared steps over the same pair: what walks that turn back carry.
+        # Two squared steps over the same pair: the weight of walks that turn back.
         d = [x * x * y for x, y in zip(w, s, strict=True)]
         ss4 = [y * y for y in s]
         turn_d, turn_s = self._row_sums(d), self._row_sums(ss4)
@@ -407,7 +416,7 @@ class ReportWalks:
         return one - (adjacent + apart + diagonals) + three - four
 
     def four_cycles_stderr(self) -> float:
-        """From the estimated variance, but not less than that of a graph without edges."""
+        """The root of the estimated variance, but at least that of a graph without edges."""
         floor = 3 * self._nobody**4 * math.comb(self.counts.n, 4)
         return math.sqrt(max(self.four_cycles_variance(), floor))
 
@@ -416,7 +425,7 @@ class ReportWalks:
         return float(self.weights.variance(0))
 
     def _row_sums(self, table: Sequence[Fraction]) -> FloatArray:
-        """For each node the sum of a function of the counts of its pairs."""
+        """For each node, the sum of a function of the counts of its pairs."""
         sums: FloatArray = self.counts.profiles @ np.array([float(x) for x in table])
         return sums
 
@@ -455,26 +464,28 @@ class ReportWalks:
         return found
 
 
-# --- The baseline's answer: the reports of all silos, each a noisy graph of its own ---------------
-#
-# Queries come in two forms. Calibrated (the default): unbiased from all m reports, whatever the
-# number of holders of each edge. Raw (``raw=True``): counts of the union of the reports, as the
-# paper's Algorithm 1 prints them; the union gathers the noise of all silos, so they are far too
-# large, and they carry no error bar.
-
-#: What every raw answer says of itself.
+# --- The reports of all silos, and queries --------------------------------------------------------
+#: The note of every raw answer.
 RAW_NOTE = "raw count on the union of the noisy reports, as printed: biased, without an error bar"
 _RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """For each pair how many of the m reports are ones, the noise that they carry, and queries.
+    """The reports of all silos under the baseline, and queries on them.
+
+    For each pair the object holds how many of the m reports are ones, and the noise of the reports.
+    Queries have two forms. The calibrated form (the default) is unbiased for any number of holders
+    of each edge. The raw form (``raw=True``) counts on the union of the reports, as the paper's
+    Algorithm 1 prints it. The union gathers the noise of all silos, so raw counts are far too large
+    and have no standard error.
 
     Standard errors are roots of unbiased estimates of the variance (for 4-cycles very slightly too
-    large), but never less than what a graph without edges would have: conservative where edges
-    carry less noise than other pairs and are most of them.
+    large), but never smaller than on a graph without edges. They are conservative if most pairs are
+    edges and edges carry less noise than other pairs.
 
+    Examples
+    --------
     >>> graph = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [1, 2], [0, 2]]))
     >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
     >>> reports.triangles().value, reports.edges().value
@@ -485,7 +496,7 @@ class Reports:
     noise: BaselineNoise
     universe_digest: str
     provenance: Provenance
-    #: The node list, where it is at hand.
+    #: The node list, if it is available.
     universe: NodeUniverse | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -496,11 +507,25 @@ class Reports:
 
     @classmethod
     def draw(cls, silos: Sequence[Silo], channel: Channel, seed: int) -> "Reports":
-        """Pass every silo's edges through the channel. **For experiments only.**
+        """Pass every silo's edges through a channel. **For experiments only.**
 
-        It needs all edges in one place and is as predictable as its seed; nobody's edges are
-        protected by it. The draws are exact for every rational channel, and each silo has a
-        stream of its own. The channel of the baseline at ε is ``BaselineNoise.choose(ε, m)``'s.
+        This needs all edges in one place and is as predictable as its seed, so it protects nobody's
+        edges. The draws are exact for every rational channel, and each silo has its own stream. The
+        channel of the baseline at ε is that of ``BaselineNoise.choose(ε, m)``.
+
+        Parameters
+        ----------
+        silos
+            The silos, all over the same node list.
+        channel
+            The channel of every report.
+        seed
+            The seed of all draws.
+
+        Returns
+        -------
+        Reports
+            The simulated reports.
         """
         noise = BaselineNoise(channel, len(silos))
         universe = silos[0].universe
@@ -529,12 +554,12 @@ class Reports:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much."""
+        """The privacy loss against each view of the run."""
         return self.noise.views
 
     @property
     def epsilon(self) -> float:
-        """The certified epsilon against the worst of the views, the coordinator."""
+        """The certified epsilon against the worst of the views, which is the coordinator."""
         return max(view.epsilon for view in self.views)
 
     @property
@@ -544,7 +569,7 @@ class Reports:
 
     @cached_property
     def weights(self) -> ReportWeights:
-        """What a pair with j ones weighs, and the variance of it."""
+        """The weight of a pair with j ones, and its variance."""
         return ReportWeights(self.noise.channel, self.noise.silos)
 
     @cached_property
@@ -554,7 +579,7 @@ class Reports:
 
     @cached_property
     def origin(self) -> Origin:
-        """What every answer says of where it comes from."""
+        """What every answer states about its origin."""
         m = self.noise.silos
         losses = {t: self.noise.epsilon(m - t) for t in range(m)}
         return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
@@ -562,7 +587,18 @@ class Reports:
     # -- queries ---------------------------------------------------------------------------
 
     def edges(self, *, raw: bool = False) -> Estimate[float]:
-        """The number of edges. Unbiased (not so if raw)."""
+        """The number of edges.
+
+        Parameters
+        ----------
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The count; unbiased unless raw.
+        """
         if raw:
             return self._raw("edges", self.union.edges)
         totals = self.counts.totals.tolist()
@@ -575,7 +611,18 @@ class Reports:
         return self._estimate("edges", value, square_root(variance))
 
     def degrees(self, *, raw: bool = False) -> "Estimate[FloatArray]":
-        """The degree of every node, in the order of the universe. Unbiased (not so if raw)."""
+        """The degree of every node, in the order of the universe.
+
+        Parameters
+        ----------
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The degrees; unbiased unless raw.
+        """
         if raw:
             value = self.union.degrees.astype(np.float64)
             nothing = np.full(self.n, math.nan)
@@ -590,7 +637,25 @@ class Reports:
         return Estimate("degrees", value, stderr, **self._cost())
 
     def kstars(self, k: int, *, raw: bool = False) -> Estimate[float]:
-        """The number of k-stars, Σ C(d, k), for any k ≥ 1. Unbiased (not so if raw)."""
+        """The number of k-stars, Σ C(d, k).
+
+        Parameters
+        ----------
+        k
+            The number of leaves, at least 1.
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The count; unbiased unless raw.
+
+        Raises
+        ------
+        ArgumentError
+            If k is out of range.
+        """
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k < self.n:
             raise ArgumentError(f"k must be an integer from 1 to {self.n - 1}, not {k!r}")
         k, more = int(k), {"parameters": {"k": int(k)}}
@@ -605,21 +670,55 @@ class Reports:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
 
     def triangles(self, *, raw: bool = False) -> Estimate[float]:
-        """The number of triangles. Unbiased (not so if raw)."""
+        """The number of triangles.
+
+        Parameters
+        ----------
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The count; unbiased unless raw.
+        """
         if raw:
             return self._raw("triangles", self.union.triangles)
         return self._estimate("triangles", self.walks.triangles, self.walks.triangles_stderr())
 
     def four_cycles(self, *, raw: bool = False) -> Estimate[float]:
-        """The number of 4-cycles. Unbiased (not so if raw)."""
+        """The number of 4-cycles.
+
+        Parameters
+        ----------
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The count; unbiased unless raw.
+        """
         if raw:
             return self._raw("four_cycles", self.union.four_cycles)
         stderr = self.walks.four_cycles_stderr()
         return self._estimate("four_cycles", self.walks.four_cycles, stderr)
 
     def clustering(self, *, raw: bool = False) -> Estimate[float]:
-        """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased (and
-        neither if raw). Of use only where the error of the 2-stars is small beside them."""
+        """The global clustering coefficient, 3·triangles/2-stars.
+
+        It is useful only if the error of the 2-stars is small compared to their number.
+
+        Parameters
+        ----------
+        raw
+            Count on the union of the noisy reports instead.
+
+        Returns
+        -------
+        Estimate
+            The coefficient; consistent but not unbiased, and neither if raw.
+        """
         if raw:
             wedges = self.union.wedges
             ratio = 3 * self.union.triangles / wedges if wedges else math.nan
@@ -645,7 +744,7 @@ class Reports:
         }
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Show the reports in notebooks."""
         rows = {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
             "silos": f"{self.noise.silos}, each with a noisy report of its own",

@@ -1,8 +1,8 @@
 """The baseline's messages (the paper's Algorithm 1) as two state machines.
 
-One round, ``report``: each silo passes its own bits through randomized response, chunk by chunk,
-and sends the noisy bits to the coordinator, which keeps all of them. There is nothing to agree on
-and nothing to hide: the noise is all the protection, and every silo pays for itself.
+There is one round, ``report``: each silo passes its own bits through randomized response, chunk by
+chunk, and sends the noisy bits to the coordinator, which keeps all of them. The parties exchange no
+keys and hide nothing else: the noise is the only protection, and every silo adds enough for itself.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class ReportParameters(Chunked):
     p01: Fraction
     silos: int
     pairs: int
-    #: What the pairs are about: the digest of the node universe.
+    #: The digest of the node universe that the pairs belong to.
     subject: bytes
     chunk_pairs: int = CHUNK_PAIRS
 
@@ -60,19 +60,19 @@ class ReportParameters(Chunked):
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "not yet authorised"
     REPORTS = "reports"
     DONE = "done"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "authorise"): State.REPORTS,
     (State.REPORTS, "report"): State.REPORTS,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.REPORTS, "report"): State.REPORTS,
     (State.REPORTS, "all reports"): State.DONE,
@@ -80,7 +80,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 class ReportSilo(UploadingSilo):
-    """A silo that reports its own bits, noisily."""
+    """A silo that reports its own bits with noise."""
 
     STEPS = SILO_STEPS
     TAKES = ()
@@ -102,21 +102,21 @@ class ReportSilo(UploadingSilo):
         self._sent: dict[int, bytes] = {}
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """Refused, whatever it is: nothing is said to a silo that only reports."""
+        """Refuse every message: a silo that only reports receives none."""
         raise self._refuse(OrderError, "there is no such message", self._opened(raw))
 
     @property
     def ready(self) -> bool:
-        """From the beginning: there is nothing to agree on."""
+        """Always true: there is nothing to agree on."""
         return self.state is State.NEW
 
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger; only then are reports made."""
+        """Record that the run's whole cost is in the ledger; reports are made only after this."""
         self.state = self._step("authorise")
         return []
 
     def chunk(self, number: int, bits: bytes) -> Outgoing:
-        """The noisy bits of one chunk; made again only byte for byte."""
+        """The noisy bits of one chunk. A repeated call returns exactly the same bytes."""
         state = self._step("report")
         self._check_chunk(number, bits)
         size = self._parameters.chunk_size(number)
@@ -149,7 +149,7 @@ class _Keeper(Machine):
         self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a silo's chunk."""
+        """Take one chunk of a silo."""
         envelope = self._opened(raw)
         number, report = envelope.sequence, self._reports[envelope.sender]
         if number >= self._parameters.chunks:
@@ -159,7 +159,7 @@ class _Keeper(Machine):
         spare = -self._parameters.chunk_size(number) % 64
         last = int.from_bytes(envelope.payload[-8:], "little")
         if len(envelope.payload) != self._parameters.bit_bytes(number) or last >> (64 - spare):
-            raise self._refuse(PayloadError, "there is not one bit a pair", envelope)
+            raise self._refuse(PayloadError, "there is not one bit per pair", envelope)
         report[number] = envelope.payload
         self._uploads.take(envelope.sender)
         if self._uploads.whole:
@@ -168,7 +168,7 @@ class _Keeper(Machine):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs that all silos have reported."""
+        """The number of pairs that all silos have reported, and the number of all pairs."""
         return self._uploads.progress
 
     def _kept(self) -> list[bytes]:
@@ -178,8 +178,8 @@ class _Keeper(Machine):
 
 
 class ReportCoordinator(_Keeper, CoordinatorSession[list[bytes]]):
-    """The baseline's coordinator: the result is every silo's noisy bits, one bit a pair."""
+    """The baseline's coordinator. Its result is every silo's noisy bits, one bit per pair."""
 
     def result(self) -> list[bytes]:
-        """Every silo's report; only when all are whole."""
+        """Every silo's report; only available when all are complete."""
         return self._kept()

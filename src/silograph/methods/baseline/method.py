@@ -18,7 +18,7 @@ __all__ = ["SettledBaseline"]
 
 
 class SettledBaseline(SettledStudy):
-    """Every silo's own report at ε/m."""
+    """The baseline: every silo sends its own report at ε/m."""
 
     protocol = "reports"
     what = "baseline"
@@ -43,18 +43,18 @@ class SettledBaseline(SettledStudy):
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
-        """A silo that reports."""
+        """Make the session of a silo that reports."""
         given, run = self._parameters, self.study.id
         return ReportSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[list[bytes]]:
-        """The coordinator that keeps all reports."""
+        """Make the session of the coordinator, which keeps all reports."""
         return ReportCoordinator(self._parameters, roster, self.study.id, identity)
 
     def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
-        """The question, asked of all reports."""
+        """The reports, and their answer to the query."""
         rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
         counts, noise = ReportCounts.of(rows), self._noise
         reports = Reports(counts, noise, universe.digest, self._provenance(), universe)

@@ -1,21 +1,21 @@
-"""The noise of the baseline: every silo answers for itself, at a share of the budget.
+"""The noise of the baseline: every silo reports for itself, with its share of the budget.
 
 What
-    The paper's Algorithm 1: for each pair every one of m silos reports its own bit through
-    randomized response at ε/m. The coordinator gets all m reports.
+    The paper's Algorithm 1: for each pair, each of the m silos reports its own bit through
+    randomized response at ε/m. The coordinator receives all m reports.
 Neighbouring
     One edge is added or removed in every silo that holds it (for a view with colluding silos: in
     the honest ones).
 Guarantee
     Let r = max(p11/p01, (1−p01)/(1−p11)) be the worst ratio of one report. Reports are
     independent, so an edge with k honest holders costs exactly k·ln r, and at most h·ln r against
-    those who see the reports of h honest silos. The coordinator sees all of them, h = m; with t
-    silos on its side only m − t are news, and the loss is (m−t)/m of the whole. ``epsilon`` is
-    computed from the exact power r^h, rounded up.
+    anyone who sees the reports of h honest silos. The coordinator sees all of them, h = m. If t
+    silos collude with it, only m − t reports are new to them, and the loss is (m−t)/m of the whole.
+    ``epsilon`` is computed from the exact power r^h, rounded up.
 What it does not hide
-    The holders. Two holder sets A and B of the same edge cost up to |A △ B|·ln r to tell apart:
-    the guarantee above holds for each holder set against none at all, but who holds an edge shows
-    in the reports, and many reports of ones speak for many holders.
+    The holders of an edge. Telling two holder sets A and B of the same edge apart costs up to
+    |A △ B|·ln r. The guarantee above compares each holder set with no holder at all. The reports do
+    show, up to this loss, who holds an edge: many ones indicate many holders.
 Preconditions
     Silos follow the protocol and draw their noise independently. The probability of a flip is
     rounded **up** to k/2^64 and sampled exactly.
@@ -40,7 +40,7 @@ __all__ = ["BaselineNoise"]
 
 @dataclass(frozen=True)
 class BaselineNoise:
-    """The channel of one report, and what m such reports cost.
+    """The channel of one report, and the privacy loss of m such reports.
 
     >>> noise = BaselineNoise.choose(3.0, silos=4, collusion=1)
     >>> noise.channel
@@ -60,10 +60,10 @@ class BaselineNoise:
 
     @classmethod
     def choose(cls, epsilon: float, silos: int, collusion: int = 0) -> "BaselineNoise":
-        """Randomized response at ε/m: the least flip k/2^64 for which m reports together cost at
-        most epsilon.
+        """Randomized response at ε/m: the smallest flip probability k/2^64 for which m reports
+        together cost at most epsilon.
 
-        The noise is the same for every t: colluding silos take their own reports out of the game.
+        The noise does not depend on t, since colluding silos learn nothing from their own reports.
         """
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
@@ -75,8 +75,10 @@ class BaselineNoise:
         return cls(channel, silos, collusion)
 
     def epsilon(self, honest: int) -> float:
-        """The certified loss of one who sees the reports of that many silos, any of which may hold
-        the edge; inf where a bit is certain."""
+        """The certified loss against anyone who sees the reports of this many honest silos.
+
+        Any of these silos may hold the edge. The loss is infinite if a reported bit is certain.
+        """
         if not 1 <= honest <= self.silos:
             raise ArgumentError(f"honest must be from 1 to {self.silos}, not {honest!r}")
         p11, p01 = self.channel.p11, self.channel.p01
@@ -86,7 +88,7 @@ class BaselineNoise:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much."""
+        """The privacy loss against each view."""
         found = [View("coordinator", self.epsilon(self.silos))]
         t = self.collusion
         if t:

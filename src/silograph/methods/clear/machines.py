@@ -1,4 +1,4 @@
-"""Protocol ``clear``: a union without protection, for runs whose parties are one process."""
+"""Protocol ``clear``: a union without protection, for runs within one process."""
 
 from fractions import Fraction
 
@@ -15,10 +15,11 @@ __all__ = ["ClearCoordinator"]
 
 
 class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
-    """Protocol ``clear``: silos report their bare bits, and the noise is drawn here, once a pair.
+    """The coordinator of protocol ``clear``: it draws the noise itself, once per pair.
 
-    The same distribution as a private union with this channel, and no protection at all while it is
-    drawn: for runs whose parties are one process. A proposal that asks for it is refused.
+    Silos report their bits without noise. The result has the same distribution as a private union
+    with this channel, but nothing protects the edges while it is made. It is for runs within one
+    process; a proposal that asks for it is refused.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
         self._seed = entropy.bytes(32)
 
     def result(self) -> bytes:
-        """Y, one bit a pair."""
+        """Y, one bit per pair."""
         words = [np.frombuffer(report, dtype=np.uint64) for report in self._kept()]
         union = np.bitwise_or.reduce(words).tobytes()
         p11, p01 = map(limbs, self._channel)

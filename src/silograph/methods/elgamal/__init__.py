@@ -1,1 +1,1 @@
-"""The ElGamal unions: the paper's protocol, as printed and as mended."""
+"""The ElGamal unions: the paper's protocol, as printed and as corrected."""

@@ -1,27 +1,27 @@
-"""Threshold (m-of-m) ElGamal on ristretto255: bits that silos add to, and open together.
+"""Threshold (m-of-m) ElGamal on ristretto255: bits that silos rewrite in turn and open together.
 
 What
-    A *cell* is an encryption of one bit under the sum of all silos' keys, 64 bytes. A *chunk*
-    is cells one after the other. The first silo makes cells, every later one rewrites them all,
-    and all silos together open them, 16 cells a decryption.
+    A *cell* is an encryption of one bit under the sum of all silos' keys; it has 64 bytes. A
+    *chunk* is a sequence of cells. The first silo makes the cells, every later one rewrites all of
+    them, and all silos together open them, 16 cells per decryption.
 Guarantee
     Fewer than m silos learn nothing from cells (decisional Diffie–Hellman on ristretto255, random
-    oracle for the proofs). Every cell that a step emits is re-randomised: it does not show
-    whether it was kept, overwritten or flipped. Steps take the same time whatever the bits, masks
-    and coins are. A wrong decryption share is refused, with the silo that sent it.
+    oracle for the proofs). Every cell that a step puts out is re-randomised: it does not show
+    whether it was kept, overwritten or flipped. The duration of a step does not depend on bits,
+    masks or coins. A wrong decryption share is refused, and the error names its silo.
 Preconditions
-    Seeds are 32 fresh bytes for every silo, run, chunk and hop, and are used again only for the
-    same step on the same bytes. Silos are semi-honest between key agreement and decryption: a
-    silo that encrypts what is no bit spoils the answer. The caller sees to it that a silo opens
-    only the final cells, and each once.
+    Seeds are 32 fresh bytes for every silo, run, chunk and hop, and are reused only for the same
+    step on the same bytes. Silos are semi-honest between key agreement and decryption: a silo that
+    encrypts anything but a bit spoils the answer. The caller makes sure that a silo opens only the
+    final cells, and each of them once.
 Hops
-    The plaintext unit doubles at every hop, publicly (points are encoded in batches that way), so
-    steps are told how many hops their cells have made: 1 after the first hop.
+    The plaintext unit doubles publicly at every hop, which allows points to be encoded in batches.
+    So each step is told how many hops its cells have made: 1 after the first hop.
 Reference
     The paper's Algorithm 3; T. ElGamal, IEEE Trans. Inf. Theory 31 (1985); D. Chaum and
     T. P. Pedersen, CRYPTO 1992; RFC 9496.
 
-Bits are packed eight a byte, least significant first, as in a triangle of pairs.
+Bits are packed eight per byte, least significant first, as in a triangle of pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ _KINDS: dict[str, type[CryptoError]] = {
 
 
 def share_bytes(count: int) -> int:
-    """The length of one silo's decryption shares of ``count`` cells, proof included.
+    """The length of one silo's decryption shares of ``count`` cells, including the proof.
 
     >>> share_bytes(16), share_bytes(17)
     (96, 128)
@@ -83,14 +83,14 @@ def share_bytes(count: int) -> int:
 
 @dataclass(frozen=True)
 class Run:
-    """What proofs of possession are bound to: the run, and a digest of the roster."""
+    """The values that proofs of possession are bound to: the run, and a digest of the roster."""
 
     id: bytes
     roster: bytes
 
 
 class Member(NamedTuple):
-    """What a silo sends before a run: its identity, its public key, its proof of possession."""
+    """What a silo sends before a run: its identity, its public key and its proof of possession."""
 
     identity: bytes
     key: bytes
@@ -98,16 +98,16 @@ class Member(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which chunk cells belong to, and how many hops they have made."""
+    """The chunk that cells belong to, and the number of hops that they have made."""
 
     chunk: int
     hops: int
 
 
 class SecretKey:
-    """A silo's secret key of one run. It shows nothing and cannot be copied out or pickled.
+    """A silo's secret key of one run. It cannot be printed, copied or pickled.
 
-    Wiped from memory when it is collected. A silo that must restart keeps the seed.
+    It is wiped from memory when it is garbage-collected. A silo that must restart keeps the seed.
     """
 
     __slots__ = ("_inner",)
@@ -121,11 +121,11 @@ class SecretKey:
         return self._inner.public_key()
 
     def prove(self, run: Run, identity: bytes, seed: bytes) -> bytes:
-        """A proof that this key is known, bound to run, roster, identity and key."""
+        """A proof of knowledge of this key, bound to run, roster, identity and key."""
         return self._inner.prove((run.id, run.roster), identity, _seed(seed))
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret key is not written out; keep its seed")
+        raise TypeError("a secret key cannot be written out; keep its seed")
 
     def __repr__(self) -> str:
         return "SecretKey(…)"
@@ -134,7 +134,7 @@ class SecretKey:
 class Decoder:
     """The table of all sums of 16 bits, for cells that have made ``hops`` hops.
 
-    Takes tens of milliseconds and about 3 MB; made once a run and used for all chunks.
+    It takes tens of milliseconds and about 3 MB. It is made once per run and used for all chunks.
     """
 
     __slots__ = ("_inner",)
@@ -154,7 +154,7 @@ class Decoder:
 class JointKey:
     """The sum of all silos' public keys, and every step that is done under it.
 
-    Made by :meth:`agree`, once a run; holds the table of the key's multiples.
+    It is made by :meth:`agree`, once per run, and holds a table of the key's multiples.
     """
 
     __slots__ = ("_inner",)
@@ -164,11 +164,12 @@ class JointKey:
 
     @classmethod
     def agree(cls, run: Run, members: Sequence[Member]) -> "JointKey":
-        """Checks all keys and proofs, in silo order, and sums the keys.
+        """Check all keys and proofs, in silo order, and sum the keys.
 
-        Raises :class:`KeyRefusedError` where a key is the identity or repeats, or where keys
-        cancel; :class:`EncodingError` where bytes are no key or proof; :class:`ProofError` where
-        a proof is not of this run, roster, identity and key. Errors name the silo.
+        Raises :class:`KeyRefusedError` if a key is the identity element or repeated, or if keys
+        cancel; :class:`EncodingError` if bytes do not encode a key or proof; and
+        :class:`ProofError` if a proof is not for this run, roster, identity and key. Errors name
+        the silo.
         """
         with _refusals():
             return cls(_core.ElgamalJointKey.agree((run.id, run.roster), list(members)))
@@ -189,28 +190,28 @@ class JointKey:
         return self._inner.binding()
 
     def encrypt(self, bits: bytes, count: int, chunk: int, seed: bytes) -> bytes:
-        """Fresh cells of ``count`` bits; they have made one hop."""
+        """Fresh encryptions of ``count`` bits; the cells have made one hop."""
         with _refusals():
             return self._inner.encrypt(bits, _count("count", count), _chunk(chunk), _seed(seed))
 
     def overwrite(
         self, cells: bytes, mask: bytes, values: bytes, place: Place, seed: bytes
     ) -> bytes:
-        """A fresh encryption of the value where the mask is set, else the cell re-randomised."""
+        """A fresh encryption of the value if the mask is set, else the cell re-randomised."""
         with _refusals():
             return self._inner.overwrite(cells, mask, values, _place(place), _seed(seed))
 
     def flip(self, cells: bytes, coins: bytes, place: Place, seed: bytes) -> bytes:
-        """Enc(1) − c where the coin is set, else c; re-randomised either way."""
+        """Enc(1) − c if the coin is set, else c; re-randomised in both cases."""
         with _refusals():
             return self._inner.flip(cells, coins, _place(place), _seed(seed))
 
     def first_hop(
         self, bits: bytes, count: int, variant: Variant, p: Fraction, chunk: int, seed: bytes
     ) -> bytes:
-        """The first silo's step: Enc(RR(bit)), flipping with probability exactly p.
+        """The first silo's step: Enc(RR(bit)), where RR flips with probability exactly p.
 
-        In ``blinded`` the noise comes in pass 2, so p must be 0.
+        In ``blinded`` the noise is added in pass 2, so p must be 0.
         """
         name, odds = _noise(variant, p)
         with _refusals():
@@ -221,18 +222,18 @@ class JointKey:
     def hop(
         self, cells: bytes, bits: bytes, variant: Variant, p: Fraction, place: Place, seed: bytes
     ) -> bytes:
-        """A later silo's step.
+        """The step of a later silo.
 
-        ``printed``: Enc(1) where RR(bit) = 1 (lines 10–15 of Algorithm 3). ``replace``:
-        Enc(RR(1)) where the silo holds the pair. ``blinded``: Enc(1) where it does (p must be 0).
-        All other cells are re-randomised. RR flips with probability exactly p.
+        ``printed``: Enc(1) if RR(bit) = 1 (lines 10–15 of Algorithm 3). ``replace``: Enc(RR(1)) if
+        the silo holds the pair. ``blinded``: Enc(1) if the silo holds the pair (p must be 0). All
+        other cells are re-randomised. RR flips with probability exactly p.
         """
         name, odds = _noise(variant, p)
         with _refusals():
             return self._inner.hop(cells, bits, name, odds, _place(place), _seed(seed))
 
     def flip_hop(self, cells: bytes, b: Fraction, place: Place, seed: bytes) -> bytes:
-        """A silo's step in pass 2 of ``blinded``: each cell flipped with probability exactly b."""
+        """A silo's step in pass 2 of ``blinded``: flip each cell with probability exactly b."""
         odds = _probability("b", b)
         with _refusals():
             return self._inner.flip_hop(cells, odds, _place(place), _seed(seed))
@@ -240,8 +241,8 @@ class JointKey:
     def share(self, secret: SecretKey, silo: int, cells: bytes, place: Place, seed: bytes) -> bytes:
         """A silo's decryption shares of the final cells, with a proof that they are right.
 
-        The silo forms the packed points itself. :class:`KeyRefusedError` where the secret key is
-        not that of silo ``silo``.
+        The silo forms the packed points itself. Raises :class:`KeyRefusedError` if the secret key
+        does not belong to silo ``silo``.
         """
         with _refusals():
             return self._inner.share(
@@ -249,11 +250,11 @@ class JointKey:
             )
 
     def combine(self, decoder: Decoder, cells: bytes, shares: Sequence[bytes], chunk: int) -> bytes:
-        """Checks all silos' shares, in silo order, and opens the chunk: one bit a cell.
+        """Check all silos' shares, in silo order, and open the chunk to one bit per cell.
 
         Raises :class:`EncodingError` or :class:`ProofError` with the silo whose shares are wrong
-        or are of other cells, another chunk or another run, and :class:`DecryptionError` with
-        the first cell of a group that holds no bits.
+        or belong to other cells, another chunk or another run. Raises :class:`DecryptionError`
+        with the first cell of a group that does not hold bits.
         """
         with _refusals():
             return self._inner.combine(decoder._inner, cells, list(shares), _chunk(chunk))
@@ -264,7 +265,7 @@ class JointKey:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns the core's refusals into the errors of the tree."""
+    """Turn the errors of the Rust core into the errors of :mod:`silograph.errors`."""
     try:
         yield
     except _core.ElgamalError as error:

@@ -1,4 +1,4 @@
-"""The coordinator of the ElGamal union; ``rounds.py`` has the messages."""
+"""The coordinator of the ElGamal union; :mod:`silograph.methods.elgamal.rounds` has the rounds."""
 
 import hashlib
 from collections.abc import Container
@@ -26,7 +26,7 @@ __all__ = ["ElgamalCoordinator"]
 
 @dataclass
 class _Chunk:
-    """One chunk on its way round the silos."""
+    """One chunk that travels from silo to silo."""
 
     cells: bytes = b""
     hops: int = 0
@@ -35,8 +35,10 @@ class _Chunk:
 
 
 class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
-    """The coordinator in one run: hands chunks round, and opens what all silos agree to open. The
-    result is Y, one bit a pair."""
+    """The coordinator in one run: it passes chunks from silo to silo and opens the final cells.
+
+    Its result is Y, one bit per pair.
+    """
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("key", "confirm", "hop", "share")
@@ -65,7 +67,7 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         return self._collect(envelope, raw, name)
 
     def begin(self, chunk: int) -> list[Outgoing]:
-        """Hand a chunk to the first silo. Chunks may be under way side by side."""
+        """Send a chunk to the first silo. Several chunks may travel at the same time."""
         self._require(State.CELLS, "work")
         known = chunk in self._travelling or chunk in self._results
         if known or not 0 <= chunk < self._parameters.chunks:
@@ -102,13 +104,13 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         if (inner.round, inner.sender) != ("receipt", envelope.sender) or len(
             inner.payload
         ) != RECEIPT.size:
-            raise PayloadError("its receipt is not one", silo=name, round="hop")
+            raise PayloadError("its receipt is malformed", silo=name, round="hop")
         chunk, hop, came, went = RECEIPT.unpack(inner.payload)
         travelling = self._travelling.get(chunk)
         if travelling is None or hop != travelling.hops or hop == self._parameters.hops:
             raise OrderError(f"hop {hop} of chunk {chunk} was not due", silo=name, round="hop")
         if hop % self._parameters.silos != envelope.sender or inner.sequence != hop:
-            raise OrderError(f"hop {hop} is another silo's", silo=name, round="hop")
+            raise OrderError(f"hop {hop} belongs to another silo", silo=name, round="hop")
         if came != hashlib.sha256(travelling.cells).digest():
             raise OrderError(f"hop {hop} was done on other cells", silo=name, round="hop")
         size = self._parameters.chunk_size(chunk)
@@ -129,7 +131,7 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         if envelope.sender in travelling.shares:
             raise OrderError(f"shares of chunk {chunk} came twice", silo=name, round="share")
         if len(envelope.payload) != 8 + share_bytes(self._parameters.chunk_size(chunk)):
-            raise PayloadError("there is not one share a group", silo=name, round="share")
+            raise PayloadError("there is not one share per group", silo=name, round="share")
         shares = travelling.shares | {envelope.sender: envelope.payload[8:]}
         if len(shares) == self._parameters.silos:
             self._results[chunk] = self._combine(chunk, travelling.cells, shares)
@@ -141,7 +143,7 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         return []
 
     def _combine(self, chunk: int, cells: bytes, shares: dict[int, bytes]) -> bytes:
-        assert self._joint is not None  # noqa: S101 - the table says so
+        assert self._joint is not None  # noqa: S101 - guaranteed by the table of steps
         ordered = [shares[place] for place in range(self._parameters.silos)]
         try:
             bits = self._joint.combine(self._decoder, cells, ordered, chunk)
@@ -151,29 +153,29 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         return bits.ljust(-(-self._parameters.chunk_size(chunk) // 64) * 8, b"\0")
 
     def result(self) -> bytes:
-        """Y, one bit a pair; only when all chunks are there."""
+        """Y, one bit per pair; only available when all chunks are opened."""
         self._require(State.DONE, "result")
         return b"".join(self._results[number] for number in range(self._parameters.chunks))
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """The next chunk, handed to the first silo."""
+        """Send the next chunk to the first silo."""
         begun = self.begin(self._begun)
         self._begun += 1
         return begun
 
     @property
     def room(self) -> bool:
-        """Whether another chunk may set out: as many travel as there are hops, and no more."""
+        """Whether another chunk may start: at most as many travel as there are hops."""
         given = self._parameters
         more = self.state is State.CELLS and self._begun < given.chunks
         return more and len(self._travelling) < given.hops
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs that were opened."""
+        """The number of opened pairs, and the number of all pairs."""
         given = self._parameters
         return min(len(self._results) * given.chunk_pairs, given.pairs), given.pairs
 
     def slot(self, message: Envelope) -> int:
-        """Chunk and hop."""
+        """The slot of a message, from its chunk and hop."""
         return cell_slot(self._parameters, message)

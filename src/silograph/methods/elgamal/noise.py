@@ -1,19 +1,19 @@
-"""The noise of the ElGamal unions, and what each variant costs against whom.
+"""The noise of the ElGamal unions, and the loss of each variant against each view.
 
 ``printed`` (Algorithm 3, lines 5–15)
-    Every silo tosses its own coin on its own bit, and the results are OR-ed: a pair with k holders
-    shows 0 with probability p^k(1−p)^(m−k). Its true loss is m·ε, not ε; it is here for the
-    reproduction, and its release is calibrated as the paper prints it.
+    Every silo flips its own bit with its own coin, and the results are OR-ed: a pair with k holders
+    shows 0 with probability p^k(1−p)^(m−k). The true loss is m·ε, not ε. This variant exists for
+    the reproduction, and its release is calibrated as the paper prints it.
 ``replace`` (the paper's prose)
     Silo 1 encrypts RR of its bits; a later holder overwrites with Enc(RR(1)). Exactly one RR
-    reaches the output: ε for the coordinator alone. Silo 1 knows the noise on zeros, and
-    co-holders know their own overwrites: against silos the loss has no bound.
+    reaches the output: the loss is ε against the coordinator alone. Silo 1 knows the noise on
+    zeros, and co-holders know their own overwrites, so the loss against silos is unbounded.
 ``blinded``
-    The exact union, encrypted, is flipped by every silo's own coin b. Flips compose,
+    Every silo flips the encrypted exact union with its own coin b. Flips compose,
     1−2p = (1−2b)^h, so the coordinator with t silos faces the flips of the other h = m−t.
 
-Neighbouring, for all: one edge is added or removed in every silo that holds it (for a view with
-colluding silos: in the honest ones).
+Neighbouring, for all variants: one edge is added or removed in every silo that holds it (for a view
+with colluding silos: in the honest ones).
 """
 
 import math
@@ -53,7 +53,7 @@ class ElgamalNoise:
 
     @classmethod
     def choose(cls, variant: Variant, epsilon: float, silos: int, collusion: int) -> "ElgamalNoise":
-        """The least noise that the variant's claim allows."""
+        """The smallest noise that the variant's claim allows."""
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
         if variant not in ("printed", "replace", "blinded"):
@@ -65,11 +65,11 @@ class ElgamalNoise:
         return cls(variant, _least_flip(epsilon, silos - collusion), silos, collusion)
 
     def flipped(self, honest: int) -> Fraction:
-        """``blinded``: the probability that so many silos' coins flip a bit in all."""
+        """``blinded``: the probability that the coins of this many silos together flip a bit."""
         return (1 - (1 - 2 * self.coin) ** honest) / 2
 
     def epsilon(self, honest: int) -> float:
-        """The certified loss against the coordinator and all but so many silos."""
+        """The certified loss against the coordinator with all but this many silos."""
         if self.variant == "blinded":
             p = self.flipped(honest)
             return log_upper((1 - p) / p)
@@ -81,18 +81,18 @@ class ElgamalNoise:
 
     @property
     def channel(self) -> Channel:
-        """What the release is calibrated with; for ``printed`` as the paper prints it."""
+        """The channel that calibrates the release; for ``printed``, as the paper prints it."""
         p = self.flipped(self.silos) if self.variant == "blinded" else self.coin
         return Channel(1 - p, p)
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much, claimed or not."""
+        """The privacy loss against each view, claimed or not."""
         return union_views(self.silos, self.collusion, self.epsilon)
 
 
 def _least_flip(epsilon: float, honest: int) -> Fraction:
-    """The least b = k/2^64 with (1−p)/p ≤ e^ε for 1−2p = (1−2b)^h."""
+    """The smallest b = k/2^64 with (1−p)/p ≤ e^ε for 1−2p = (1−2b)^h."""
 
     def fits(b: Fraction) -> bool:
         p = (1 - (1 - 2 * b) ** honest) / 2

@@ -1,19 +1,19 @@
-"""The ElGamal union (the paper's Algorithm 3): what its two state machines agree on.
+"""The ElGamal union (the paper's Algorithm 3): the rounds and parameters of its two machines.
 
 Rounds
     ``key``      each silo publishes an ElGamal key with a proof of possession
     ``keys``     the coordinator relays all of them
     ``confirm``  each silo signs a digest of roster, parameters and all keys
-    ``confirms`` the coordinator relays all; a silo goes on only if all are on one digest
-    ``work``     the coordinator hands a chunk of cells to the silo whose turn it is
+    ``confirms`` the coordinator relays all; a silo continues only if all digests agree
+    ``work``     the coordinator sends a chunk of cells to the silo whose turn it is
     ``hop``      that silo rewrites every cell, and signs what came in and what went out
     ``open``     the coordinator shows all silos the final cells, with every silo's hop receipt
     ``share``    each silo sends its decryption shares of combinations that it forms itself
 
-The coordinator relays chunk by chunk, so all silos work at once: a pipeline, not a strict ring.
-After pass 1 of ``blinded`` it holds encryptions of the exact union, so a silo opens a chunk only
-where every hop was signed by the silo whose turn it was, each on what the one before it put out,
-and it opens each chunk once. The coordinator is semi-honest here; silos are in every protocol.
+The coordinator relays chunk by chunk, so all silos work at the same time, as in a pipeline. After
+pass 1 of ``blinded`` it holds encryptions of the exact union. So a silo opens a chunk only if every
+hop is signed by the silo whose turn it was, on the output of the previous hop, and it opens each
+chunk once. The coordinator is semi-honest here; silos are semi-honest in every protocol.
 """
 
 import hashlib
@@ -41,13 +41,13 @@ __all__ = [
     "joint_key",
 ]
 
-#: Cells in a chunk: 1 MiB on the wire.
+#: The number of cells in a chunk: 1 MiB when sent.
 CHUNK_CELLS = 1 << 14
-#: A public key with its proof of possession.
+#: The size of a public key with its proof of possession.
 KEY_BYTES = 32 + PROOF_BYTES
-#: A hop's receipt: chunk, hop, digest of what came in and of what went out.
+#: A hop's receipt: chunk, hop, and the digests of what came in and what went out.
 RECEIPT = struct.Struct("<QI32s32s")
-#: Which hop of which chunk is due.
+#: The chunk and the hop that is due.
 WORK = struct.Struct("<QI")
 
 
@@ -60,7 +60,7 @@ class ElgamalParameters(Chunked):
     coin: Fraction
     silos: int
     pairs: int
-    #: What the pairs are about: the digest of the node universe.
+    #: The digest of the node universe that the pairs belong to.
     subject: bytes
     chunk_pairs: int = CHUNK_CELLS
 
@@ -71,7 +71,7 @@ class ElgamalParameters(Chunked):
 
     @property
     def hops(self) -> int:
-        """How often each chunk is rewritten: once by every silo, in ``blinded`` twice."""
+        """How often each chunk is rewritten: once by every silo, or twice in ``blinded``."""
         return self.silos * (2 if self.variant == "blinded" else 1)
 
     @property
@@ -84,7 +84,7 @@ class ElgamalParameters(Chunked):
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "new"
     KEYS = "waiting for keys"
@@ -94,7 +94,7 @@ class State(StrEnum):
     DONE = "done"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "start"): State.KEYS,
     (State.KEYS, "keys"): State.CONFIRMS,
@@ -103,7 +103,7 @@ SILO_STEPS: dict[tuple[State, str], State] = {
     (State.CELLS, "work"): State.CELLS,
     (State.CELLS, "open"): State.CELLS,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.KEYS, "key"): State.KEYS,
     (State.KEYS, "all keys"): State.CONFIRMS,
@@ -116,7 +116,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 def cell_slot(parameters: ElgamalParameters, message: Envelope) -> int:
-    """Messages about cells carry chunk and hop within."""
+    """The slot of a message; messages about cells carry chunk and hop in their payload."""
     payload = message.payload
     if message.round in ("work", "hop"):
         (head, _) = unpack(payload, 2)
@@ -136,7 +136,7 @@ def cell_slot(parameters: ElgamalParameters, message: Envelope) -> int:
 
 
 def joint_key(binding: Binding, keys: list[bytes]) -> JointKey:
-    """All keys and proofs, checked; a wrong one names its silo."""
+    """The joint key, after all keys and proofs are checked; an error names the wrong key's silo."""
     silos = binding.roster.silos
     members = [
         Member(silo.public, key[:-PROOF_BYTES], key[-PROOF_BYTES:])

@@ -27,7 +27,7 @@ __all__ = ["ElgamalSilo"]
 
 
 class ElgamalSilo(Machine, SiloSession):
-    """A silo in one run of the ElGamal union. ``bits(chunk)`` returns one bit a cell."""
+    """A silo in one run of the ElGamal union. ``bits(chunk)`` returns one bit per cell."""
 
     STEPS = SILO_STEPS
     TAKES = ("keys", "confirms", "work", "open")
@@ -45,18 +45,18 @@ class ElgamalSilo(Machine, SiloSession):
         super().__init__(parameters, roster, run, place, identity, State.NEW)
         self._parameters = parameters
         self._bits = bits
-        # One secret a run: key and coins come from it, so that a hop or a share can only be made
-        # again byte for byte.
+        # There is one secret per run. The key and all coins are derived from it, so a hop or a
+        # share that is made again has exactly the same bytes.
         self._secret = entropy.bytes(32)
         self._key = SecretKey(self._seed("key"))
         self._joint: JointKey | None = None
         self._view = b""
-        #: What came in, for every hop and opening that was done.
+        #: The digest of the input of every hop and opening that was done.
         self._came: dict[tuple[str, int, int], bytes] = {}
         self._shared: set[int] = set()
 
     def start(self) -> list[Outgoing]:
-        """Publish the ElGamal key and the proof that it is known."""
+        """Publish the ElGamal key with a proof of possession."""
         state = self._step("start")
         run = Run(self._binding.run, self._binding.roster.digest)
         proof = self._key.prove(run, self._identity.public, self._seed("proof"))
@@ -80,8 +80,10 @@ class ElgamalSilo(Machine, SiloSession):
         return self.state is State.AGREED
 
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger: only now does anything that depends on
-        the silo's bits leave."""
+        """Record that the run's whole cost is in the ledger.
+
+        Nothing that depends on the silo's bits leaves the silo before this.
+        """
         self.state = self._step("authorise")
         return []
 
@@ -118,7 +120,7 @@ class ElgamalSilo(Machine, SiloSession):
         if not 0 <= hop < self._parameters.hops or hop % self._parameters.silos != self._place:
             raise OrderError(f"hop {hop} is not ours", round="work")
         if len(cells) != (0 if hop == 0 else self._parameters.chunk_size(chunk) * CELL_BYTES):
-            raise PayloadError("there is not one cell a pair", round="work")
+            raise PayloadError("there is not one cell per pair", round="work")
         came = hashlib.sha256(cells).digest()
         self._check_once("hop", chunk, hop, came)
         made = self._rewrite(chunk, hop, cells)
@@ -130,13 +132,13 @@ class ElgamalSilo(Machine, SiloSession):
 
     def _rewrite(self, chunk: int, hop: int, cells: bytes) -> bytes:
         given, joint = self._parameters, self._joint
-        assert joint is not None  # noqa: S101 - the table says so
+        assert joint is not None  # noqa: S101 - guaranteed by the table of steps
         seed, place = self._seed("hop", chunk, hop), Place(chunk, hop)
         if hop >= given.silos:
             return self._guard("work", lambda: joint.flip_hop(cells, given.coin, place, seed))
         bits, size = self._bits(chunk), given.chunk_size(chunk)
         if len(bits) != -(-size // 64) * 8:
-            raise PayloadError("there is not one bit a pair", round="work")
+            raise PayloadError("there is not one bit per pair", round="work")
         bits = bits[: -(-size // 8)]
         coin = Fraction(0) if given.variant == "blinded" else given.coin
         if hop == 0:
@@ -147,9 +149,9 @@ class ElgamalSilo(Machine, SiloSession):
         return self._guard("work", hopped)
 
     def _open(self, message: Envelope) -> Outgoing:
-        """Decryption shares of the final cells: only where every hop is accounted for."""
+        """Decryption shares of the final cells, made only if every hop is accounted for."""
         given, joint = self._parameters, self._joint
-        assert joint is not None  # noqa: S101 - the table says so
+        assert joint is not None  # noqa: S101 - guaranteed by the table of steps
         head, cells, *receipts = unpack(message.payload, 2 + given.hops)
         if len(head) != 8:
             raise PayloadError("the message is malformed", round="open")
@@ -189,7 +191,7 @@ class ElgamalSilo(Machine, SiloSession):
             raise OrderError(f"there is no chunk {chunk}", round=name)
 
     def _check_once(self, what: str, chunk: int, hop: int, came: bytes) -> None:
-        """A step done again must be the same one: its coins are. It counts when it was done."""
+        """Refuse to repeat a step on another input, since its coins would be the same."""
         if self._came.get((what, chunk, hop), came) != came:
             raise OrderError(f"{what} {hop} of chunk {chunk} was done on other cells", round=what)
 
@@ -205,14 +207,14 @@ class ElgamalSilo(Machine, SiloSession):
 
     @property
     def phase(self) -> str:
-        """The state; a silo is done when it has given its shares of every chunk."""
+        """The state; a silo is done when it has sent its shares of every chunk."""
         return State.DONE if self.done else str(self.state)
 
     @property
     def done(self) -> bool:
-        """Whether shares of every chunk were given."""
+        """Whether shares of every chunk were sent."""
         return len(self._shared) == self._parameters.chunks
 
     def slot(self, message: Envelope) -> int:
-        """Chunk and hop."""
+        """The slot of a message, from its chunk and hop."""
         return cell_slot(self._parameters, message)

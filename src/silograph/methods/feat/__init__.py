@@ -1,1 +1,1 @@
-"""feat: one private release answers every question."""
+"""Method ``feat``: one private release answers every query."""

@@ -1,4 +1,4 @@
-"""``feat``: a release of the union, by any union protocol."""
+"""Method ``feat``: a release of the union, by any union protocol."""
 
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
@@ -14,7 +14,7 @@ __all__ = ["SettledFeat"]
 
 
 class SettledFeat(SettledStudy):
-    """A release of the union, by any union protocol. ``channel`` is for ``clear`` alone."""
+    """A release of the union, by any union protocol. Option ``channel`` is for ``clear`` only."""
 
     options = frozenset({"channel"})
 
@@ -30,14 +30,14 @@ class SettledFeat(SettledStudy):
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
-        """A silo in the union."""
+        """Make a silo's session of the union."""
         of = self.study
         return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[bytes]:
-        """The union's coordinator."""
+        """Make the coordinator's session of the union."""
         of = self.study
         return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
 
@@ -46,5 +46,5 @@ class SettledFeat(SettledStudy):
         return release_of(self.union, made, triangle, universe, self.views, self.losses)
 
     def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
-        """The release, and the question asked of it."""
+        """The release, and its answer to the query."""
         return answered(self._release(result, universe), self.study)

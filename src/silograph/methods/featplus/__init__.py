@@ -1,1 +1,1 @@
-"""feat+: a release and local answers."""
+"""Method ``feat+``: a release combined with local answers."""

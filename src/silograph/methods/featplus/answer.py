@@ -1,13 +1,15 @@
-"""feat+: a release, owners of nodes, and a local answer of every silo (the paper's Algorithm 4).
+"""The parts of feat+ (the paper's Algorithm 4), each a function without I/O.
 
-The parts in order, each a function without I/O; ``runtime`` carries messages between them:
-
-1. :func:`settle_featplus` decides everything that can be decided before anything is drawn or spent.
-2. A union at ε1 gives the release; every silo's noisy degrees (:meth:`FeatPlusTerms.degrees`,
-   at ε2) give owners and, where it is not given, the clipping bound: :func:`share`.
-3. What the silos are shown is a :class:`Shared`, as bytes; they make sure that it is the same.
+1. :func:`silograph.methods.featplus.method.settle_featplus` decides everything that can be decided
+   before anything is drawn or spent.
+2. A union at ε1 makes the release. From every silo's noisy degrees
+   (:meth:`FeatPlusTerms.degrees`, at ε2), :func:`share` computes the owner of each node and, unless
+   it is given, the clipping bound.
+3. All silos are shown the same :class:`Shared` as bytes, and check that it is the same.
 4. Each silo counts (:func:`local_report`) and sends a noisy number (:meth:`FeatPlusTerms.reports`).
-5. :func:`combine` makes the answer.
+5. :func:`combine` computes the answer.
+
+The sessions in :mod:`silograph.methods.featplus.machines` exchange the messages between the parts.
 """
 
 import math
@@ -51,18 +53,18 @@ __all__ = [
 
 
 # --- The owners of nodes: each node belongs to the silo with the largest noisy degree there -------
-#
-# The paper's Algorithm 4, PartitionNode, after the noise. What is owned is decided by public
-# numbers alone; a node that nobody has edges at is owned all the same, by whom the noise says.
 
 
 def node_owners(degrees: Sequence[Sequence[int]] | NDArray[Any]) -> Owners:
-    """For each node the place of the silo whose noisy degree is the largest; of equals the first.
+    """For each node, the place of the silo with the largest noisy degree; the first one on ties.
+
+    This is PartitionNode of the paper's Algorithm 4, after the noise. Owners are computed from
+    public numbers only. A node without edges has an owner too, which the noise decides.
 
     >>> node_owners([[3, -1, 5], [2, -1, 9]]).tolist()
     [0, 0, 1]
     """
-    # As objects: a silo may send any number, and no number of one may spoil those of others.
+    # Use Python integers: a silo may send any number, which must not corrupt those of others.
     table: NDArray[Any] = (
         degrees if isinstance(degrees, np.ndarray) else np.array(degrees, dtype=object)
     )
@@ -73,31 +75,16 @@ def node_owners(degrees: Sequence[Sequence[int]] | NDArray[Any]) -> Owners:
 
 
 def owned_nodes(owners: Owners, place: int) -> NDArray[np.uint32]:
-    """The nodes of one silo."""
+    """The nodes that the silo at ``place`` owns."""
     return np.flatnonzero(owners == place).astype(np.uint32)
 
 
 def owned_pairs(owners: Owners, place: int, pairs: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Those of the pairs u < v whose smaller node is the silo's."""
+    """The pairs u < v whose smaller node the silo at ``place`` owns."""
     return np.ascontiguousarray(pairs[owners[pairs[:, 0]] == place])
 
 
-# --------------------------------------------------------------------------------------------------
-# A silo's local answer, form ``paper``: its own edges as they are, all others from the release.
-#
-# Model
-#     The owner of u counts the k-stars at u, or the triangles whose smallest node is u, with weight
-#     1 on its own edges and a(y) on every other pair; each motif is the product of its weights.
-#     (The paper's Algorithms 5 and 6, with one rule in place of their four propositions.)
-# Bias
-#     None, exactly, for every owner map that does not look at the release: a pair that the owner
-#     holds is an edge, and a(y) has the mean x everywhere.
-# Variance
-#     Not more than that of the release's own answer: what the owner knows varies no longer, and all
-#     other terms are as they were.
-# Cost
-#     Triangles: popcounts at the noisy edges (Rust). k-stars: big-integer arithmetic per distinct
-#     pair of degrees.
+# --- Local answers of form ``paper``: own edges exactly, all others from the release --------------
 
 
 def local_value(
@@ -108,7 +95,23 @@ def local_value(
     owned: NDArray[np.uint32],
     k: int | None = None,
 ) -> Fraction:
-    """The exact local answer of a silo that holds ``held`` and owns these nodes."""
+    """The exact local answer of a silo that holds ``held`` and owns the nodes ``owned``.
+
+    Model
+        The owner of u counts the k-stars at u, or the triangles whose smallest node is u, with
+        weight 1 on its own edges and a(y) on every other pair. The weight of a motif is the product
+        of its pairs' weights. (These are the paper's Algorithms 5 and 6, with one rule in place of
+        their four propositions.)
+    Bias
+        None, exactly, for every owner map that does not depend on the release: a pair that the
+        owner holds is an edge, and a(y) has the mean x everywhere.
+    Variance
+        At most that of the release's own answer: terms that the owner knows no longer vary, and all
+        other terms are unchanged.
+    Cost
+        Triangles: popcounts at the noisy edges (in Rust). k-stars: big-integer arithmetic per
+        distinct pair of degrees.
+    """
     if query == "triangles":
         return local_triangles(held, noisy, channel, owned)
     if query == "kstars" and k is not None:
@@ -125,7 +128,7 @@ def local_triples(held: BitRows, noisy: BitRows, owned: NDArray[np.uint32]) -> l
 def local_triangles(
     held: BitRows, noisy: BitRows, channel: Channel, owned: NDArray[np.uint32]
 ) -> Fraction:
-    """Σ over the triples whose smallest node is owned of 1^h·α^y·β^(3−h−y)."""
+    """Σ of 1^h·α^y·β^(3−h−y) over the triples whose smallest node is owned."""
     a, b = channel.alpha, channel.beta
     triples = local_triples(held, noisy, owned)
     terms = (
@@ -137,7 +140,7 @@ def local_triangles(
 def local_kstars(
     held: BitRows, noisy: BitRows, channel: Channel, owned: NDArray[np.uint32], k: int
 ) -> Fraction:
-    """Σ over the owned nodes of e_k(1 for each own edge, a(y) for each other pair)."""
+    """Σ of e_k over the owned nodes, with weight 1 for own edges and a(y) for other pairs."""
     own, seen = row_kinds(held, noisy)
     rows = Counter(zip(own[owned].tolist(), seen[owned].tolist(), strict=True))
     total = Fraction(0)
@@ -147,7 +150,7 @@ def local_kstars(
 
 
 def row_kinds(held: BitRows, noisy: BitRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each node the number of its own edges, and of noisy ones elsewhere."""
+    """For each node, the number of its own edges, and of noisy edges elsewhere."""
     pairs = held.pairs()
     both = pairs[noisy.at(pairs) == 1]
     shared = np.bincount(both.ravel().astype(np.int64), minlength=held.n)
@@ -159,7 +162,7 @@ def _row_stars(weights: Weights, held: int, ones: int, zeros: int, k: int) -> Fr
     return sum((math.comb(held, j) * others[k - j] for j in range(k + 1)), Fraction(0))
 
 
-# --- A silo's local answer, form ``gradient``: what its own edges take off the release's error ----
+# --- Local answers of form ``gradient``: own edges reduce the release's error ---------------------
 
 
 def gradient_report(
@@ -172,7 +175,7 @@ def gradient_report(
 def gradient_terms(
     query: str, noisy: BitRows, channel: Channel, pairs: Pairs, bound: float, k: int | None = None
 ) -> NDArray[np.int64]:
-    """(1 − a)·clip(∂f/∂a, ±bound) of each pair, in units of Δ/2^30, rounded."""
+    """(1 − a)·clip(∂f/∂a, ±bound) for each pair, rounded, in units of Δ/2^30."""
     slopes = np.clip(gradient(query, noisy, channel, pairs, k, scale=bound), -1.0, 1.0)
     largest = largest_change(channel)
     changes = np.array([float((1 - a) / largest) for a in (channel.beta, channel.alpha)])
@@ -187,12 +190,13 @@ def default_bound(
     n: int,
     k: int | None = None,
 ) -> float:
-    """A clipping bound κ from what is public before the local answers and looks at no y.
+    """A clipping bound κ from public values only, which does not depend on the release's bits.
 
-    ``degrees`` are all silos' noisy degrees, ``scale`` that of their noise. κ is the gradient at an
-    edge between two nodes of the degree D that a neighbour has on average, Σd²/Σd, and some
-    standard deviations of what the release's noise adds to it. Any κ is unbiased: a smaller one
-    takes less off the release's error, a larger one needs more noise.
+    ``degrees`` are all silos' noisy degrees, and ``scale`` is the scale of their noise. κ is the
+    gradient at an edge between two nodes of degree D, plus some standard deviations of the noise
+    that the release adds to it. D is the average degree of a neighbour, Σd²/Σd. The answer is
+    unbiased for any κ: a smaller one reduces the release's error less, a larger one needs more
+    noise.
     """
     typical = _neighbour_degree(degrees, scale, n)
     v0 = float(channel.weights.v0)
@@ -200,13 +204,13 @@ def default_bound(
         case "edges":
             return 1.0
         case "triangles":
-            # Half of the neighbours in common; pairs of noise, and noise beside an edge.
+            # Half of the neighbours in common, then noise from two noisy pairs or one.
             return typical / 2 + 2 * math.sqrt(v0**2 * n + 2 * v0 * typical)
         case "four_cycles":
             noise = v0**3 * n**2 + 3 * v0**2 * n * typical + 3 * v0 * typical**3 / 2
             return typical**2 / 2 + 2 * math.sqrt(noise)
         case "kstars" if k is not None:
-            # The stars at both ends, had they a standard deviation of noise more in their degree.
+            # The stars at both ends, with degrees larger by one standard deviation of noise.
             d = max(typical + math.sqrt(v0 * n), k - 1.0)
             try:
                 return 2 * math.exp(math.lgamma(d + 1) - math.lgamma(k) - math.lgamma(d - k + 2))
@@ -218,11 +222,11 @@ def default_bound(
 def _neighbour_degree(
     degrees: Sequence[Sequence[int]] | NDArray[np.int64], scale: Fraction, n: int
 ) -> float:
-    """Σd²/Σd of the true degrees, as far as the noise lets it be seen; from 1 to n − 1.
+    """Σd²/Σd of the true degrees, estimated from the noisy ones; limited to 1 … n − 1.
 
     Silos that hold the same edge both count it, which makes the result a little too large.
     """
-    # Any number may come from a silo; these are beyond all that a float's sums could bear.
+    # A silo may send any number; the limits keep sums of floats accurate enough.
     table = np.array(degrees, dtype=object).clip(-(2**50), 2**50).astype(np.float64)
     totals, noise = table.sum(axis=0), 2 * float(scale) ** 2 * len(table)
     squares, first = float(totals @ totals) - n * noise, float(totals.sum())
@@ -236,7 +240,7 @@ def _neighbour_degree(
 def share(
     plan: FeatPlusTerms, graph: BitRows, degrees: Sequence[Sequence[int]] | NDArray[np.int64]
 ) -> Shared:
-    """Owners and bound from all silos' noisy degrees, beside the release."""
+    """The release with the owners and the bound that follow from all silos' noisy degrees."""
     if plan.local == "paper":
         bound = 0.0
     elif plan.bound is not None:
@@ -248,7 +252,7 @@ def share(
 
 
 def local_report(plan: FeatPlusTerms, shared: Shared, silo: Silo, place: int) -> int:
-    """A silo's exact answer, in units; it leaves the silo with noise on it, and not otherwise."""
+    """A silo's exact answer in units. It leaves the silo only after noise is added."""
     channel, graph = plan.union.channel, shared.graph
     if plan.local == "gradient":
         pairs = owned_pairs(shared.owners, place, silo.pairs)
@@ -262,13 +266,13 @@ def local_report(plan: FeatPlusTerms, shared: Shared, silo: Silo, place: int) ->
 def combine(
     plan: FeatPlusTerms, release: Release, shared: Shared | None, reports: Sequence[int]
 ) -> Estimate[float]:
-    """The answer from the release and all noisy reports (none where the plan has no local part).
+    """The answer from the release and all noisy reports (empty if the plan has no local part).
 
-    ``gradient`` adds the reports to the release's own answer; ``paper`` is their sum alone. The
-    standard error is that of the release's own answer and the Laplace noise together. It is on the
-    safe side: how much the silos took off the release's error is known to them alone. (For
-    ``paper`` always; for ``gradient`` but on small, dense graphs at an ε1 below about 1, where
-    products of three reported pairs weigh more than all that was taken off.)
+    ``gradient`` adds the reports to the release's own answer; ``paper`` uses only their sum. The
+    standard error combines that of the release's own answer and that of the Laplace noise. It is an
+    upper bound, since only the silos know by how much they reduced the release's error. For
+    ``paper`` this always holds. For ``gradient`` it fails only on small, dense graphs at an ε1
+    below about 1, where products of three reported pairs outweigh the reduction.
     """
     options: dict[str, Any] = {} if plan.k is None else {"k": plan.k}
     own: Estimate[float] = getattr(release, plan.query)(**options)

@@ -1,8 +1,8 @@
-"""Sessions of feat+: a union, noisy degrees, what all silos are shown, noisy local answers.
+"""The sessions of feat+: a union, noisy degrees, a shared view, and noisy local answers.
 
-The messages of each part are bound to parameters of its own, and those of the last to what was
-shown; the whole cost is paid before the first. A plan that gives all of epsilon to the release has
-no such parts, and the union's own sessions carry it.
+The messages of each part are bound to the parameters of that part, and those of the last part to
+the shared view. The whole cost is charged before the first message. If all of epsilon goes to the
+release, there are no further parts, and the sessions of the union are used instead.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -24,18 +24,18 @@ __all__ = ["FeatPlusCoordinator", "FeatPlusResult", "FeatPlusSilo"]
 
 
 def _is_report(message: Envelope) -> bool:
-    """Of numbers: degrees are one a node, a report is one alone."""
+    """Whether a message of noisy numbers is a report: a report has one number, not one per node."""
     return message.round == "numbers" and len(message.payload) == NUMBER_BYTES
 
 
-#: A silo's exact report in units, from the plan, what it was shown, its edges and its place.
+#: Computes a silo's exact report in units, from the plan, the shared view, its edges and place.
 LocalAnswer = Callable[[FeatPlusTerms, Shared, Silo, int], int]
-#: What all silos are shown, from the plan, the release and all silos' noisy degrees.
+#: Computes the shared view, from the plan, the release and all silos' noisy degrees.
 Share = Callable[[FeatPlusTerms, BitRows, Sequence[Sequence[int]]], Shared]
 
 
 class FeatPlusSilo(SiloSession):
-    """A silo in feat+; ``union`` is its session in the union, ``answer`` counts its report."""
+    """A silo in feat+. ``union`` is its session in the union; ``answer`` computes its report."""
 
     def __init__(
         self,
@@ -57,36 +57,36 @@ class FeatPlusSilo(SiloSession):
         self._degrees = VectorSilo(degrees, *self._party, entropy)
         self._shown = SharedViewSilo(shown, *self._party)
         self._entropy = entropy
-        # Counted now: between the last chunk and its degrees the time would show a silo's edges.
+        # Count now: later, the time between the last chunk and the degrees would depend on edges.
         self._counted: list[int] = PairBits.of(silo).degrees.tolist()
         self._report: VectorSilo | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
         self.bindings = (*union.bindings, *own)
 
     def start(self) -> list[Outgoing]:
-        """The union's first message."""
+        """Start the union."""
         return self._union.start()
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """A message of the union, a piece of what is shown, or all silos' signatures on it."""
-        # What is shown may come before our degrees are sent (again, after a restart): local answers
-        # are protected for every content, and wait for the degrees.
+        """Take a message of the union, a part of the shared view, or all silos' signatures."""
+        # After a restart, parts of the shared view may arrive before our degrees are sent again.
+        # This is safe: local answers are protected for every content, and wait for the degrees.
         shown = peek(raw).round in ("shown", "seens")
         return self._shown.receive(raw) if shown else self._union.receive(raw)
 
     @property
     def ready(self) -> bool:
-        """Whether the union waits for the ledger: one spend pays for all parts."""
+        """Whether the union waits for the ledger; one charge pays for all parts."""
         return self._union.ready
 
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger."""
+        """Record that the run's whole cost is in the ledger."""
         sent = self._union.authorise()
         self._degrees.authorise()
         return sent
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """The silo's part in the union, then its degrees, then its local answer."""
+        """Make the silo's messages in the union, then its degrees, then its local answer."""
         if self._union.room:
             return self._union.make(sent)
         if self._degrees.state is not noisy_vectors.State.SENT:
@@ -112,12 +112,12 @@ class FeatPlusSilo(SiloSession):
 
     @property
     def ahead(self) -> bool:
-        """While the union's chunks are made nothing else comes in."""
+        """Whether the union's chunks are being made; nothing else is received meanwhile."""
         return self._union.room and self._union.ahead
 
     @property
     def phase(self) -> str:
-        """The union's, then what is waited for."""
+        """The union's phase, then what the silo waits for."""
         if self.done:
             return "done"
         return str(self._shown.state.value) if self._union.done else self._union.phase
@@ -128,13 +128,13 @@ class FeatPlusSilo(SiloSession):
         return self._report is not None
 
     def slot(self, message: Envelope) -> int:
-        """The union's; of noisy_vectors, which they are."""
+        """The slot of a message: that of the union, or which noisy vector it is."""
         return int(_is_report(message)) if message.round == "numbers" else self._union.slot(message)
 
 
 @dataclass(frozen=True)
 class FeatPlusResult:
-    """What the coordinator is left with; where it is feat alone, ``shared`` is None."""
+    """The coordinator's result. ``shared`` is None if there were no local answers."""
 
     triangle: bytes
     shared: Shared | None
@@ -142,8 +142,8 @@ class FeatPlusResult:
 
 
 class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
-    """The coordinator of feat+; ``union`` is its session in the union, ``share`` makes what all
-    silos are shown."""
+    """The coordinator of feat+. ``union`` is its session in the union; ``share`` computes the
+    shared view."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         self.bindings = (*union.bindings, *own)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """A silo's message of any part."""
+        """Take a silo's message of any part."""
         message = peek(raw)
         if message.round == "seen":
             return self._shown.receive(raw)
@@ -175,11 +175,11 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         return (self._reported() if _is_report(message) else self._degrees).receive(raw)
 
     def early(self, message: Envelope) -> bool:
-        """A report is bound to what all silos have signed for."""
+        """Whether a report came before all silos signed the view that it must be bound to."""
         return _is_report(message) and self._shown.state is not shared_view.State.AGREED
 
     def _reported(self) -> VectorCoordinator:
-        """What takes local answers: bound to what all silos signed for."""
+        """The machine that takes local answers, bound to the view that all silos signed."""
         if self._reports is None:
             if self._shared is None:
                 raise OrderError("nothing was shown yet", round="numbers")
@@ -190,7 +190,7 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         return self._reports
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """What the union hands round; then the release, its owners and the bound, for all."""
+        """Make the union's messages, then show the release, the owners and the bound to all."""
         if self._union.room:
             return self._union.make(sent)
         graph = BitRows.from_triangle(self._plan.n, self._union.result())
@@ -201,36 +201,36 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
 
     @property
     def room(self) -> bool:
-        """Whether the union has room, or all is there that is to be shown."""
+        """Whether the union has room, or everything that is to be shown has arrived."""
         whole = self._union.done and self._degrees.state is noisy_vectors.State.DONE
         return self._union.room or (whole and self._shared is None)
 
     def wants(self, place: int) -> bool:
-        """As the union does."""
+        """Whether the union wants more from this silo."""
         return self._union.wants(place)
 
     @property
     def phase(self) -> str:
-        """The union's, then that of the local answers."""
+        """The union's phase, then that of the local answers."""
         if self.done:
             return "done"
         return "local answers" if self._union.done else self._union.phase
 
     @property
     def done(self) -> bool:
-        """Whether every silo's answer is there."""
+        """Whether every silo's answer has arrived."""
         return self._reports is not None and self._reports.state is noisy_vectors.State.DONE
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs of the union."""
+        """The progress of the union, in pairs."""
         return self._union.progress
 
     def result(self) -> FeatPlusResult:
-        """The release, what was shown, and all answers."""
+        """The release, the shared view, and all answers."""
         reports = tuple(report for (report,) in self._reported().result())
         return FeatPlusResult(self._union.result(), self._shared, reports)
 
     def slot(self, message: Envelope) -> int:
-        """The union's; of noisy_vectors, which they are."""
+        """The slot of a message: that of the union, or which noisy vector it is."""
         return int(_is_report(message)) if message.round == "numbers" else self._union.slot(message)

@@ -1,4 +1,4 @@
-"""A study by feat+: how epsilon is shared, what is planned, its sessions and its answer."""
+"""Method ``feat+``: how epsilon is split, and how a study is settled, run and answered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,24 +40,23 @@ from silograph.methods.union import settle_union
 __all__ = ["LOCAL_QUERIES", "ChosenSplit", "SettledFeatPlus", "choose_split", "settle_featplus"]
 
 
-# --- How ``feat+`` shares epsilon between the release, the partition and the local answers --------
+# --- How ``feat+`` splits epsilon between the release, the partition and the local answers --------
 #
-# A local answer takes the noise of owned edges off the release and adds Laplace noise of its own;
-# the partition and the Laplace noise must be paid out of the release's epsilon. On a graph whose
-# edges are dealt to the silos at random that never pays: most of the noise comes from pairs that no
-# silo holds. So the best split is often "all of it to the release", which is ``feat``.
-
+# Local answers remove the noise of owned edges from the release and add their own Laplace noise.
+# The partition and the local answers take their budget from the release. If edges are assigned to
+# silos at random, this never pays: most of the noise comes from pairs that no silo holds. So the
+# best split is often to give everything to the release, which is ``feat``.
 _RELEASE = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975)
-#: The partition's part of what the release leaves.
+#: The shares that are tried for the partition, out of what the release leaves.
 _PARTITION = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 _QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-#: Local answers must promise at least this much before they are worth their trouble.
+#: Local answers are used only if they reduce the predicted error below this factor.
 _WORTH = 0.98
 
 
 @dataclass(frozen=True)
 class ChosenSplit:
-    """A split, the bound of the gradients (None without local answers), and the error to expect."""
+    """A split, the bound of the gradients (None without local answers), and the expected error."""
 
     split: Split
     bound: float | None
@@ -73,11 +72,11 @@ def choose_split(
     bound: float | None = None,
     worth: float = _WORTH,
 ) -> ChosenSplit:
-    """The split with the least predicted error and, for ``gradient``, the bound that goes with it
-    unless one is given. Both are fixed here, before the release, so that they cannot look at it.
+    """The split with the smallest predicted error and, for ``gradient``, its bound.
 
-    Local answers must promise an error below ``worth`` times that of the release alone; infinity
-    has them in any case.
+    A given bound is kept. Both are fixed here, before the release is made, so that they cannot
+    depend on it. Local answers are used only if their predicted error is below ``worth`` times that
+    of the release alone; with ``worth`` infinite they are always used.
     """
     alone = feat_error(reference, question, protocol)
     found = (
@@ -123,10 +122,10 @@ def _gradient(
 
 
 class SettledFeatPlus(SettledStudy):
-    """A release at ε1, owners of nodes at ε2, local answers at ε3.
+    """A release at ε1, owners of nodes at ε2, and local answers at ε3.
 
-    Options: ``local`` (gradient or paper), ``split`` (paper, or three numbers with commas between
-    them), ``bound`` (of gradient). The proposer may leave the split to the planner.
+    Options: ``local`` (gradient or paper), ``split`` (paper, or three numbers separated by commas)
+    and ``bound`` (for gradient). The planner chooses the split if the proposer leaves it out.
     """
 
     options = frozenset({"local", "split", "bound", "channel"})
@@ -139,7 +138,7 @@ class SettledFeatPlus(SettledStudy):
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
-        """With the planner's split and bound, where none are given."""
+        """The study with the planner's split and bound, if they are not given."""
         if study.options.get("split", "auto") != "auto":
             return study
         plan = _plan(study, "auto", like, owned)
@@ -155,7 +154,7 @@ class SettledFeatPlus(SettledStudy):
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
-        """A silo in the union, and after it."""
+        """Make a silo's session, for the union and the parts after it."""
         of, run, subject = self.study, self.study.id, self.study.subject
         union = self.plan.union.silo(of.pairs, subject, roster, run, place, identity, entropy, silo)
         if not self.plan.answers_locally:
@@ -167,7 +166,7 @@ class SettledFeatPlus(SettledStudy):
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[FeatPlusResult | bytes]:
-        """The coordinator of the union, and after it."""
+        """Make the coordinator's session, for the union and the parts after it."""
         of, run, subject = self.study, self.study.id, self.study.subject
         union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
         if not self.plan.answers_locally:
@@ -175,10 +174,10 @@ class SettledFeatPlus(SettledStudy):
         return FeatPlusCoordinator(self.plan, subject, union, roster, run, identity, share)
 
     def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
-        """The release and the local answers together."""
+        """The release, and the answer from it and the local answers."""
         if isinstance(result, bytes):
             result = FeatPlusResult(result, None, ())
-        # Whoever had a part in the run saw degrees and reports too: the release says so.
+        # The parties of the run also saw degrees and reports, so the release states that loss.
         release = release_of(
             self.plan.union, self._provenance(), result.triangle, universe,
             self.views, worst_losses(self.losses),
@@ -213,7 +212,7 @@ def _split(given: Option) -> str | tuple[float, float, float]:
     return release, partition, local
 
 
-#: What each form of local answers can be asked.
+#: The queries that each form of local answers supports.
 LOCAL_QUERIES: dict[str, tuple[str, ...]] = {
     "gradient": tuple(GRADIENTS),
     "paper": ("kstars", "triangles"),
@@ -235,12 +234,12 @@ def settle_featplus(
     reference: Reference | None = None,
     owned: float | None = None,
 ) -> FeatPlusTerms:
-    """Choose all parameters of a run, or say what is wrong with the request.
+    """Choose all parameters of a run, or raise an error that says what is wrong.
 
-    ``split`` is ``"auto"`` (the least error on a graph like the ``reference``), ``"paper"`` (.45,
-    .1, .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
-    ``gradient``; a ``channel`` may be chosen for protocol ``clear``. The release is shown to all
-    silos, so that collusion is at least 1.
+    ``split`` is ``"auto"`` (the smallest error on a graph like the ``reference``), ``"paper"``
+    (.45, .1, .45), or three numbers (ε1, ε2, ε3) that add up to epsilon or to 1. ``bound`` is κ of
+    ``gradient``. A ``channel`` may be chosen for protocol ``clear``. All silos see the release, so
+    collusion must be at least 1.
     """
     if local not in LOCAL_QUERIES:
         raise ArgumentError(f"unknown local answers {local!r}; choose from gradient, paper")

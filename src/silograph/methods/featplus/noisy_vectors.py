@@ -1,13 +1,13 @@
-"""Noisy numbers as two state machines: every silo sends a vector of integers, each with exact
-discrete Laplace noise of its own.
+"""Noisy vectors as two state machines: every silo sends integers with exact Laplace noise.
 
-One round, ``numbers``: each silo adds the noise to its vector and sends it to the coordinator,
-which keeps all of them. Every number takes 32 bytes, whatever its value.
+There is one round, ``numbers``: each silo adds independent discrete Laplace noise to every entry of
+its vector and sends the result to the coordinator, which keeps all vectors. Every number takes 32
+bytes, whatever its value.
 
-A vector is sent once. Made again it is the same byte for byte, since its noise comes from a stored
-secret; another vector under the same noise is refused, since the difference of the two would show
-exactly where they differ. Two rules hold in both machines: a message that is refused changes
-nothing, and nothing leaves a silo before :meth:`VectorSilo.authorise` (the ledger's entry).
+A silo sends one vector. If it is made again it has the same bytes, since its noise comes from a
+stored secret. Another vector under the same noise is refused, since the difference of the two would
+show exactly where they differ. Two rules hold in both machines. A refused message changes nothing.
+Nothing leaves a silo before :meth:`VectorSilo.authorise` is called, after the ledger was charged.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from silograph.messages.machine import Machine
 
 __all__ = ["NUMBER_BYTES", "State", "VectorCoordinator", "VectorParameters", "VectorSilo"]
 
-#: A number on the wire: two's complement, little-endian.
+#: The size of a number in a message: two's complement, little-endian.
 NUMBER_BYTES = 32
-#: Values are smaller than this, so that noise cannot carry them past 32 bytes.
+#: Values are smaller than this, so a number with noise fits in 32 bytes.
 _LIMIT = 1 << 240
 _LARGEST_LENGTH = 1 << 20
 
@@ -42,11 +42,11 @@ class VectorParameters:
     length: int
     #: The noise: P(z) ∝ exp(−|z|/scale).
     scale: Fraction
-    #: What one step of a number is worth.
+    #: The value of one step of a number.
     unit: Fraction
-    #: What the numbers are about: a digest of all that was public before they were made.
+    #: A digest of everything that was public before the numbers were made.
     subject: bytes
-    #: Which numbers of a run these are.
+    #: Which of the run's vectors this is.
     phase: str
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class VectorParameters:
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "new, not yet authorised"
     READY = "ready"
@@ -74,13 +74,13 @@ class State(StrEnum):
     DONE = "done"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "authorise"): State.READY,
     (State.READY, "numbers"): State.SENT,
     (State.SENT, "numbers"): State.SENT,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.WAITING, "numbers"): State.WAITING,
     (State.WAITING, "all numbers"): State.DONE,
@@ -88,7 +88,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 class VectorSilo(Machine):
-    """A silo that sends its numbers, noisily."""
+    """A silo that sends its numbers with noise."""
 
     STEPS = SILO_STEPS
     TAKES = ()
@@ -108,11 +108,11 @@ class VectorSilo(Machine):
         self._sent = b""
 
     def authorise(self) -> None:
-        """Say that the run's whole cost is in the ledger; only then is anything sent."""
+        """Record that the run's whole cost is in the ledger; nothing is sent before this."""
         self.state = self._step("authorise")
 
     def numbers(self, values: Sequence[int]) -> Outgoing:
-        """The values with their noise; made again only byte for byte."""
+        """The values with their noise. A repeated call returns exactly the same bytes."""
         state = self._step("numbers")
         parameters = self._parameters
         if len(values) != parameters.length or any(abs(x) >= _LIMIT for x in values):
@@ -134,7 +134,7 @@ class VectorSilo(Machine):
 
 
 class VectorCoordinator(Machine):
-    """The coordinator: keeps every silo's noisy numbers."""
+    """The coordinator, which keeps every silo's noisy numbers."""
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("numbers",)
@@ -163,7 +163,7 @@ class VectorCoordinator(Machine):
         return []
 
     def result(self) -> list[list[int]]:
-        """Every silo's noisy numbers; only when all are there."""
+        """Every silo's noisy numbers; only available when all have arrived."""
         self._require(State.DONE, "result")
         return [self._vectors[place] for place in range(self._parameters.silos)]
 

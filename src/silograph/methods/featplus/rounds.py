@@ -1,4 +1,4 @@
-"""What the parties of feat+ agree on and are shown."""
+"""The terms of a run of feat+, and the view that all its silos are shown."""
 
 import hashlib
 import math
@@ -28,7 +28,7 @@ from silograph.methods.union import SettledUnion
 __all__ = ["FeatPlusTerms", "Owners", "Shared"]
 
 
-#: For each node the place of the silo that owns it.
+#: For each node, the place of the silo that owns it.
 Owners = NDArray[np.uint8]
 
 _BOUND = struct.Struct("<d")
@@ -36,19 +36,19 @@ _BOUND = struct.Struct("<d")
 
 @dataclass(frozen=True)
 class FeatPlusTerms:
-    """One run of feat+: its release, its noise, who learns how much, and what is reported."""
+    """The terms of one run of feat+: its release, its noise, its views, and its reports."""
 
     query: str
     k: int | None
     n: int
     union: SettledUnion
     noise: FeatPlusNoise
-    #: The clipping bound κ of ``gradient``, where it was given; else it follows from the degrees.
+    #: The clipping bound κ of ``gradient``, if it was given; otherwise it follows from the degrees.
     bound: float | None
     views: tuple[View, ...]
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]
-    #: What the caller should be told.
+    #: A note for the caller; empty if there is nothing to say.
     advice: str = ""
 
     @property
@@ -67,34 +67,34 @@ class FeatPlusTerms:
         return max(view.epsilon for view in self.views if view.claimed)
 
     def sensitivity(self, bound: float) -> Fraction:
-        """Δ, the joint sensitivity of all reports; ``paper`` has one without a bound."""
+        """Δ, the joint sensitivity of all reports; ``paper`` does not use the bound."""
         if self.local == "gradient":
             return gradient_sensitivity(self.union.channel, bound)
         return paper_sensitivity(self.query, self.k, self.union.channel, self.n)
 
     def unit(self, bound: float) -> Fraction:
-        """What one step of a report is worth: Δ/2^30."""
+        """The value of one step of a report: Δ/2^30."""
         return self.sensitivity(bound) / STEPS
 
     def degrees(self, subject: bytes) -> VectorParameters:
-        """The message of every silo's noisy degrees."""
+        """The parameters of the message with a silo's noisy degrees."""
         scale = self.noise.partition_scale
         return VectorParameters(
             self.union.silos, self.n, scale, Fraction(1), self.subject(subject), "degrees"
         )
 
     def shown(self, subject: bytes) -> SharedViewParameters:
-        """The message that shows a :class:`Shared` to all silos."""
+        """The parameters of the message that shows a :class:`Shared` to all silos."""
         length = _BOUND.size + self.n + triangle_bytes(self.n)
         return SharedViewParameters(self.union.silos, length, self.subject(subject))
 
     def reports(self, shown: bytes, bound: float) -> VectorParameters:
-        """The message of every silo's noisy report, bound to the digest of what was shown."""
+        """The parameters of a silo's noisy report, bound to the digest of the shared view."""
         scale, unit = self.noise.local_scale, self.unit(bound)
         return VectorParameters(self.union.silos, 1, scale, unit, shown, "reports")
 
     def subject(self, universe: bytes) -> bytes:
-        """What all messages of the run are about: the nodes, the question, and the plan."""
+        """The digest that binds all messages of the run to the nodes, the query and the plan."""
         split, channel = self.noise.split, self.union.channel
         values = (
             self.query,
@@ -117,21 +117,21 @@ class FeatPlusTerms:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What all silos are shown before they answer: the release, the owners, the bound."""
+    """What all silos are shown before they answer: the release, the owners and the bound."""
 
     graph: BitRows
     owners: Owners
-    #: κ of ``gradient``; 0 for ``paper``, which has none.
+    #: κ of ``gradient``; 0 for ``paper``, which has no bound.
     bound: float
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes that are shown; of the same length whatever they hold."""
+        """The bytes that are shown; their length does not depend on the values."""
         return _BOUND.pack(self.bound) + self.owners.tobytes() + self.graph.to_triangle()
 
     @classmethod
     def read(cls, plan: FeatPlusTerms, content: bytes) -> "Shared":
-        """From what was shown, if it makes sense; a silo believes nothing more of it."""
+        """Read what was shown, if it is well formed; a silo trusts it no further than that."""
         n, m = plan.n, plan.union.silos
         start = _BOUND.size + n
         if len(content) != start + triangle_bytes(n):

@@ -1,19 +1,19 @@
-"""Showing all silos the same bytes, as two state machines.
+"""The shared view: showing all silos the same bytes, as two state machines.
 
 Rounds
     ``shown``  the coordinator shows the content, chunk by chunk, to all silos
-    ``seen``   each silo signs a digest of all that it was shown
-    ``seens``  the coordinator relays all of them; a silo goes on only if all are on one digest
+    ``seen``   each silo signs a digest of everything that it was shown
+    ``seens``  the coordinator relays all of them; a silo continues only if all digests agree
 
 Why
-    What a silo reports next is protected for **every** content, as long as all silos have the same
-    (see ``privacy.featplus``). So nothing need be believed of the content itself: a coordinator may
-    show a release that nobody made, and learns no more from the answers than their epsilon. But
-    with two different owner maps two silos would answer for one edge, and its loss would double;
-    that is what the signatures rule out.
+    A silo's next report is protected for **every** content, as long as all silos have the same
+    content (see :mod:`silograph.methods.featplus.noise`). So the content itself need not be
+    trusted: a coordinator may show an invented release, and still learns no more from the answers
+    than their epsilon allows. But with two different owner maps, two silos would answer for one
+    edge, and its loss would double. The signatures rule this out.
 
-In both machines a message that is refused changes nothing. The content is public to the parties:
-nothing of a silo's own is in it, and the machines need no authority to spend.
+In both machines a refused message changes nothing. The content is public to the parties and holds
+nothing of a silo's own data, so the machines need no authorisation to spend.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from silograph.messages.rounds import Collection, open_bundle
 
 __all__ = ["SharedViewCoordinator", "SharedViewParameters", "SharedViewSilo", "State"]
 
-#: Bytes in a chunk.
+#: The number of bytes in a chunk.
 CHUNK_BYTES = 1 << 20
 _LARGEST = 1 << 40
 
@@ -45,7 +45,7 @@ class SharedViewParameters:
     silos: int
     #: The length of the content in bytes.
     length: int
-    #: What the content is about: the digest of the node universe and of the run's plan.
+    #: The digest of the node universe and of the run's plan.
     subject: bytes
     chunk_bytes: int = CHUNK_BYTES
 
@@ -55,7 +55,7 @@ class SharedViewParameters:
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return -(-self.length // self.chunk_bytes)
 
     def chunk_size(self, chunk: int) -> int:
@@ -71,7 +71,7 @@ class SharedViewParameters:
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "new"
     SHOWN = "waiting for content"
@@ -79,13 +79,13 @@ class State(StrEnum):
     AGREED = "agreed"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.SHOWN, "shown"): State.SHOWN,
     (State.SHOWN, "all shown"): State.SEENS,
     (State.SEENS, "seens"): State.AGREED,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "show"): State.SEENS,
     (State.SEENS, "seen"): State.SEENS,
@@ -94,7 +94,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 class SharedViewSilo(Machine):
-    """A silo that is shown something."""
+    """A silo that is shown the content."""
 
     STEPS = SILO_STEPS
     TAKES = ("shown", "seens")
@@ -142,18 +142,18 @@ class SharedViewSilo(Machine):
         return [Outgoing(COORDINATOR, sent)]
 
     def content(self) -> bytes:
-        """What was shown; only when all silos have signed for the same."""
+        """What was shown; only available when all silos have signed for the same."""
         self._require(State.AGREED, "content")
         return b"".join(self._chunks)
 
     def view(self) -> bytes:
-        """The digest that all silos signed; what follows is bound to it."""
+        """The digest that all silos signed; later messages are bound to it."""
         self._require(State.AGREED, "content")
         return self._view
 
 
 class SharedViewCoordinator(Machine):
-    """The coordinator: shows, and relays the signatures."""
+    """The coordinator, which shows the content and relays the signatures."""
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("seen",)
@@ -167,7 +167,7 @@ class SharedViewCoordinator(Machine):
         self._view = b""
 
     def show(self, content: bytes) -> list[Outgoing]:
-        """The content in chunks, for all silos."""
+        """The content as messages to all silos, chunk by chunk."""
         state = self._step("show")
         if len(content) != self._parameters.length:
             raise PayloadError(f"{self._parameters.length} bytes were due", round="shown")
@@ -181,10 +181,10 @@ class SharedViewCoordinator(Machine):
         return sent
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a silo's signature; when all are there, they go out."""
+        """Take a silo's signature; once all have arrived, send them to all silos."""
         envelope = self._opened(raw)
         if envelope.payload != self._view:
-            raise self._refuse(ViewsDifferError, "saw something else than was shown", envelope)
+            raise self._refuse(ViewsDifferError, "saw something other than was shown", envelope)
         bundle = self._collection.take(envelope, raw, self._identity)
         if bundle:
             self.state = self._step("all seens")

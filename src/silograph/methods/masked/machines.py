@@ -1,14 +1,14 @@
-"""The masked union as two state machines: a silo's and the coordinator's.
+"""The masked union as two state machines: one for a silo, one for the coordinator.
 
 Rounds
     ``key``      each silo publishes a fresh X25519 run key, signed by its identity
     ``keys``     the coordinator relays all of them
     ``confirm``  each silo signs a digest of roster, parameters and all run keys
-    ``confirms`` the coordinator relays all of them; a silo goes on only if all are on one digest
+    ``confirms`` the coordinator relays all of them; a silo continues only if all digests agree
     ``chunk``    each silo uploads its masked contributions, chunk by chunk
 
-Two rules hold in both machines: a message that is refused changes nothing, and nothing that depends
-on a silo's bits leaves it before :meth:`MaskedSilo.authorise` has been called (the ledger's entry).
+Two rules hold in both machines. A refused message changes nothing. Nothing that depends on a silo's
+bits leaves the silo before :meth:`MaskedSilo.authorise` is called, after the ledger was charged.
 """
 
 import hashlib
@@ -35,15 +35,15 @@ __all__ = [
     "packed_bytes",
 ]
 
-#: Pairs in a chunk.
+#: The number of pairs in a chunk.
 CHUNK_PAIRS = 1 << 20
-#: How masks are drawn and how elements travel.
+#: How masks are drawn and how elements are encoded.
 _STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
 _PACKING = b"base-q digits in 32-bit words, lowest first"
 
 
 def packed_bytes(q: int, pairs: int) -> int:
-    """Bytes of one element of Z_q a pair, as many base-q digits in a 32-bit word as fit.
+    """The size of one element of Z_q per pair, with as many base-q digits as fit in 32-bit words.
 
     >>> packed_bytes(21, 7_000_000)
     4000000
@@ -60,7 +60,7 @@ class MaskedParameters(Chunked):
     b: Fraction
     silos: int
     pairs: int
-    #: What the pairs are about: the digest of the node universe.
+    #: The digest of the node universe that the pairs belong to.
     subject: bytes
     chunk_pairs: int = CHUNK_PAIRS
 
@@ -79,7 +79,7 @@ class MaskedParameters(Chunked):
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "new"
     KEYS = "waiting for keys"
@@ -89,7 +89,7 @@ class State(StrEnum):
     DONE = "done"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "start"): State.KEYS,
     (State.KEYS, "keys"): State.CONFIRMS,
@@ -97,7 +97,7 @@ SILO_STEPS: dict[tuple[State, str], State] = {
     (State.AGREED, "authorise"): State.CHUNKS,
     (State.CHUNKS, "chunk"): State.CHUNKS,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.KEYS, "key"): State.KEYS,
     (State.KEYS, "all keys"): State.CONFIRMS,
@@ -109,7 +109,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 class MaskedSilo(UploadingSilo):
-    """A silo in one run of the masked union. ``bits(chunk)`` returns one bit a pair."""
+    """A silo in one run of the masked union. ``bits(chunk)`` returns one bit per pair."""
 
     STEPS = SILO_STEPS
     TAKES = ("keys", "confirms")
@@ -127,8 +127,8 @@ class MaskedSilo(UploadingSilo):
         bits: Bits,
     ) -> None:
         super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
-        # One secret a run: the run key and every chunk come from it, so that a chunk can only be
-        # made again byte for byte.
+        # There is one secret per run. The run key and all chunks are derived from it, so a chunk
+        # that is made again has exactly the same bytes.
         self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
         self._masks: _core.SharedMasks | None = None
         self._view = b""
@@ -160,20 +160,20 @@ class MaskedSilo(UploadingSilo):
         return self.state is State.AGREED
 
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger; only then are chunks made."""
+        """Record that the run's whole cost is in the ledger; chunks are made only after this."""
         self.state = self._step("authorise")
         return []
 
     def chunk(self, number: int, bits: bytes) -> Outgoing:
-        """The masked contributions of one chunk, from one bit a pair.
+        """The masked contributions of one chunk, from one bit per pair.
 
-        Made again it is the same, byte for byte; with other bits it is refused, since two vectors
+        A repeated call returns the same bytes. A call with other bits is refused, since two vectors
         under one mask would show where they differ.
         """
         state = self._step("chunk")
         self._check_chunk(number, bits)
         size = self._parameters.chunk_size(number)
-        assert self._masks is not None  # noqa: S101 - the table has no other way here
+        assert self._masks is not None  # noqa: S101 - guaranteed by the table of steps
         vector = self._masker.contribute(self._masks, number, bits, size)
         seen = hashlib.sha256(vector).digest()
         if self._sent.setdefault(number, seen) != seen:
@@ -183,7 +183,7 @@ class MaskedSilo(UploadingSilo):
         return Outgoing(COORDINATOR, raw)
 
     def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
-        """Masks with every other silo, and the digest of all that was shown to us."""
+        """The masks shared with every other silo, and the digest of all keys that we were sent."""
         check_own_key(self._binding, keys[self._place], self._masker.public(), self._place)
         pairs = pairs_of(self._binding, dict(enumerate(keys)), self._place)
         try:
@@ -197,8 +197,10 @@ class MaskedSilo(UploadingSilo):
 
 
 class MaskedCoordinator(Machine, CoordinatorSession[bytes]):
-    """The coordinator in one run: relays, sums, and learns the sums alone. The result is Y, one bit
-    a pair."""
+    """The coordinator in one run: it relays keys, sums contributions, and learns only the sums.
+
+    Its result is Y, one bit per pair.
+    """
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("key", "confirm", "chunk")
@@ -250,20 +252,20 @@ class MaskedCoordinator(Machine, CoordinatorSession[bytes]):
             self.state = self._step("all chunks")
 
     def wants(self, place: int) -> bool:
-        """Whether this silo is not too far ahead of the slowest."""
+        """Whether this silo is not too far ahead of the slowest one."""
         return self._uploads.wants(place)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs that all silos have sent."""
+        """The number of pairs that all silos have sent, and the number of all pairs."""
         return self._uploads.progress
 
     def missing(self) -> dict[int, list[int]]:
-        """The chunks that are begun and not complete, with the silos that are still to come."""
+        """The incomplete chunks, each with the silos that have not yet sent it."""
         silos = range(self._parameters.silos)
         return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
 
     def result(self) -> bytes:
-        """Y, one bit a pair; only when all chunks are there."""
+        """Y, one bit per pair; only available when all chunks are complete."""
         self._require(State.DONE, "result")
         return b"".join(self._results[number] for number in range(self._parameters.chunks))

@@ -1,17 +1,18 @@
-"""The noise of the masked union: how to choose (q, b), and what it costs against whom.
+"""The noise of the masked union: how (q, b) is chosen, and the loss against each view.
 
 What
-    For each pair a silo contributes a uniform element of Z_q if it holds the pair; otherwise, with
-    probability b, a uniform element; otherwise 0. The sum S over all silos is uniform wherever
-    anyone contributed a uniform element; y = [S ≠ 0].
+    For each pair a silo contributes a uniform element of Z_q if it holds the pair. Otherwise it
+    contributes a uniform element with probability b, and 0 with probability 1 − b. The sum S over
+    all silos is uniform if any silo contributed a uniform element; y = [S ≠ 0].
 Neighbouring
     One edge is added or removed in every silo that holds it (for a view with colluding silos: in
     the honest ones).
 Guarantee
-    Who sees the sum of h honest silos sees 0 with probability 1/q if any of them holds the pair,
-    and 1 − B if none does, B = (1−1/q)(1−(1−b)^h); every other element in equal shares. The loss is
-    at most ε(h) = ln max((1−1/q)/B, (1−B)·q), for every holder set. The coordinator with t silos
-    knows the sum of the other h = m−t; t silos that see the published y know no more.
+    Anyone who sees the sum of h honest silos sees 0 with probability 1/q if any of them holds the
+    pair, and with probability 1 − B if none does, B = (1−1/q)(1−(1−b)^h). All other elements are
+    equally likely. The loss is at most ε(h) = ln max((1−1/q)/B, (1−B)·q), for every holder set. The
+    coordinator with t silos knows the sum of the other h = m−t silos; t silos that see the
+    published y know no more than that.
 Preconditions
     Silos follow the protocol. b is rounded **up** to k/2^64 and sampled exactly.
 """
@@ -56,11 +57,11 @@ class MaskedNoise:
 
     @classmethod
     def choose(cls, epsilon: float, silos: int, collusion: int) -> "MaskedNoise":
-        """The (q, b) with the least variance on non-edges among those with ε(m − t) ≤ epsilon."""
+        """The (q, b) with the smallest variance on non-edges, subject to ε(m − t) ≤ epsilon."""
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
         honest, growth = silos - collusion, math.exp(min(epsilon, 700.0))
-        # Below e^ε a larger q only helps; far above it the zeros drown. The best is near e^ε.
+        # Below e^ε a larger q always helps; far above it zeros become too rare. The best q is near.
         around = min(int(growth), _LARGEST_Q)
         last = min(2 * around + 8, _LARGEST_Q)
         candidates = {
@@ -81,14 +82,14 @@ class MaskedNoise:
         return Channel(shown, shown * (1 - (1 - self.b) ** self.silos))
 
     def epsilon(self, honest: int) -> float:
-        """The certified loss of one who knows the sum of that many silos' contributions."""
+        """The certified loss against anyone who knows the sum of this many honest contributions."""
         return log_upper(_worst_ratio(self.q, self.b, honest))
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much, claimed or not.
+        """The privacy loss against each view, claimed or not.
 
-        With t = 0 a silo that gets to see the release knows more than ε allows; it is listed, and
+        With t = 0 a silo that sees the release learns more than ε allows. This view is listed, but
         not claimed.
         """
         return union_views(self.silos, self.collusion, self.epsilon)
@@ -101,7 +102,7 @@ def _worst_ratio(q: int, b: Fraction, honest: int) -> Fraction:
 
 
 def _least_coin(q: int, growth: float, honest: int) -> float:
-    """The least b, as a float: 1−(1−b)^h ≥ e^−ε, and ≥ (1−e^ε/q)/(1−1/q)."""
+    """The smallest b, as a float, with 1−(1−b)^h ≥ e^−ε and ≥ (1−e^ε/q)/(1−1/q)."""
     chosen = max(1 / growth, (1 - growth / q) / (1 - 1 / q))
     return -math.expm1(math.log1p(-chosen) / honest) if chosen < 1 else 1.0
 

@@ -1,1 +1,1 @@
-"""sealed: exact counts under secret sharing, opened with noise."""
+"""Method ``sealed``: exact counts under secret sharing, opened with noise."""

@@ -1,8 +1,8 @@
-"""What a sealed run opened, and everything that follows from it.
+"""The numbers that a sealed run opened, and everything that follows from them.
 
-The union itself was never opened: there is no noisy graph, only noisy numbers. All that is asked
-of them is post-processing and costs no more privacy. Intervals are quantiles of the known law of
-the noise, which has longer tails than the normal law.
+The union itself is never opened: there is no noisy graph, only noisy numbers. Queries on these
+numbers are post-processing and cost no further privacy. Confidence intervals are quantiles of the
+known law of the noise, which has longer tails than the normal law.
 """
 
 import math
@@ -48,26 +48,26 @@ __all__ = [
 
 
 # --- k-stars from noisy integer degrees, without bias, for any k ≥ 1 ------------------------------
-#
-# Model
-#     y = d + z, z the difference of two negative binomial variables of shape κ (see
-#     :mod:`silograph.dp.laplace`). Its factorial moments have the generating function
-#     E[(1+u)^z] = (1 − λu²/(1+u))^−κ, λ = p/(1−p)². Hence (1+u)^y·(1 − λu²/(1+u))^κ has the mean
-#     (1+u)^d, and its coefficient of u^k, the polynomial Q_k(y) = Σ_j C(κ,j)·(−λ)^j·C(y−j, k−2j),
-#     has the mean C(d,k).
-# Bias
-#     That of λ alone, which is known to within 2^−320: less than k·2^−300 of the sum of the
-#     absolute terms, where λ is at most 2^16.
-# Variance
-#     Noises of different nodes are independent, so variances add. C(d,k)² = Σ_j w_j·C(d,k+j) with
-#     w_j = (k+j)!/((k−j)!·j!²) has the unbiased estimate Σ_j w_j·Q_{k+j}(y), and Q_k(y)² less that
-#     is one of the variance.
-# Cost
-#     Big-integer arithmetic for each distinct noisy degree.
 
 
 def kstars_value(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
-    """Σ Q_k over all nodes.
+    """Σ Q_k over all nodes, the unbiased number of k-stars.
+
+    Model
+        y = d + z, where z is the difference of two negative binomial variables of shape κ (see
+        :mod:`silograph.dp.laplace`). Its factorial moments have the generating function
+        E[(1+u)^z] = (1 − λu²/(1+u))^−κ, λ = p/(1−p)². Hence (1+u)^y·(1 − λu²/(1+u))^κ has the mean
+        (1+u)^d, and its coefficient of u^k, the polynomial
+        Q_k(y) = Σ_j C(κ,j)·(−λ)^j·C(y−j, k−2j), has the mean C(d,k).
+    Bias
+        Only from λ, which is known to within 2^−320: less than k·2^−300 of the sum of the absolute
+        terms, if λ is at most 2^16.
+    Variance
+        The noises of different nodes are independent, so variances add. C(d,k)² =
+        Σ_j w_j·C(d,k+j) with w_j = (k+j)!/((k−j)!·j!²) has the unbiased estimate
+        Σ_j w_j·Q_{k+j}(y). Subtracting it from Q_k(y)² gives an unbiased estimate of the variance.
+    Cost
+        Big-integer arithmetic for each distinct noisy degree.
 
     >>> law = NoiseLaw(Fraction(2), shares=1, parties=1)
     >>> kstars_value([3], law, 2) == 3 - law.variance / 2
@@ -91,7 +91,7 @@ def kstars_variance_estimate(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fra
 
 
 def kstars_floor(nodes: int, law: NoiseLaw, k: int) -> Fraction:
-    """The least variance that so many nodes can have.
+    """The smallest variance that this number of nodes can have.
 
     C(k−1−d, k) = ±C(d, k) and the noise is symmetric, so the variance is a polynomial in the
     distance of d from (k−1)/2, and grows with it.
@@ -100,8 +100,10 @@ def kstars_floor(nodes: int, law: NoiseLaw, k: int) -> Fraction:
 
 
 def effective_nodes(noisy: Iterable[int], k: int) -> int:
-    """How many equal noises would have tails as light as those of the stars: (Σw²)²/Σw⁴, w how
-    much the noise of a node weighs, C(d, k−1)."""
+    """How many equal noises would have tails as light as the noise of the stars has.
+
+    The number is (Σw²)²/Σw⁴, where w = C(d, k−1) is the weight of a node's noise.
+    """
     counts = Counter(max(y, k) for y in noisy)
     largest = math.comb(max(counts), k - 1)
     weights = {y: float(Fraction(math.comb(y, k - 1), largest)) for y in counts}
@@ -123,7 +125,7 @@ def _powers(kappa: Fraction, spread: Fraction, top: int) -> list[Fraction]:
 
 
 def _total(counts: Counter[int], coefficients: list[Fraction], k: int) -> Fraction:
-    """Σ Q_k: integers first, one fraction for each j."""
+    """Σ Q_k: integers are summed first, then one fraction is added for each j."""
     return sum(
         (
             coefficients[j] * sum(n * _binomial(y - j, k - 2 * j) for y, n in counts.items())
@@ -138,7 +140,7 @@ def _at(y: int, coefficients: list[Fraction], k: int) -> Fraction:
 
 
 def _variance_at(d: int, law: NoiseLaw, k: int) -> Fraction:
-    """E[Q_k(d+z)²] − C(d,k)²: in the polynomials C(z,l), whose means are known."""
+    """E[Q_k(d+z)²] − C(d,k)², expanded in the polynomials C(z,l), whose means are known."""
     coefficients = _coefficients(law, k)
     differences = newton_differences([_at(d + z, coefficients, k) ** 2 for z in range(2 * k + 1)])
     means = _powers(-law.shape, law.spread, k)
@@ -154,7 +156,7 @@ def _variance_at(d: int, law: NoiseLaw, k: int) -> Fraction:
 
 
 def _pairs_of_stars(k: int, j: int) -> int:
-    """How often two sets of k have a given union of k+j."""
+    """In how many ways two sets of size k have a given union of size k+j."""
     return math.factorial(k + j) // (math.factorial(k - j) * math.factorial(j) ** 2)
 
 
@@ -163,16 +165,18 @@ def _binomial(x: int, k: int) -> int:
     return math.comb(x, k) if x >= 0 else (-1) ** k * math.comb(k - x - 1, k)
 
 
-# --- What a run opened ----------------------------------------------------------------------------
+# --- The opened numbers, and queries --------------------------------------------------------------
 
-# So many equal noises together are normal for every practical purpose.
+# The sum of this many equal noises is normal for every practical purpose.
 _MANY = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class SealedRelease:
-    """The opened numbers, their noise, and queries.
+    """The numbers that a sealed run opened, their noise, and queries on them.
 
+    Examples
+    --------
     >>> graph = Silo.from_edges(NodeUniverse.range(4), np.array([[0, 1], [1, 2], [0, 2]]))
     >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
     >>> release = SealedRelease.draw(graph, noise, seed=1)
@@ -183,12 +187,12 @@ class SealedRelease:
     noise: SealedNoise
     universe_digest: str
     provenance: Provenance
-    #: Degrees in the order of the universe, and counts; None where a run did not open them.
+    #: Degrees in the order of the universe, and counts; None if the run did not open them.
     noisy_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
     noisy_edges: int | None = None
     noisy_two_stars: int | None = None
     noisy_triangles: int | None = None
-    #: The node list, where it is at hand.
+    #: The node list, if it is available.
     universe: NodeUniverse | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -211,8 +215,22 @@ class SealedRelease:
     def draw(cls, graph: Silo, noise: SealedNoise, seed: int) -> "SealedRelease":
         """Add the noise of all silos to the statistics of a known graph. **For experiments only.**
 
-        It needs the true graph in one place and is as predictable as its seed; nobody's edges are
-        protected by it. The noise is that of a run, exactly.
+        This needs the true graph in one place and is as predictable as its seed, so it protects
+        nobody's edges. The noise has exactly the distribution of a run.
+
+        Parameters
+        ----------
+        graph
+            The true graph.
+        noise
+            The noise, and the answers that are opened.
+        seed
+            The seed of all draws.
+
+        Returns
+        -------
+        SealedRelease
+            The simulated release.
         """
         truth = graph.degrees()
         opened: dict[str, Any] = {}
@@ -241,7 +259,7 @@ class SealedRelease:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much."""
+        """The privacy loss against each view of the run."""
         return self.noise.views
 
     @property
@@ -256,14 +274,25 @@ class SealedRelease:
 
     @cached_property
     def origin(self) -> Origin:
-        """What every answer says of where it comes from."""
+        """What every answer states about its origin."""
         losses = self.noise.losses
         return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
 
     # -- queries ---------------------------------------------------------------------------
 
     def edges(self) -> Estimate[float]:
-        """The number of edges. Unbiased."""
+        """The number of edges.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+
+        Raises
+        ------
+        ArgumentError
+            If the run opened neither edges nor degrees.
+        """
         if self.noisy_edges is not None:
             return self._count("edges", self.noisy_edges, self.noise.law("edges"))
         noisy, law = self._degrees("edges")
@@ -273,7 +302,18 @@ class SealedRelease:
         )
 
     def degrees(self) -> "Estimate[FloatArray]":
-        """The degree of every node, in the order of the universe. Unbiased."""
+        """The degree of every node, in the order of the universe.
+
+        Returns
+        -------
+        Estimate
+            The unbiased degrees.
+
+        Raises
+        ------
+        ArgumentError
+            If the run did not open the degrees.
+        """
         noisy, law = self._degrees("degrees")
         stderr, margin = np.full(self.n, law.stderr), np.full(self.n, float(law.margin()))
         value = noisy.astype(np.float64)
@@ -282,7 +322,22 @@ class SealedRelease:
     def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        Default bins are 0, 1, 2, 4, 8, … up to n. A deconvolution: consistent, not unbiased.
+        The histogram is estimated by deconvolution.
+
+        Parameters
+        ----------
+        bins
+            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+
+        Returns
+        -------
+        Estimate
+            The histogram; consistent but not unbiased.
+
+        Raises
+        ------
+        ArgumentError
+            If the run did not open the degrees.
         """
         edges = check_bins(bins, self.n)
         noisy, law = self._degrees("degree_histogram")
@@ -291,16 +346,32 @@ class SealedRelease:
         grid = degree_grid(top)
         apart = np.abs(observed[:, None] - grid[None, :].astype(np.int64))
         reach = int(apart.max())
-        # What is less likely than the table shows is still possible.
+        # Noise beyond the reach of the table is unlikely, but still possible.
         blur = np.maximum(law.probabilities(reach)[reach:], 1e-18)[apart]
         value, stderr = sharpen(counts.astype(np.float64), grid, blur, edges)
         more: dict[str, Any] = {"note": CURVE_NOTE, "parameters": {"bins": edges}}
         return Estimate("degree_histogram", value, stderr, **self._cost(), **more)
 
     def kstars(self, k: int) -> Estimate[float]:
-        """The number of k-stars, Σ C(d, k), for any k ≥ 1. Unbiased.
+        """The number of k-stars, Σ C(d, k).
 
-        2-stars as they were opened, where they were; otherwise from the noisy degrees.
+        2-stars are taken as they were opened, if they were; all others follow from the noisy
+        degrees.
+
+        Parameters
+        ----------
+        k
+            The number of leaves, at least 1.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+
+        Raises
+        ------
+        ArgumentError
+            If k is out of range, or if the run did not open what is needed.
         """
         Release.check_k(k, self.n)
         k, more = int(k), {"parameters": {"k": int(k)}}
@@ -318,16 +389,37 @@ class SealedRelease:
         return self._estimate("kstars", value, stderr, margin=factor * stderr, **more)
 
     def triangles(self) -> Estimate[float]:
-        """The number of triangles. Unbiased."""
+        """The number of triangles.
+
+        Returns
+        -------
+        Estimate
+            The unbiased count.
+
+        Raises
+        ------
+        ArgumentError
+            If the run did not open triangles.
+        """
         if self.noisy_triangles is None:
             self._not_opened("triangles")
         return self._count("triangles", self.noisy_triangles, self._law("triangles"))
 
     def clustering(self) -> Estimate[float]:
-        """The global clustering coefficient, 3·triangles/2-stars: consistent, not unbiased.
+        """The global clustering coefficient, 3·triangles/2-stars.
 
-        The noise of the triangles is independent of that of the 2-stars but for its scale, so that
-        the two are not correlated.
+        The noise of the triangles depends on that of the 2-stars only through its scale, so the two
+        are not correlated.
+
+        Returns
+        -------
+        Estimate
+            The coefficient; consistent but not unbiased.
+
+        Raises
+        ------
+        ArgumentError
+            If the run did not open what is needed.
         """
         triangles, stars = self.triangles(), self.kstars(2)
         if stars.value <= 0:
@@ -370,7 +462,7 @@ class SealedRelease:
         }
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Show the release in notebooks."""
         made = self.provenance
         delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
         rows = {
@@ -393,7 +485,7 @@ class SealedRelease:
 
 
 def _factor(law: NoiseLaw) -> float:
-    """Half of a 95 % interval in standard errors: 1.96 at least."""
+    """Half the width of a 95 % interval in standard errors; at least 1.96."""
     return max(Z95, law.margin() / law.stderr) if law.stderr > 0 else Z95
 
 

@@ -1,7 +1,7 @@
 """The coordinator of the sealed protocol: it deals, relays, and sums what is published.
 
-It has every silo's seed, and no key that opens what the silos open to each other: its state holds
-no such key and no opened word, whatever it is sent.
+It has every silo's seed, but no key for the values that the silos open to each other. Whatever it
+is sent, its state never holds such a key or an opened word.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ __all__ = ["SealedDealer"]
 
 
 class SealedDealer(Machine, CoordinatorSession[SealedResult]):
-    """The coordinator in one run of the sealed protocol; the result is what was published."""
+    """The coordinator in one run of the sealed protocol. Its result is what was published."""
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")
@@ -44,7 +44,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
     ) -> None:
         super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
         self._parameters = parameters
-        # One secret a run, as at the silos: what is dealt can only be dealt again byte for byte.
+        # There is one secret per run, so anything that is dealt again has exactly the same bytes.
         self._secret = _core.RunSecret(entropy.bytes(32))
         self._collection = Collection(self._binding)
         self._keys: dict[int, bytes] = {}
@@ -56,7 +56,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         ]
         self._dealing = _core.Dealing(self._seeds)
         self._matrix: _core.DealtMatrix | None = None
-        #: For each chunk under way, the step that is due from each silo.
+        #: For each chunk in progress, the step that is due from each silo.
         self._steps: dict[int, list[int]] = {}
         self._finished: set[int] = set()
         self._corrected = 0
@@ -78,7 +78,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
     # --- the handshake ------------------------------------------------------------------------
 
     def _collect(self, envelope: Envelope, raw: bytes) -> list[Outgoing]:
-        """A round in which every silo says 32 bytes to all."""
+        """Take a message of a round in which every silo sends 32 bytes to all parties."""
         if len(envelope.payload) != 32:
             raise self._refuse(PayloadError, "32 bytes were due", envelope)
         if envelope.round != "key":
@@ -101,7 +101,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         return bundle if self.state is not State.OPENING else [*bundle, *self._begin()]
 
     def _agree(self, keys: dict[int, bytes]) -> dict[int, Lock]:
-        """What encrypts dealt material, for each silo."""
+        """The locks that encrypt dealt material, one for each silo."""
         everyone, locks = keys | {COORDINATOR: self._secret.public()}, {}
         for pair in pairs_of(self._binding, everyone, COORDINATOR):
             try:
@@ -157,7 +157,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
     def _deal(
         self, name: str, sequence: int, material: bytes, place: int | None = None
     ) -> Outgoing:
-        """Encrypted for one silo; corrections are for the last one."""
+        """Encrypt dealt material for one silo; corrections go to the last silo."""
         to = self._parameters.silos - 1 if place is None else place
         envelope = Envelope(name, COORDINATOR, to, sequence, material)
         closed = self._locks[to].close(envelope)
@@ -172,7 +172,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         if due is None or due[envelope.sender] != step or min(due) < step:
             raise self._refuse(OrderError, f"step {step} of chunk {number} was not due", envelope)
         if len(envelope.payload) != given.opening_bytes(number, step) + TAG_BYTES:
-            raise self._refuse(PayloadError, "there is not one share a pair", envelope)
+            raise self._refuse(PayloadError, "there is not one share per pair", envelope)
         due[envelope.sender] += 1
         self._openings += 1
         sent = self._relay(envelope, raw)
@@ -186,7 +186,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         return sent
 
     def _deal_matrices(self) -> list[Outgoing]:
-        """Corrections of R² for the chunks that are done, in order."""
+        """Corrections of R² for the finished chunks, in order."""
         sent = []
         while self._corrected in self._finished:
             sent.append(self._deal_matrix(self._corrected))
@@ -199,7 +199,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         if not due or envelope.sender in self._nodes or envelope.sequence:
             raise self._refuse(OrderError, "squares were not due", envelope)
         if len(envelope.payload) != 8 * given.nodes + TAG_BYTES:
-            raise self._refuse(PayloadError, "there is not one word a node", envelope)
+            raise self._refuse(PayloadError, "there is not one word per node", envelope)
         self._nodes.add(envelope.sender)
         return self._relay(envelope, raw)
 
@@ -217,7 +217,7 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         if not opened or early or came:
             raise self._refuse(OrderError, f"output {envelope.sequence} was not due", envelope)
         if len(envelope.payload) != 32 + 8 * answers.words:
-            raise self._refuse(PayloadError, "there is not one word a number", envelope)
+            raise self._refuse(PayloadError, "there is not one word per number", envelope)
         if envelope.payload[:32] != answers.digest:
             raise self._refuse(PayloadError, "it summed other answers than we did", envelope)
         answers.add(envelope.sender, np.frombuffer(envelope.payload[32:], dtype="<u8"))
@@ -226,17 +226,17 @@ class SealedDealer(Machine, CoordinatorSession[SealedResult]):
         return self._relay(envelope, raw)
 
     def result(self) -> SealedResult:
-        """The answers; only when all shares are there."""
+        """The answers; only available when all shares have arrived."""
         self._require(State.DONE, "result")
         return self._answers.result()
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Pairs whose openings have come, as a share of all openings."""
+        """The progress in pairs, by the share of openings received, and the number of all pairs."""
         given = self._parameters
         openings = given.chunks * given.steps * given.silos
         return given.pairs * self._openings // openings, given.pairs
 
     def slot(self, message: Envelope) -> int:
-        """Sequence and sender."""
+        """The slot of a message, from its sequence and sender."""
         return relayed_slot(self._parameters, message)

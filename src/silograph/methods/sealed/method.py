@@ -1,8 +1,8 @@
-"""``sealed``: exact counting on the hidden union, opened only with noise.
+"""Method ``sealed``: exact counts on the hidden union, opened only with noise.
 
-What is opened depends on the question. With delta, the noisy degrees come first and bound the noise
-of triangles and 2-stars; how much of epsilon they get is chosen by the error that is expected on a
-graph like the reference, before anything is drawn.
+What is opened depends on the query. With a delta, the noisy degrees are opened first and bound the
+noise of triangles and 2-stars. The degrees' share of epsilon is the one with the smallest expected
+error on a graph like the reference; it is chosen before anything is drawn.
 """
 
 import math
@@ -55,20 +55,20 @@ __all__ = [
 
 # --- What is opened, and with what noise ----------------------------------------------------------
 
-#: What sealed answers.
+#: The queries that this method answers.
 SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
-#: What every sealed answer says of itself.
+#: The note of every sealed answer.
 TRUST_NOTE = (
     "assumes that the coordinator dealt honestly and colludes with no silo: "
     "with one of them it would see every edge"
 )
-#: The parts of epsilon for the degrees that are tried.
+#: The shares of epsilon that are tried for the degrees.
 _SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 
 
 @dataclass(frozen=True)
 class ChosenNoise:
-    """The noise of a run and the error to expect of it."""
+    """The noise of a run and its expected error."""
 
     noise: SealedNoise
     error: float
@@ -83,7 +83,7 @@ def sealed_parameters(noise: SealedNoise, subject: bytes) -> SealedParameters:
 def sealed_release(
     noise: SealedNoise, result: SealedResult, universe: NodeUniverse, run: str
 ) -> SealedRelease:
-    """What a run opened, with the law of its noise."""
+    """The release of a run: what was opened, with the law of its noise."""
     opened = result.values
     return SealedRelease(
         noise,
@@ -96,7 +96,7 @@ def sealed_release(
 
 
 def with_trust_note(answer: Estimate[Any]) -> Estimate[Any]:
-    """The answer, saying what it assumes of the coordinator."""
+    """The answer with a note of what it assumes about the coordinator."""
     note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
     return replace(answer, note=note)
 
@@ -118,13 +118,13 @@ def _drawn(noise: SealedNoise, answer: Answer) -> Noise | BoundedNoise:
 
 
 def sealed_limit(query: str) -> int:
-    """The most nodes for which a question can be sealed."""
+    """The largest number of nodes for which this method answers the query."""
     return MOST_MATRIX_NODES if query in ("triangles", "clustering") else MOST_NODES
 
 
 @lru_cache(maxsize=64)
 def choose_noise(reference: Reference, question: Question, kind: Kind = "shared") -> ChosenNoise:
-    """The noise with the least expected error, or what is wrong with the request."""
+    """The noise with the smallest expected error; raises an error if there is none."""
     if question.query not in SEALED_QUERIES:
         raise ArgumentError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {question.query}")
     if question.query == "kstars" and question.k is None:
@@ -137,7 +137,7 @@ def choose_noise(reference: Reference, question: Question, kind: Kind = "shared"
 
 
 def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNoise]:
-    """Every set of answers that the question follows from, at every share of the degrees."""
+    """Every set of answers that determines the query, at every share of the degrees."""
 
     def choose(answers: tuple[Answer, ...], delta: float, share: float = 0.1) -> SealedNoise:
         asked = question.epsilon, nodes, question.silos, question.collusion
@@ -171,7 +171,7 @@ def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNo
 
 
 def expected_error(reference: Reference, question: Question, noise: SealedNoise) -> float:
-    """The standard deviation of the answer to a question that a run with this noise answers."""
+    """The standard deviation of the answer to the question, from a run with this noise."""
     query = question.query
     if query == "clustering":
         triangles, stars = _count_error(reference, noise, "triangles"), _stars(reference, noise, 2)
@@ -206,10 +206,11 @@ def _count_error(reference: Reference, noise: SealedNoise, answer: Answer) -> fl
 
 
 class SettledSealed(SettledStudy):
-    """Exact counting on the hidden union, opened with noise.
+    """Exact counts on the hidden union, opened with noise.
 
-    The coordinator deals, honestly, and colludes with no silo. Options: ``answers`` (with commas),
-    ``degree_share`` and ``noise`` (shared or each); the proposer may leave them to the planner.
+    The coordinator deals honestly and colludes with no silo. Options: ``answers`` (separated by
+    commas), ``degree_share`` and ``noise`` (shared or each). The planner chooses those that the
+    proposer leaves out.
     """
 
     protocol = "sealed"
@@ -242,7 +243,7 @@ class SettledSealed(SettledStudy):
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
-        """With what the planner would open, and at what share, where it is not given."""
+        """The study with the planner's answers and share, if they are not given."""
         if "answers" in study.options or study.query == RELEASE:
             return study
         _check(study)
@@ -259,18 +260,18 @@ class SettledSealed(SettledStudy):
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
-        """A silo."""
+        """Make a silo's session."""
         given, run = self._parameters, self.study.id
         return SealedSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[SealedResult]:
-        """The dealer."""
+        """Make the session of the dealer."""
         return SealedDealer(self._parameters, roster, self.study.id, identity, entropy)
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
-        """The question, asked of what was opened."""
+        """The opened numbers, and their answer to the query."""
         release = sealed_release(self.noise, result, universe, self.study.run)
         found = answered(release, self.study)
         return Outcome(release, found.answer and with_trust_note(found.answer))
@@ -281,7 +282,7 @@ def _check(study: Study) -> None:
         raise StudyError("method 'sealed' has no protocol to choose")
     if study.query not in (*SEALED_QUERIES, RELEASE):
         raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
-    # Before anything is planned for a graph of so many nodes.
+    # Check this first, before anything is planned for a graph with that many nodes.
     if study.query in ("triangles", "clustering"):
         check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
     if study.nodes > MOST_NODES:
@@ -289,7 +290,7 @@ def _check(study: Study) -> None:
 
 
 def _shares(noise: SealedNoise) -> bool:
-    """Whether degrees, or edges, have a part of epsilon beside counts."""
+    """Whether degrees or edges take a share of epsilon besides counts."""
     first, *rest = noise.answers
     return bool(rest) and first in ("edges", "degrees")
 

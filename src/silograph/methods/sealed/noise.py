@@ -1,36 +1,40 @@
-"""The noise of the sealed method: scales, bounds, and what the answers cost against whom.
+"""The noise of the sealed method: scales, bounds, and the loss of the answers against each view.
 
 What
-    The union is never opened. Silos open the sum of each answer and of all their noise, which is
-    integer noise of :mod:`silograph.dp.laplace`: ``shared`` noise in shares of shape 1/h,
-    h = m − t, or ``each`` silo's own whole discrete Laplace. An edge changes the number of edges by
-    1, the degrees by 1 at two nodes, the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the
-    common neighbours of its ends, at most min(d_u, d_v) ≤ n−2, with d the degrees without it.
+    The union is never opened. For each answer the silos open its sum with all their noise, which is
+    integer noise of :mod:`silograph.dp.laplace`. The noise is either ``shared``, in shares of shape
+    1/h, h = m − t, or a whole discrete Laplace variable of ``each`` silo. Let d be the degrees
+    without an edge uv. The edge changes the number of edges by 1, the degrees by 1 at two nodes,
+    the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the number of common neighbours of u and
+    v, at most min(d_u, d_v) ≤ n−2.
 Neighbouring
     One edge is added or removed in every silo that holds it (for a view with colluding silos: in
     the honest ones).
 Guarantee, δ = 0
-    Answers have scales of their sensitivity over their part of ε, and losses add. Who knows the
-    noise of t′ silos faces noise of shape (m−t′)/h: ε for t′ ≤ t, more for more (``losses``).
+    The scale of each answer is its sensitivity divided by its share of ε, and losses add. To anyone
+    who knows the noise of t′ silos, the remaining noise has shape (m−t′)/h. The loss is ε for
+    t′ ≤ t, and larger for larger t′ (``losses``).
 Guarantee, δ > 0
     The noisy degrees y are opened first. The bound B = max(y) + s, from 1 to n−2, then gives
-    triangles the scale B/ε_T and 2-stars 2B/ε_S. All answers together are (ε, δ)-DP. Proof:
+    triangles the scale B/ε_T and 2-stars the scale 2B/ε_S. All answers together are (ε, δ)-DP.
+    Proof:
 
-    Let G′ lack the edge uv of G, with degrees d in G′, and let ``Bad`` be the y with B below the
-    change c of the triangles. For every other y the answers given y have a loss of at most ε_T, and
-    y itself one of ε_d; so P(S) ≤ e^ε·P′(S) + P(Bad) for every set S of outcomes, and the same with
-    G and G′ exchanged. Since c ≤ min(d_u, d_v), Bad needs d_u + z_u + s < d_u and the same for v:
-    two independent noises of −s−1 or less, F(−s−1)² ≤ δ (in G, where both degrees are larger by
-    one, even −s−2). For 2-stars c = d_u + d_v, and 2·max(y_u, y_v) ≥ y_u + y_v, so Bad needs
-    z_u + z_v < −2s. Where B is n−2 there is no Bad.
+    Let G′ be G without the edge uv, let d be the degrees in G′, and let ``Bad`` be the set of y
+    with B below the change c of the triangles. For every other y the answers given y have a loss of
+    at most ε_T, and y itself has a loss of ε_d. So P(S) ≤ e^ε·P′(S) + P(Bad) for every set S of
+    outcomes, and the same holds with G and G′ exchanged. Since c ≤ min(d_u, d_v), Bad requires
+    d_u + z_u + s < d_u and the same for v: two independent noises of −s−1 or less, F(−s−1)² ≤ δ (in
+    G, where both degrees are larger by one, even −s−2). For 2-stars c = d_u + d_v, and
+    2·max(y_u, y_v) ≥ y_u + y_v, so Bad requires z_u + z_v < −2s. If B is n−2, Bad is empty.
 
-    Colluding silos know their own part z^C of every noise, so what they face is, given z^C, a
-    mechanism with some δ(z^C), and P(S) ≤ e^ε·P′(S) + E δ(z^C) for sets S that depend on z^C as
-    well, for z^C does not depend on the graph. E δ(z^C) is the probability of Bad over all noise: F
-    is the law of the **total** noise of one degree, for every view, and ε that of the honest part
-    alone. It is an average over the colluders' noise: they must draw it as they should.
+    Colluding silos know their own part z^C of every noise. Given z^C they face a mechanism with
+    some δ(z^C), and P(S) ≤ e^ε·P′(S) + E δ(z^C) also for sets S that depend on z^C, since z^C does
+    not depend on the graph. E δ(z^C) is the probability of Bad over all noise. Therefore F is, for
+    every view, the law of the **total** noise of one degree, while ε comes from the honest part
+    only. Since this is an average over the colluders' noise, they must draw it as the protocol
+    says.
 Preconditions
-    Silos follow the protocol; the coordinator deals honestly and colludes with no silo: together
+    Silos follow the protocol. The coordinator deals honestly and colludes with no silo: together
     with one it sees every edge. Scales are rounded **up** and sampled exactly.
 """
 
@@ -60,7 +64,7 @@ Kind = Literal["shared", "each"]
 
 #: Answers whose sensitivity grows with the degrees.
 _COUNTS: tuple[Answer, ...] = ("two_stars", "triangles")
-#: Steps of the bounds for all coalitions that are larger than what is claimed.
+#: The number of steps for bounding the losses against all coalitions larger than the claimed ones.
 _MOST_STEPS = 12_000
 
 
@@ -81,10 +85,10 @@ class SealedNoise:
     silos: int
     collusion: int
     kind: Kind
-    #: The part of epsilon of each answer, in the order in which they are opened.
+    #: The share of epsilon of each answer, in the order in which they are opened.
     budgets: dict[Answer, Fraction]
     delta: float
-    #: s of each count, where delta > 0.
+    #: The margin s of each count, if delta > 0.
     slacks: dict[Answer, int]
 
     @classmethod
@@ -100,11 +104,11 @@ class SealedNoise:
         degree_share: Fraction | float = Fraction(1, 10),
         kind: Kind = "shared",
     ) -> "SealedNoise":
-        """The least noise with ε(m − t) ≤ epsilon.
+        """The smallest noise with ε(m − t) ≤ epsilon.
 
-        ``degree_share`` is the part of epsilon that goes to the degrees (or edges) where counts are
-        asked for as well; counts share the rest, and delta, equally. With delta the degrees are
-        opened in any case.
+        ``degree_share`` is the share of epsilon that goes to the degrees (or edges) if counts are
+        asked for as well. Counts share the rest, and delta, equally. With a delta the degrees are
+        always opened.
         """
         whole = Fraction(check_epsilon(epsilon))
         check_parties(silos, collusion)
@@ -130,25 +134,30 @@ class SealedNoise:
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """What is opened, in this order."""
+        """What is opened, in the order of opening."""
         return tuple(self.budgets)
 
     @property
     def shares(self) -> int:
-        """How many silos' noises make one discrete Laplace variable."""
+        """The number of silos whose noises sum to one discrete Laplace variable."""
         return self.silos - self.collusion if self.kind == "shared" else 1
 
     def sensitivity(self, answer: Answer, bound: int | None = None) -> int:
-        """How much an edge can change an answer in one place, where the smaller of the degrees of
-        its ends without it (for 2-stars: their mean) is at most ``bound``."""
+        """By how much an edge can change one entry of an answer.
+
+        ``bound`` limits the smaller of the degrees of the edge's ends, without the edge itself (for
+        2-stars: the mean of these degrees).
+        """
         if answer not in _COUNTS:
             return 1
         most = self.nodes - 2 if bound is None else bound
         return most if answer == "triangles" else 2 * most
 
     def bound(self, answer: Answer, degrees: NDArray[np.int64]) -> int | None:
-        """B, which the scale of a count follows from: the largest noisy degree and s, from 1 to
-        n−2. None where delta is 0."""
+        """The bound B that determines the scale of a count; None if delta is 0.
+
+        It is the largest noisy degree plus s, limited to the range from 1 to n−2.
+        """
         if answer not in self.slacks:
             return None
         if len(degrees) != self.nodes:
@@ -156,7 +165,7 @@ class SealedNoise:
         return min(max(int(degrees.max()) + self.slacks[answer], 1), self.nodes - 2)
 
     def scale(self, answer: Answer, bound: int | None = None) -> Fraction:
-        """The scale of the noise of one answer; of a count with delta, given its bound."""
+        """The scale of the noise of one answer; a count with delta needs its bound."""
         if answer not in self.budgets:
             raise ArgumentError(f"{answer} is not among the answers: {', '.join(self.answers)}")
         if (bound is None) != (answer not in self.slacks):
@@ -168,26 +177,28 @@ class SealedNoise:
         return scale_for(self._total(answer, bound), self.budgets[answer])
 
     def law(self, answer: Answer, bound: int | None = None) -> NoiseLaw:
-        """The law of the total noise of one answer (of the degrees: of one degree)."""
+        """The law of the total noise of one answer (for the degrees: of one degree)."""
         return NoiseLaw(self.scale(answer, bound), self.shares, self.silos)
 
     def epsilon(self, honest: int) -> float:
-        """The certified loss of one who sees the answers and knows all noise but that of so many
-        silos."""
+        """The certified loss against anyone who sees the answers and knows all noise except that of
+        this many honest silos."""
         losses = (self._loss(answer, honest) for answer in self.answers)
         return round_up(sum(losses, Fraction(0)))
 
     @cached_property
     def losses(self) -> dict[int, float]:
-        """The certified epsilon against t silos that see the answers, for t = 0 … m−1. All with
-        the same delta."""
+        """The certified epsilon against t silos that see the answers, for t = 0 … m−1.
+
+        Delta is the same for all of them.
+        """
         return {t: self.epsilon(self.silos - t) for t in range(self.silos)}
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Who learns how much, claimed or not.
+        """The privacy loss against each view, claimed or not.
 
-        The coordinator dealt the randomness: with one silo on its side there is nothing hidden.
+        The coordinator dealt the randomness: together with one silo it sees everything.
         """
         claim = self.epsilon(self.silos - self.collusion)
         group = max(self.collusion, 1)
@@ -200,17 +211,17 @@ class SealedNoise:
         )
 
     def _total(self, answer: Answer, bound: int | None) -> int:
-        """The L1 sensitivity: an edge changes two degrees."""
+        """The L1 sensitivity; an edge changes two degrees."""
         return self.sensitivity(answer, bound) * (2 if answer == "degrees" else 1)
 
     def _loss(self, answer: Answer, honest: int) -> Fraction:
         budget = self.budgets[answer]
         if answer in self.slacks:
-            # Whatever B is: the loss grows with it where fewer than h are honest.
+            # Use the largest possible B: with fewer than h honest silos the loss grows with B.
             law = NoiseLaw(self._total(answer, None) / budget, self.shares, self.silos)
         else:
             law = self.law(answer)
-        # All levels and answers share a bounded amount of work: whoever judges a study pays for it.
+        # All levels and answers share a bounded amount of work, since judging a study triggers it.
         steps = _MOST_STEPS // (max(self.shares - 1, 1) * len(self.answers))
         one = Fraction(law.loss(honest, self.sensitivity(answer), steps))
         if honest >= self.shares:
@@ -220,7 +231,7 @@ class SealedNoise:
     def _slack(self, answer: Answer, delta: float) -> int:
         law = self.law("degrees")
         if answer == "triangles":
-            # The square of what is below the root is below delta.
+            # The square of a number below the root is below delta.
             return law.least_reach(math.nextafter(math.sqrt(delta), 0))
         return -(-law.summed(2).least_reach(delta) // 2)
 
@@ -243,20 +254,19 @@ def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> N
         raise ArgumentError("the number of edges follows from the degrees: leave it out")
 
 
-# --- What the sealed protocol publishes, and the noise that each silo adds to it ------------------
+# --- The published outputs, and the noise that each silo adds to them -----------------------------
 #
-# Plain integers: which scale makes which ε is not known here.
-
-#: What an answer is multiplied by inside the shares; its noise is too.
+# These classes hold plain integers. They do not know which scale corresponds to which ε.
+#: The factor by which an answer and its noise are multiplied inside the shares.
 FACTORS = {"edges": 1, "degrees": 1, "two_stars": 2, "triangles": 6}
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What each silo adds to an answer: integers of a given law, drawn exactly.
+    """The noise that each silo adds to an answer: integers of a given law, drawn exactly.
 
-    ``shared``: a Pólya difference, of which ``shares`` sum to one discrete Laplace of this scale;
-    ``each``: a whole discrete Laplace.
+    Kind ``shared`` is a Pólya difference, of which ``shares`` sum to one discrete Laplace variable
+    of this scale. Kind ``each`` is a whole discrete Laplace variable.
     """
 
     kind: Literal["shared", "each"]
@@ -272,23 +282,23 @@ class Noise:
             raise ArgumentError("a noise's scale is at most 2^50")
 
     def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
-        """One silo's part."""
+        """Draw one silo's part."""
         scale = self.numerator, self.denominator
         if self.kind == "each":
             return _core.discrete_laplace(count, *scale, seed)
         return _core.polya_difference(count, *scale, self.shares, seed)
 
     def fields(self) -> tuple[object, ...]:
-        """What the digest of the parameters covers."""
+        """The fields that are covered by the digest of the parameters."""
         return self.kind, self.numerator, self.denominator, self.shares
 
 
 @dataclass(frozen=True)
 class BoundedNoise:
-    """Noise of scale factor·bound/(numerator/denominator), known when the degrees are.
+    """Noise of scale factor·bound/(numerator/denominator), known once the degrees are opened.
 
-    bound = min(cap, largest noisy degree + margin), and at least 1. A scale whose parts would not
-    fit is rounded up.
+    bound = min(cap, largest noisy degree + margin), and at least 1. A scale whose numerator or
+    denominator would be too large is rounded up.
     """
 
     kind: Literal["shared", "each"]
@@ -306,13 +316,13 @@ class BoundedNoise:
         self.at(self.cap)
 
     def at(self, largest: int) -> Noise:
-        """The noise, from the largest noisy degree."""
+        """The noise that follows from the largest noisy degree."""
         bound = max(1, min(self.cap, largest + self.margin))
         scale = scale_for(self.factor * bound, Fraction(self.numerator, self.denominator))
         return Noise(self.kind, scale.numerator, scale.denominator, self.shares)
 
     def fields(self) -> tuple[object, ...]:
-        """What the digest of the parameters covers."""
+        """The fields that are covered by the digest of the parameters."""
         given = (self.factor, self.cap, self.margin, self.numerator, self.denominator, self.shares)
         return ("bounded", self.kind, *given)
 

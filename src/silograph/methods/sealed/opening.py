@@ -1,27 +1,31 @@
-"""What a silo makes of its dealt material and of what the silos open to each other; no messages.
+"""A silo's computation on its dealt material and on the values that silos open to each other.
 
-Only silos have an object of this kind. The dealer has a ``Dealing``, and neither can be made from
-the other: this one takes a single silo's seed, that one takes no opening.
+No messages are made here. Only silos have an object of this kind. The dealer has a ``Dealing``, and
+neither can be made from the other: an opening takes a single silo's seed, and a dealing takes no
+opened values.
 
-Why m − 1 silos learn the answers alone: all that they see can be made from those, step by step.
+Why m − 1 silos learn only the answers: everything that they see can be simulated from the answers.
     Dealt material
-        Streams of their own seeds are uniform. Where the last silo is among them, its corrections
+        The streams of their own seeds are uniform. If the last silo is among them, its corrections
         contain the honest silo's share of the same product, drawn from a seed that they do not
-        have: uniform too.
+        have. So the corrections are uniform too.
     AND, daBits, D, degrees
-        What is opened is a value minus (or XOR) a dealt mask. The honest silo's share of that mask
-        is drawn from its seed, for this gate, pair and chunk alone: uniform, whatever the value.
+        An opened value is a secret minus (or XOR) a dealt mask. The honest silo's share of that
+        mask is drawn from its seed, for this gate, pair and chunk only. So the opened value is
+        uniform, whatever the secret is.
     Shares
-        The honest silo's share of each result is what they lack of it: given their own shares and
-        the result it is a fixed number, and it stays with the honest silo.
+        The honest silo's share of each result is the part that they lack. It is determined by their
+        own shares and the result, and it stays with the honest silo.
     Answers
-        Its published share is the answer with its noise, less their shares: made from the answer.
-Why the coordinator learns the answers alone: it knows all seeds, and sees openings encrypted under
-keys that the silos told each other, and output shares under zero-shares from secrets that each two
-silos have in common; any m − 1 of those are uniform, and their sum is the answer.
+        The honest silo's published share is the noisy answer minus their shares, so it can be
+        computed from the answer.
+Why the coordinator learns only the answers: it knows all seeds, but it sees openings only encrypted
+under keys that the silos told each other. It sees output shares only under zero-shares, derived
+from a secret of each pair of silos. Any m − 1 output shares are uniform, and the sum of all of them
+is the answer.
 
-Memory: one word a pair for the opened matrix, half of what a full matrix takes; a band of 512 rows,
-twice, while it is squared; and the chunks under way.
+Memory: the opened matrix with one word per pair (half of a full matrix), two bands of 512 rows
+while it is squared, and the chunks in progress.
 """
 
 from collections.abc import Callable
@@ -42,7 +46,7 @@ _WORDS = 1 << 64
 
 
 class _Chunk:
-    """One chunk under way."""
+    """One chunk in progress."""
 
     def __init__(self, shared: _core.SharedChunk) -> None:
         self.shared = shared
@@ -51,7 +55,7 @@ class _Chunk:
 
 
 class Opening:
-    """One silo's shares of one run. It shows nothing of them."""
+    """One silo's shares in one run. Its representation shows nothing of them."""
 
     def __init__(
         self, parameters: SealedParameters, roster: Roster, place: int, seed: bytes
@@ -77,20 +81,20 @@ class Opening:
     # --- chunks -------------------------------------------------------------------------------
 
     def begin(self, number: int, bits: bytes) -> bytes:
-        """A chunk's first opening. Its material is marked as used first, and is used once."""
+        """A chunk's first opening. Its material is marked as used before it is used, once."""
         if number in self._used:
             raise OrderError(f"chunk {number} has been opened before", round="open")
         given = self._parameters
         size = given.chunk_size(number)
         if len(bits) != -(-size // 64) * 8:
-            raise PayloadError("there is not one bit a pair", round="open")
+            raise PayloadError("there is not one bit per pair", round="open")
         self._used.add(number)
         shared = _core.SharedChunk(self._dealt, number * given.chunk_pairs, size, bits)
         self._chunks[number] = _Chunk(shared)
         return shared.open(self._dealt)
 
     def take(self, number: int, step: int, sender: int, share: bytes) -> bool:
-        """Take another silo's share; whether the step is complete now."""
+        """Take another silo's share; return whether the step is now complete."""
         self._due(number, step, sender)
         chunk = self._chunks[number]
         try:
@@ -105,7 +109,7 @@ class Opening:
         return len(chunk.came) == self._parameters.silos - 1
 
     def _due(self, number: int, step: int, sender: int) -> None:
-        """Refuse an opening that is not the one that comes next."""
+        """Refuse an opening that is not the next one."""
         chunk = self._chunks.get(number)
         if chunk is None or chunk.step != step:
             what = f"step {step} of chunk {number} was not due"
@@ -118,7 +122,7 @@ class Opening:
             raise self._refuse(OrderError, what, sender, "open")
 
     def close(self, number: int) -> bytes | None:
-        """End a step; what the next one opens, or None where the chunk is done."""
+        """End a step; return what the next one opens, or None if the chunk is done."""
         given, chunk = self._parameters, self._chunks[number]
         if chunk.step <= given.levels:
             chunk.shared.close(self._dealt, self._corrections.get(number))
@@ -142,7 +146,7 @@ class Opening:
 
     def _add_to_matrix(self, number: int, share: bytes) -> None:
         given = self._parameters
-        assert self._matrix is not None  # noqa: S101 - there is such a step only with triangles
+        assert self._matrix is not None  # noqa: S101 - only triangles have this step
         self._matrix.add(number * given.chunk_pairs, given.chunk_size(number), share)
 
     def _add_inner(self, number: int, correction: bytes | None) -> None:
@@ -155,13 +159,13 @@ class Opening:
     # --- corrections, for the last silo -------------------------------------------------------
 
     def correct_chunk(self, number: int, correction: bytes) -> None:
-        """Keep what the dealer sends for a chunk; each once."""
+        """Keep the dealer's correction of a chunk; each is accepted once."""
         known = number in self._corrections or (number in self._used and not self._going(number))
         if not self._corrected or not 0 <= number < self._parameters.chunks or known:
             what = f"corrections of chunk {number} were not due"
             raise self._refuse(OrderError, what, COORDINATOR, "deal")
         if len(correction) != self._parameters.correction_bytes(number):
-            what = "there is not one correction a share"
+            what = "there is not one correction per share"
             raise self._refuse(PayloadError, what, COORDINATOR, "deal")
         self._corrections[number] = correction
 
@@ -169,7 +173,7 @@ class Opening:
         return number in self._chunks
 
     def correct_matrix(self, number: int, correction: bytes) -> None:
-        """Use the dealer's correction of R² for a chunk, in order; the last has tr(R³) too."""
+        """Use the dealer's corrections of R², in order; the last one contains tr(R³) too."""
         given = self._parameters
         due = self._matrix is not None and self._corrected and number == self._matrix_chunks
         opened = number in self._used and not self._going(number)
@@ -178,20 +182,20 @@ class Opening:
             raise self._refuse(OrderError, what, COORDINATOR, "deal-matrix")
         last, size = number == given.chunks - 1, 8 * given.chunk_size(number)
         if len(correction) != size + 8 * last:
-            what = "there is not one correction a share"
+            what = "there is not one correction per share"
             raise self._refuse(PayloadError, what, COORDINATOR, "deal-matrix")
         self._add_inner(number, correction[:size])
         if last:
             self._trace = correction[size:]
 
     def correct_nodes(self, correction: bytes) -> None:
-        """Keep the dealer's corrections of squares; once."""
+        """Keep the dealer's corrections of squares; they are accepted once."""
         wanted = self._corrected and self._parameters.has("two_stars")
         if not wanted or self._nodes_correction is not None:
             what = "corrections of squares were not due"
             raise self._refuse(OrderError, what, COORDINATOR, "deal-nodes")
         if len(correction) != 8 * self._parameters.nodes:
-            what = "there is not one correction a node"
+            what = "there is not one correction per node"
             raise self._refuse(PayloadError, what, COORDINATOR, "deal-nodes")
         self._nodes_correction = correction
 
@@ -203,7 +207,7 @@ class Opening:
         return self._finished == self._parameters.chunks
 
     def begin_nodes(self) -> bytes:
-        """The opening that squares degrees; once, when all chunks are done."""
+        """The opening for squared degrees; made once, when all chunks are done."""
         if not self.chunks_done or self._nodes is not None:
             raise OrderError("squares were not due", round="open-nodes")
         share = self._dealt.open_squares(self._degrees)
@@ -211,17 +215,17 @@ class Opening:
         return share
 
     def take_nodes(self, sender: int, share: bytes) -> None:
-        """Take another silo's share of it."""
+        """Take another silo's share of the opening for squared degrees."""
         if self._nodes is None or sender in self._nodes_came:
             raise self._refuse(OrderError, "squares were not due", sender, "open-nodes")
         if len(share) != 8 * self._parameters.nodes:
-            raise self._refuse(PayloadError, "there is not one word a node", sender, "open-nodes")
+            raise self._refuse(PayloadError, "there is not one word per node", sender, "open-nodes")
         self._nodes += np.frombuffer(share, dtype="<u8")
         self._nodes_came.add(sender)
 
     @property
     def complete(self) -> bool:
-        """Whether all is there that the answers need."""
+        """Whether everything that the answers need has arrived."""
         given = self._parameters
         done = self.chunks_done
         if given.has("triangles"):
@@ -234,7 +238,7 @@ class Opening:
     # --- answers ------------------------------------------------------------------------------
 
     def count(self, progress: Callable[[int], None]) -> dict[str, npt.NDArray[np.uint64]]:
-        """This silo's shares of the exact answers, each times its factor."""
+        """This silo's shares of the exact answers, each multiplied by its factor."""
         found = {"edges": self._word(self._total), "degrees": self._degrees}
         if self._nodes is not None:
             squares = self._dealt.squares(self._nodes, self._nodes_correction)

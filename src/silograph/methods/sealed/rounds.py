@@ -1,32 +1,35 @@
-"""The sealed protocol: the union is never opened, only noisy answers about it.
+"""The sealed protocol: its rounds, its parameters, and the sums of its published shares.
+
+The union is never opened; only noisy answers about it are.
 
 Rounds
-    ``key``         every party, the coordinator too, publishes a fresh X25519 run key
+    ``key``         every party, including the coordinator, publishes a fresh X25519 run key
     ``keys``        the coordinator relays all of them
     ``confirm``     each silo signs a digest of roster, parameters and all run keys
-    ``confirms``    the coordinator relays all; a silo goes on only if all are on one digest
+    ``confirms``    the coordinator relays all; a silo continues only if all digests agree
     ``tell``        each silo tells every other its sender key, encrypted for each
     ``seed``        the dealer (the coordinator) sends each silo the seed of its shares, encrypted
     ``ready``       each silo says that its ledger has been charged
-    ``readys``      the coordinator relays all; only now is anything opened
+    ``readys``      the coordinator relays all; nothing is opened before this
     ``deal``        the dealer's corrections of one chunk, to the last silo, encrypted
-    ``open``        a silo's share of what one step of one chunk opens, encrypted to the other silos
+    ``open``        a silo's share of one step of one chunk, encrypted for the other silos
     ``deal-matrix`` the dealer's corrections of R² for one chunk, to the last silo, encrypted
-    ``deal-nodes``  its corrections of n squares, to the last silo, encrypted
-    ``open-nodes``  a silo's share of what is opened to square degrees, encrypted to the other silos
+    ``deal-nodes``  the dealer's corrections of n squares, to the last silo, encrypted
+    ``open-nodes``  a silo's share of the opening that squares degrees, encrypted for other silos
     ``output``      a silo's noisy share of the answers, hidden by zero-shares, to all
 
-What is opened, chunk by chunk: ⌈log2 m⌉ levels of an AND-tree over the silos' bits, then daBits,
-then, for triangles, D = X − R; at the end, for 2-stars, degrees minus random numbers. All of it is
-uniform for any m − 1 silos. The coordinator relays it without a key to read it: it dealt the
-randomness, and together they would show every edge.
-
-Answers: each silo adds its noise inside its share and a share of zero that the coordinator does not
-know, and signs the result to everyone. All parties sum these shares themselves; they are what is
-published. Where noise depends on the largest noisy degree, every silo computes it from the degrees
-that it summed, and says in its next message which degrees those were.
-
-Trust: silos are semi-honest. The coordinator deals honestly, and colludes with no silo.
+Openings
+    Chunk by chunk, the silos open ⌈log2 m⌉ levels of an AND-tree over their bits, then daBits,
+    then, for triangles, D = X − R. At the end, for 2-stars, they open degrees minus random numbers.
+    All opened values are uniform for any m − 1 silos. The coordinator relays them but has no key to
+    read them. It dealt the randomness, so with the opened values it could compute every edge.
+Answers
+    Each silo adds its noise to its share, adds a share of zero that the coordinator does not know,
+    and signs the result for everyone. Every party sums these published shares itself. If noise
+    depends on the largest noisy degree, every silo computes it from the degrees that it summed, and
+    its next message says which degrees these were.
+Trust
+    Silos are semi-honest. The coordinator deals honestly, and colludes with no silo.
 """
 
 import hashlib
@@ -65,15 +68,15 @@ __all__ = [
 
 # --- Parameters, states and steps -----------------------------------------------------------------
 
-#: Pairs in a chunk: 2 MiB of words.
+#: The number of pairs in a chunk: 2 MiB of words.
 CHUNK_PAIRS = 1 << 18
-#: Chunks that are under way at once.
+#: The number of chunks in progress at the same time.
 WINDOW = 4
-#: The most nodes: degrees travel in one message.
+#: The largest number of nodes, since degrees are sent in one message.
 MOST_NODES = 1 << 18
-#: The most nodes for triangles, which take n²/2 words at every party and n³/2 products.
+#: The largest number of nodes for triangles: n²/2 words at every party and n³/2 products.
 MOST_MATRIX_NODES = 20_000
-#: Rounds that the dealer encrypts, and those that a silo encrypts to the others.
+#: The rounds that the dealer encrypts, and those that a silo encrypts for the others.
 DEALT_ROUNDS = ("seed", "deal", "deal-matrix", "deal-nodes")
 OPENED_ROUNDS = ("open", "open-nodes")
 
@@ -84,7 +87,7 @@ class SealedParameters(Chunked):
 
     silos: int
     nodes: int
-    #: What the pairs are about: the digest of the node universe.
+    #: The digest of the node universe that the pairs belong to.
     subject: bytes
     outputs: tuple[Output, ...]
     chunk_pairs: int = CHUNK_PAIRS
@@ -105,32 +108,32 @@ class SealedParameters(Chunked):
             raise ArgumentError("noise that degrees bound needs degrees with noise of their own")
 
     def has(self, name: str) -> bool:
-        """Whether that is asked for."""
+        """Whether this output is asked for."""
         return any(output.name == name for output in self.outputs)
 
     @property
     def phases(self) -> tuple[tuple[Output, ...], ...]:
-        """The outputs that are published together: first those with noise that is known."""
+        """The outputs in groups that are published together, first those with known noise."""
         known = tuple(o for o in self.outputs if not isinstance(o.noise, BoundedNoise))
         bounded = tuple(o for o in self.outputs if isinstance(o.noise, BoundedNoise))
         return (known, bounded) if bounded else (known,)
 
     def length(self, output: Output) -> int:
-        """The number of words of an output."""
+        """The number of words in an output."""
         return self.nodes if output.name == "degrees" else 1
 
     @property
     def levels(self) -> int:
-        """Levels of the AND-tree."""
+        """The number of levels in the AND-tree."""
         return (self.silos - 1).bit_length()
 
     @property
     def steps(self) -> int:
-        """Openings of a chunk: the levels, daBits, and for triangles D."""
+        """The number of openings of a chunk: the levels, daBits, and D for triangles."""
         return self.levels + 1 + self.has("triangles")
 
     def opening_bytes(self, chunk: int, step: int) -> int:
-        """The bytes that each silo opens in a step of a chunk."""
+        """The number of bytes that each silo opens in a step of a chunk."""
         size = self.chunk_size(chunk)
         if step > self.levels:
             return 8 * size
@@ -141,7 +144,7 @@ class SealedParameters(Chunked):
         return vectors * -(-size // 64) * 8
 
     def correction_bytes(self, chunk: int) -> int:
-        """The bytes of a chunk's corrections: a product for each gate, then a word a pair."""
+        """The size of a chunk's corrections: a product for each gate, then a word per pair."""
         size = self.chunk_size(chunk)
         return 8 * ((self.silos - 1) * -(-size // 64) + size)
 
@@ -158,7 +161,7 @@ class SealedParameters(Chunked):
 
 @dataclass(frozen=True)
 class SealedCost:
-    """What a run takes of the silo that it takes most of, in bytes; envelopes are not counted."""
+    """The traffic and memory of the silo that needs most, in bytes, without envelopes."""
 
     up: int
     down: int
@@ -166,10 +169,10 @@ class SealedCost:
 
 
 def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
-    """Traffic and memory of the last silo, which also gets the dealer's corrections.
+    """The traffic and memory of the last silo, which also receives the dealer's corrections.
 
-    Memory is the opened matrix, one word a pair, and the chunks that are under way; the dealer
-    holds as much. A band of 512 rows comes and goes.
+    Memory is the opened matrix, with one word per pair, the chunks in progress, and temporarily a
+    band of 512 rows. The dealer needs as much.
 
     >>> sealed_cost(4039, 4, ["triangles"]).up // 2**20
     69
@@ -188,7 +191,7 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
 
 
 class State(StrEnum):
-    """Where a machine is."""
+    """The states of a machine."""
 
     NEW = "new"
     KEYS = "waiting for keys"
@@ -202,7 +205,7 @@ class State(StrEnum):
     DONE = "done"
 
 
-#: Every step that a silo can take; anything else is refused and changes nothing.
+#: All steps that a silo can take; anything else is refused and changes nothing.
 SILO_STEPS: dict[tuple[State, str], State] = {
     (State.NEW, "start"): State.KEYS,
     (State.KEYS, "keys"): State.CONFIRMS,
@@ -223,7 +226,7 @@ SILO_STEPS: dict[tuple[State, str], State] = {
     (State.OUTPUTS, "output"): State.OUTPUTS,
     (State.OUTPUTS, "all outputs"): State.DONE,
 }
-#: Every step of the coordinator.
+#: All steps of the coordinator.
 COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.KEYS, "key"): State.KEYS,
     (State.KEYS, "all keys"): State.CONFIRMS,
@@ -241,7 +244,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 def check_matrix(nodes: int, silos: int, names: Collection[str]) -> None:
-    """Refuse triangles of more nodes than a matrix of shares can have, with what it would take."""
+    """Refuse triangles if there are too many nodes, and say what they would cost."""
     if "triangles" in names and nodes > MOST_MATRIX_NODES:
         cost = sealed_cost(nodes, silos, names)
         raise ArgumentError(
@@ -252,19 +255,19 @@ def check_matrix(nodes: int, silos: int, names: Collection[str]) -> None:
 
 
 def relayed_slot(parameters: SealedParameters, message: Envelope) -> int:
-    """Sequence and sender: the coordinator relays messages of all silos under its own name."""
+    """The slot of a message, from sequence and sender: the coordinator relays for all silos."""
     sender = 0 if message.sender == COORDINATOR else message.sender + 1
     return message.sequence * (parameters.silos + 1) + sender
 
 
-# --- The answers of the sealed protocol: published shares, summed by every party for itself -------
+# --- The answers: published shares, which every party sums for itself -----------------------------
 
 Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class SealedResult:
-    """What a run publishes: integers, each with its noise, and the laws of that noise."""
+    """What a run publishes: noisy integers, and the laws of their noise."""
 
     values: Mapping[str, npt.NDArray[np.int64]]
     noises: Mapping[str, Noise]
@@ -275,12 +278,12 @@ class SealedResult:
 
     @property
     def degrees(self) -> npt.NDArray[np.int64]:
-        """One number a node."""
+        """The noisy degrees, one number per node."""
         return self.values["degrees"]
 
 
 class Answers:
-    """The published shares, summed phase by phase; every party does this for itself."""
+    """The published shares, summed phase by phase by every party for itself."""
 
     def __init__(self, parameters: SealedParameters) -> None:
         self._parameters = parameters
@@ -295,18 +298,18 @@ class Answers:
 
     @property
     def phase(self) -> int:
-        """How many phases are complete."""
+        """The number of complete phases."""
         done = [phase for phase in self._parameters.phases if phase[0].name in self._values]
         return len(done)
 
     @property
     def complete(self) -> bool:
-        """Whether all phases are."""
+        """Whether all phases are complete."""
         return self.phase == len(self._parameters.phases)
 
     @property
     def words(self) -> int:
-        """The words of a share in the present phase."""
+        """The number of words of a share in the present phase."""
         if self.complete:
             return 0
         return sum(map(self._parameters.length, self._parameters.phases[self.phase]))
@@ -319,11 +322,11 @@ class Answers:
 
     @property
     def digest(self) -> bytes:
-        """What has been published so far: a silo says it with its next share."""
+        """The digest of everything published so far; a silo sends it with its next share."""
         return hashlib.sha256(pack(b"silograph/sealed/answers/v1", self._seen)).digest()
 
     def add(self, sender: int, share: Words) -> None:
-        """Add a silo's share; with the last one the phase is complete."""
+        """Add a silo's share; the last one completes the phase."""
         total = self._sum + share
         if len(self.came) + 1 == self._parameters.silos:
             self._open(total)
@@ -347,5 +350,5 @@ class Answers:
         self._start()
 
     def result(self) -> SealedResult:
-        """All answers, when all phases are complete."""
+        """All answers; only available when all phases are complete."""
         return SealedResult(dict(self._values), dict(self._noises))

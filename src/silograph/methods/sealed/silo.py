@@ -38,13 +38,13 @@ from silograph.methods.sealed.rounds import (
 
 __all__ = ["SealedSilo"]
 
-#: Which rounds come from silos, relayed as they were signed.
+#: The rounds whose messages come from silos and are relayed unchanged.
 _FROM_SILOS = ("tell", "open", "open-nodes", "output")
 
 
 @dataclass(frozen=True)
 class _Peer:
-    """Another silo: how we speak to it and it to us, and the seed of our zero-shares."""
+    """Another silo: the locks for both directions, and the secret of our common zero-shares."""
 
     place: int
     secret: _core.SharedSecret
@@ -54,9 +54,9 @@ class _Peer:
 
 
 class SealedSilo(Machine, SiloSession):
-    """A silo in one run of the sealed protocol. ``bits(chunk)`` returns one bit a pair.
+    """A silo in one run of the sealed protocol. ``bits(chunk)`` returns one bit per pair.
 
-    A silo that is built again after a crash must be given the same bits: other ones under the same
+    A silo that is rebuilt after a crash must be given the same bits. Other bits under the same
     masks would show where they differ.
     """
 
@@ -76,8 +76,8 @@ class SealedSilo(Machine, SiloSession):
         super().__init__(parameters, roster, run, place, identity, State.NEW)
         self._parameters = parameters
         self._bits = bits
-        # One secret a run: run key, sender key and noise come from it, so that a message can only
-        # be made again byte for byte.
+        # There is one secret per run. The run key, the sender key and all noise are derived from
+        # it, so a message that is made again has exactly the same bytes.
         self._secret = _core.RunSecret(entropy.bytes(32))
         self._view = b""
         self._peers: dict[int, _Peer] = {}
@@ -118,7 +118,7 @@ class SealedSilo(Machine, SiloSession):
         return sent
 
     def _check_sender(self, message: Envelope) -> None:
-        """Some rounds come from silos, relayed as they were signed."""
+        """Refuse a message whose round does not come from its sender."""
         if message.sender == self._place:
             raise self._refuse(OrderError, "our own message came back", message)
         silo = self._binding.roster.has_silo(message.sender)
@@ -126,7 +126,7 @@ class SealedSilo(Machine, SiloSession):
             raise self._refuse(OrderError, "it has no such message to send", message)
 
     def _settled(self, state: State) -> State:
-        """Where a step leads: further, where it was the last of its kind."""
+        """The next state: a step that is the last of its kind leads further than ``state``."""
         told = self._opening is not None and len(self._locks) == len(self._peers)
         if state is State.TELLS and told:
             return SILO_STEPS[state, "all told"]
@@ -194,12 +194,14 @@ class SealedSilo(Machine, SiloSession):
 
     @property
     def ready(self) -> bool:
-        """Whether all keys and the seed are there."""
+        """Whether all keys and the seed have arrived."""
         return self.state is State.AGREED
 
     def authorise(self) -> list[Outgoing]:
-        """Say that the run's whole cost is in the ledger, to the other silos too: nothing is
-        opened before all have said so."""
+        """Record that the run's whole cost is in the ledger, and tell the other silos.
+
+        Nothing is opened before all silos have said so.
+        """
         state = self._step("authorise")
         sent = self._seal("ready", EVERYONE, self._view)
         self.state = state
@@ -254,18 +256,18 @@ class SealedSilo(Machine, SiloSession):
     # --- answers ------------------------------------------------------------------------------
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """Count on the shares, and publish the first noisy ones."""
+        """Count on the shares, and publish the first noisy shares."""
         return self.count()
 
     @property
     def room(self) -> bool:
-        """Whether all is opened, and nothing counted yet."""
+        """Whether everything is opened, but not yet counted."""
         return self.state is State.COUNTING
 
     def count(self, progress: Callable[[int], None] | None = None) -> list[Outgoing]:
-        """Count on the shares, and publish the first noisy ones. This is where the work is.
+        """Count on the shares, and publish the first noisy shares. This takes most of the time.
 
-        ``progress`` is called with numbers of rows done.
+        ``progress`` is called with the number of rows done since the last call.
         """
         state = self._step("count")
         self._shares = self._material.count(progress or (lambda _rows: None))
@@ -274,7 +276,7 @@ class SealedSilo(Machine, SiloSession):
         return sent
 
     def _publish(self) -> list[Outgoing]:
-        """Our share of the present phase: noise inside, then a share of zero over all of it."""
+        """Our share of the present phase, with our noise and a share of zero added to it."""
         answers, given = self._answers, self._parameters
         phase, parts = answers.phase, []
         for output in given.phases[phase]:
@@ -298,7 +300,7 @@ class SealedSilo(Machine, SiloSession):
         if message.sequence != answers.phase or sender in answers.came:
             raise self._refuse(OrderError, f"output {message.sequence} was not due", message)
         if len(message.payload) != 32 + 8 * answers.words:
-            raise self._refuse(PayloadError, "there is not one word a number", message)
+            raise self._refuse(PayloadError, "there is not one word per number", message)
         if message.payload[:32] != answers.digest:
             raise self._refuse(ViewsDifferError, "summed other answers than we did", message)
         return self._sum(sender, np.frombuffer(message.payload[32:], dtype="<u8"))
@@ -310,7 +312,7 @@ class SealedSilo(Machine, SiloSession):
         return self._publish() if more else []
 
     def result(self) -> SealedResult:
-        """The answers, as this silo summed them; only when all are there."""
+        """The answers, as this silo summed them; only available when all shares have arrived."""
         self._require(State.DONE, "result")
         return self._answers.result()
 
@@ -318,11 +320,11 @@ class SealedSilo(Machine, SiloSession):
 
     @property
     def _material(self) -> Opening:
-        assert self._opening is not None  # noqa: S101 - the table has no other way here
+        assert self._opening is not None  # noqa: S101 - guaranteed by the table of steps
         return self._opening
 
     def _dealt(self, message: Envelope) -> bytes:
-        assert self._dealer is not None  # noqa: S101 - the table has no other way here
+        assert self._dealer is not None  # noqa: S101 - guaranteed by the table of steps
         return self._dealer.open(message)
 
     def _open(self, name: str, sequence: int, share: bytes) -> Outgoing:
@@ -331,5 +333,5 @@ class SealedSilo(Machine, SiloSession):
         return Outgoing(COORDINATOR, self._seal(name, EVERYONE, closed.payload, sequence))
 
     def slot(self, message: Envelope) -> int:
-        """Sequence and sender."""
+        """The slot of a message, from its sequence and sender."""
         return relayed_slot(self._parameters, message)
