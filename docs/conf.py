@@ -11,7 +11,7 @@ author = "The Silograph contributors"
 project_copyright = author
 release = version = installed("silograph")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_line"]
 exclude_patterns = ["_ext"]
 smartquotes = False  # it would make a dash of every --option
 
@@ -22,6 +22,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
