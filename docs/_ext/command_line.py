@@ -88,7 +88,7 @@ def _meaning(given: Any) -> str:
     choices = getattr(given.type, "choices", ())
     if choices:
         said.append("One of " + ", ".join(f"`{choice}`" for choice in choices) + ".")
-    if getattr(given, "multiple", False) and not re.search("repeated|again for more", said[0]):
+    if getattr(given, "multiple", False) and not re.search("repeated", said[0]):
         said.append("May be repeated.")
     if given.required:
         said.append("**Required.**")
