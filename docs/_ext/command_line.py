@@ -5,9 +5,7 @@ say what the program does not do.
 """
 
 import re
-import typing
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import typer.main
@@ -19,7 +17,8 @@ from silograph.cli.app import app
 
 __all__ = ["setup"]
 
-_WORDS = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
+#: The placeholder for a value, by the first word of Typer's name for its type.
+_WORDS = {"path": "PATH", "int": "N", "float": "NUMBER", "str": "TEXT"}
 
 
 class CommandLine(SphinxDirective):
@@ -81,18 +80,15 @@ def _written(given: Any) -> str:
 def _metavar(given: Any) -> str:
     if given.metavar or given.param_type_name == "argument":
         return str(given.metavar or given.name.upper().rstrip("_"))
-    kind = given.type_descriptor.annotation
-    if typing.get_origin(kind) in (list, tuple):
-        kind = typing.get_args(kind)[0]
-    return _WORDS.get(kind, "NAME")
+    return _WORDS.get(given.type.name.split()[0], "NAME")
 
 
 def _meaning(given: Any) -> str:
     said = [_markdown(given.help or "").replace("|", "\\|").replace("\n", " ")]
-    choices = typing.get_args(given.type_descriptor.annotation)
-    if choices and all(isinstance(choice, str) for choice in choices):
+    choices = getattr(given.type, "choices", ())
+    if choices:
         said.append("One of " + ", ".join(f"`{choice}`" for choice in choices) + ".")
-    if getattr(given, "multiple", False) and not re.search("repeated|again for more", said[0]):
+    if getattr(given, "multiple", False) and not re.search("repeated", said[0]):
         said.append("May be repeated.")
     if given.required:
         said.append("**Required.**")

@@ -149,12 +149,12 @@ CASES = [
     bad("universe show absent.txt", "absent.txt"),
     bad("universe compare nodes.txt absent.txt", "absent.txt"),
     bad("universe make absent.csv -o new.txt", "absent.csv: there is no such file"),
-    bad("universe make a.csv -o a.csv", "a.csv: is read by this command"),
+    bad("universe make a.csv -o a.csv", "a.csv: is an input of this command"),
     bad("universe make a.csv -o nodes.txt", "nodes.txt: is there already"),
     # --- outputs
     bad(f"collect {GOOD} --epsilon 3 -o folder", "folder: is a folder; a file name is needed"),
-    bad(f"collect {GOOD} --epsilon 3 -o a.csv", "a.csv: is read by this command"),
-    bad(f"collect {GOOD} --epsilon 3 -o ./folder/../b.csv", "is read by this command"),
+    bad(f"collect {GOOD} --epsilon 3 -o a.csv", "a.csv: is an input of this command"),
+    bad(f"collect {GOOD} --epsilon 3 -o ./folder/../b.csv", "is an input of this command"),
     bad(f"collect {GOOD} --epsilon 3 -o old.release", "old.release: is there already"),
     bad(f"collect {GOOD} --epsilon 3 -o none/g.release", "there is no folder none"),
     bad(f"collect {GOOD} --epsilon 3 -o a.csv/g.release", "there is no folder a.csv"),
@@ -163,14 +163,14 @@ CASES = [
     bad(f"collect {GOOD} --epsilon 3 -o {'x' * 300}", "File name too long"),
     bad(f"{COUNT} 3 --html folder", "folder: is a folder"),
     bad(f"{COUNT} 3 --html none/page.html", "there is no folder none"),
-    bad(f"{COUNT} 3 --html nodes.txt", "nodes.txt: is read by this command"),
+    bad(f"{COUNT} 3 --html nodes.txt", "nodes.txt: is an input of this command"),
     bad("split a.csv -o b.csv", "b.csv: is a file; a folder is needed"),
     bad("split a.csv -o full", "full: the folder is not empty"),
     bad("split a.csv -o none/trial", "there is no folder none"),
     bad("split a.csv -o /sys/trial", "/sys"),
     # --- split
     bad("split -o trial", "give an edge file, or --generate"),
-    bad("split a.csv --generate 9 -o trial", "and not both"),
+    bad("split a.csv --generate 9 -o trial", "but not both"),
     bad("split absent.csv -o trial", "absent.csv: there is no such file"),
     bad("split a.csv -o trial --silos 1", "silos is 1; it must be an integer from 2 to 64"),
     bad("split a.csv -o trial --silos 65", "from 2 to 64"),
@@ -433,7 +433,7 @@ def test_a_machine_that_is_too_small(
     before = contents(folder)
     ask = f"count edges {GOOD} --epsilon 1 --lineage claims --ledger own.ledger"
     assert main(ask.split()) == WRONG
-    assert "40 nodes: one bit for every two of them, of 2 silos" in complaint(
+    assert "40 nodes: one bit for every pair of them, for 2 silos" in complaint(
         capsys.readouterr().err
     )
     assert contents(folder) == before

@@ -64,7 +64,7 @@ def test_our_own_faults(
     monkeypatch.setattr("silograph.cli.demo.demo_silos", broken)
     assert cli.main(["demo"]) == 70
     said = capsys.readouterr().err
-    assert said.startswith("silograph: a fault in Silograph itself, KeyError: 'surprise'")
+    assert said.startswith("silograph: this is a bug in Silograph: KeyError: 'surprise'")
     assert said.count("\n") == 1
     for words in (["--debug", "demo"], ["demo", "--debug"]):
         with pytest.raises(KeyError):
@@ -101,10 +101,10 @@ def test_codes_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     for words in (
-        "0 fine",
-        "2 wrong use",
-        "3 the budget refuses",
-        "4 a peer misbehaved",
+        "0 success",
+        "2 wrong arguments",
+        "3 refused: the privacy budget",
+        "4 another party broke the protocol",
         "5 a run",
     ):
         assert words in HELP

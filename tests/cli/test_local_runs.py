@@ -172,7 +172,7 @@ class TestCount:
         said = run(f"count edges {trial} --epsilon 3")
         assert len(said.notes) == 2
         assert "the node list is the 60 ids in the files" in said.notes[0]
-        assert "a public list that all agree on (--nodes)" in said.notes[0]
+        assert "a public list on which all parties agree (--nodes)" in said.notes[0]
         assert "recorded nowhere" in said.notes[1]
         Path("loop.csv").write_text("0,1\n1,1\n")
         said = run(f"count edges loop.csv loop.csv {NODES} --epsilon 3")

@@ -158,7 +158,7 @@ class TestRoster:
         assert "roster.1.toml: the roster that is replaced" in said
         assert "serial 2" in said
         arguments = ("roster", "sign", roster, "--identity", "hub.key", "--digest", digest(roster))
-        fails(ArgumentError, *arguments, match="give it with --previous")
+        fails(ArgumentError, *arguments, match="give that one with --previous")
         fails(RosterError, "roster", "sign", roster, "--identity", "north.key", "--digest",
               digest(roster), "--previous", "roster.1.toml", match="was revoked")  # fmt: skip
         sign_all(roster, "hub", "north2", "south", previous="roster.1.toml")
@@ -289,7 +289,7 @@ class TestLedger:
         fails(ArgumentError, *restore, match="exactly one of")
         fails(ArgumentError, *restore, "--close", "--complete", match="exactly one of")
         fails(ArgumentError, *restore, "--lost", "claims", match="not LINEAGE=EPSILON")
-        fails(RollbackError, *restore, "--complete", match="it is not complete")
+        fails(RollbackError, *restore, "--complete", match="the backup is not complete")
         ok(*restore, "--lost", "claims=1.5,1e-9")
         with Ledger(ledger) as made:
             assert made.spent("claims").epsilon == 2.5

@@ -382,7 +382,7 @@ class TestCoalitions:
             "claims", "r1", "release", {0: 1.0, 1: 1.0, 3: 1.0}, 0.0, "v", "baseline", True, "t"
         )
         object.__setattr__(old, "losses", {0: 1.0, 1: 0.5, 3: 0.25})
-        with ledger._session.writing() as connection:
+        with ledger._transactions.writing() as connection:
             chain.add_spend(connection, ledger.path, old)
         ledger.verify()
         with Ledger(ledger.path) as again:

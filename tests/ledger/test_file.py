@@ -49,7 +49,7 @@ class TestDurability:
     def test_settings_after_a_fork(self, path: Path) -> None:
         with Ledger(path) as ledger:
             before = ledger.settings()
-            ledger._session._disconnect()
+            ledger._transactions._disconnect()
             assert ledger.settings() == before
 
     def test_a_setting_that_does_not_hold_is_refused(
@@ -287,7 +287,7 @@ class TestDisappearance:
         with Ledger(path) as ledger:
             pay(ledger, "r", {1: 1.0})
             (tmp_path / "backup").replace(path)
-            with pytest.raises(LedgerError, match="another file was put in the ledger's place"):
+            with pytest.raises(LedgerError, match="the ledger's file was replaced by another"):
                 pay(ledger, "r2", {1: 1.0})
 
     def test_lost_entries(self, path: Path) -> None:
@@ -299,7 +299,7 @@ class TestDisappearance:
                 connection.execute("DROP TRIGGER spends_no_delete")
                 connection.execute("DELETE FROM spends WHERE number > 39")
             for _ in range(2):
-                with pytest.raises(LedgerError, match=f"{path}.*had 41, and has 39"):
+                with pytest.raises(LedgerError, match=f"{path}.*had 41, and now has 39"):
                     pay(ledger, "newer", {1: 1.0})
 
 

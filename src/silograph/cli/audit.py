@@ -1,4 +1,4 @@
-"""``silograph audit``: certified losses against enumeration and real runs."""
+"""``silograph audit``: check certified losses by enumeration and by real runs."""
 
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -23,15 +23,15 @@ console = Console(highlight=False)
 
 def audit(
     effort: Annotated[
-        float, typer.Option(help="Scales the number of trials.", min=0.001, max=1000)
+        float, typer.Option(help="Multiplies the number of trials.", min=0.001, max=1000)
     ] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Check every certified ε, by enumeration and by running the real protocols.
+    """Check every certified ε by enumeration and by running the real protocols.
 
-    For each protocol and view: what is certified, the worst loss over all holder sets by exact
-    enumeration, and a loss that real runs on neighbouring federations show. Exit code 1 if
-    anything found passes what is certified.
+    For each protocol and view, three losses are shown: the certified one, the worst one over all
+    sets of holders by exact enumeration, and one that real runs on neighbouring federations
+    demonstrate. The exit code is 1 if any loss exceeds the certified one.
     """
     beside = Console(stderr=True)
     with beside.status("auditing") if beside.is_terminal else nullcontext():
@@ -44,12 +44,12 @@ def audit(
 
 
 def _table(lines: Iterable[AuditLine]) -> Table:
-    """Certified, enumerated and seen losses of every view."""
+    """Show the certified, enumerated and seen losses of every view."""
     table = Table(
         title="privacy loss ε by view",
         title_justify="left",
-        caption="exact: worst over all holder sets, enumerated. seen: shown by real runs, false "
-        "alarm 1e-9. * not claimed by the protocol.",
+        caption="exact: the worst over all sets of holders, by enumeration. seen: demonstrated by "
+        "real runs, with a false-alarm rate of 1e-9. *: not claimed by the protocol.",
         caption_justify="left",
     )
     for name in ("protocol and view", "certified", "exact", "seen", ""):

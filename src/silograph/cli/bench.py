@@ -1,4 +1,4 @@
-"""``silograph bench``: how fast this machine is."""
+"""``silograph bench``: measure this machine and estimate the time of a run."""
 
 import os
 import time
@@ -32,36 +32,36 @@ from silograph.methods.masked.noise import MaskedNoise
 __all__ = ["Bench", "Measured", "bench", "measure"]
 
 
-# --------------------------------------------------------------------------------------------------
-# How fast this machine is: a few seconds of measuring, beside a peer, and what it means for a run.
+# --- Measuring ------------------------------------------------------------------------------------
 #
-# Every time is the best of several, taken in turns with the peer's. What is not measured at the
-# size that was asked for is scaled up, and says so.
+# Each kind of work is compared with a peer: a well-known program that does similar work. Our runs
+# and the peer's alternate, and the best time of each counts. Work that would take too long at the
+# requested size is measured at a smaller size and scaled up; the table shows the measured size.
 
 _EPSILON = 3.0
 _ROUNDS = 3
-#: The largest that are measured: nodes for triangles and ElGamal, pairs × silos for the union.
+#: The largest sizes measured: nodes for triangles and ElGamal, pairs × silos for the union.
 _TRIANGLE_NODES, _ELGAMAL_NODES, _UNION_WORK = 2_048, 64, 20_000_000
 _LEAST_NODES, _MOST_NODES = 32, 1_000_000
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One kind of work: how long it takes here, and a peer."""
+    """One kind of work: how long it takes here, and how long the peer takes."""
 
     what: str
-    #: Nodes of the graph that was measured, and seconds for the whole of it.
+    #: The number of nodes that was measured, and the seconds for all of the work.
     nodes: int
     seconds: float
-    #: Pieces of work in it (pairs, or pairs times silos); 1 where it is one piece.
+    #: The number of pieces of work (pairs times silos), or 1 if the work is not divided.
     pieces: int = 1
     peer: str = ""
-    #: Seconds of the peer for as many pieces.
+    #: The peer's seconds for the same number of pieces.
     peer_seconds: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """How many times longer the peer takes."""
+        """The peer's time divided by ours."""
         return None if self.peer_seconds is None else self.peer_seconds / self.seconds
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,13 +79,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bench:
-    """What was measured, and what a run of so many nodes and silos would take."""
+    """What was measured, and estimates for a run with ``nodes`` and ``silos``."""
 
     nodes: int
     silos: int
     simd: str
     cores: int
-    #: Others that use the machine, before anything was measured.
+    #: The load of the machine before anything was measured.
     load: float
     triangles: Measured
     union: Measured
@@ -95,12 +95,12 @@ class Bench:
 
     @property
     def pairs(self) -> int:
-        """Pairs of nodes."""
+        """The number of pairs of nodes."""
         return _pairs(self.nodes)
 
     @property
     def estimates(self) -> dict[str, float]:
-        """Seconds, all parties on this machine."""
+        """Estimated seconds of each kind of work, with all parties on this machine."""
         return {
             "masked": self.union.seconds / self.union.pieces * self.pairs * self.silos,
             "elgamal/blinded": self.elgamal.seconds / self.elgamal.pieces * self.pairs * self.silos,
@@ -124,14 +124,14 @@ class Bench:
 
 
 def measure(nodes: int, silos: int) -> Bench:
-    """Measure this machine for runs of so many nodes and silos; some seconds."""
+    """Measure this machine for a run with ``nodes`` and ``silos``. This takes some seconds."""
     if not _LEAST_NODES <= nodes <= _MOST_NODES:
         raise ArgumentError(f"nodes must be from {_LEAST_NODES} to {_MOST_NODES:,}, not {nodes}")
     check_parties(silos, 1)
     q = MaskedNoise.choose(_EPSILON, silos, 1).q
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LedgerWarning)  # made-up graphs cost nobody anything
+        warnings.simplefilter("ignore", LedgerWarning)  # a generated graph needs no ledger
         return Bench(
             nodes,
             silos,
@@ -154,7 +154,7 @@ def _triangles(n: int) -> Measured:
 
     name, peer = _igraph(graph) if find_spec("igraph") is not None else _numpy(graph)
     if ours() != peer():
-        raise AssertionError(f"{name} counts other triangles")
+        raise AssertionError(f"{name} counts a different number of triangles")
     mine, other = _in_turns(ours, peer)
     return Measured("triangles", n, mine, 1, name, other)
 
@@ -183,7 +183,7 @@ def _union(nodes: int, silos: int, q: int) -> Measured:
         return federation.collect(_EPSILON, progress=False)
 
     def drawn() -> None:
-        # A silo draws an element for itself and one that it shares with each other silo.
+        # Per pair, a silo draws one element for itself and one that it shares with each other silo.
         for _ in range(size // step):
             os.urandom(step)
         os.urandom(size % step)
@@ -218,17 +218,19 @@ def _pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
-# --- ``silograph bench``: how fast this machine is, and what that means for a run -----------------
+# --- ``silograph bench`` --------------------------------------------------------------------------
 
 console = Console(highlight=False)
 
 
 def bench(
-    nodes: Annotated[int, typer.Option(help="Nodes of the run that you think of.")] = 4_000,
-    silos: Annotated[int, typer.Option(help="Its silos.")] = 4,
+    nodes: Annotated[int, typer.Option(help="The number of nodes of the planned run.")] = 4_000,
+    silos: Annotated[int, typer.Option(help="The number of silos of the planned run.")] = 4,
     as_json: Json = False,
 ) -> None:
-    """Measure this machine for some seconds, beside a peer, and estimate a run's time.
+    """Measure this machine for some seconds and estimate the time of a run.
+
+    Each kind of work is also compared with a peer, a well-known program that does similar work.
 
     $ silograph bench --nodes 20000 --silos 5
     """
@@ -246,8 +248,8 @@ def _measured(found: Bench) -> Table:
     table = Table(
         title=f"measured on {found.cores} cores, {found.simd}, load {found.load:.1f} before",
         title_justify="left",
-        caption="Best of several, in turns with the peer; ratio: its time to ours. * for a pair "
-        "and silo; os.urandom draws the bytes of all masks and does nothing else.",
+        caption="The best of several alternating runs. ratio: the peer's time divided by ours. "
+        "*: per pair and silo. os.urandom only draws the random bytes of all masks.",
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -271,7 +273,7 @@ def _estimated(found: Bench) -> Table:
     table = Table(
         title=f"estimated for {found.nodes:,} nodes, {found.silos} silos: {found.pairs:,} pairs",
         title_justify="left",
-        caption="All parties on this machine; on their own, silos work at the same time.",
+        caption="All parties on this machine. On their own machines, silos work in parallel.",
         caption_justify="left",
         box=SIMPLE_HEAD,
         show_header=False,
@@ -292,7 +294,7 @@ def _estimated(found: Bench) -> Table:
 
 
 def _time(seconds: float) -> str:
-    """A time in its own unit.
+    """Show a time in a suitable unit.
 
     >>> [_time(t) for t in (4.2e-9, 3e-4, 0.5, 90, 7200, 2e5)]
     ['4.2 ns', '300 µs', '500 ms', '1.5 min', '2 h', '2.3 days']

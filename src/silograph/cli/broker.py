@@ -1,4 +1,4 @@
-"""``silograph broker``: configuration of a NATS server."""
+"""``silograph broker``: write the configuration of a NATS server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,28 +25,30 @@ def commands() -> None:
 
 @app.command("config")
 def config(
-    roster: Annotated[Path, typer.Option(help="Who takes part.", show_default=False)],
+    roster: Annotated[Path, typer.Option(help="The roster file.", show_default=False)],
     out: Annotated[Path, typer.Option(help="The folder to write to.", show_default=False)],
     tls: Annotated[
-        Path, typer.Option(help="Folder with ca.pem, broker.pem and broker.key.")
+        Path, typer.Option(help="The folder with ca.pem, broker.pem and broker.key.")
     ] = Path("certs"),
-    listen: Annotated[str, typer.Option(help="Address of the server.")] = "127.0.0.1:4222",
+    listen: Annotated[str, typer.Option(help="The server's address.")] = "127.0.0.1:4222",
     websocket: Annotated[
-        str | None, typer.Option(help="Address for WebSocket too.", show_default=False)
+        str | None,
+        typer.Option(help="An additional address for WebSocket.", show_default=False),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option(help="Where streams are kept.  [default: OUT/streams]")
+        Path | None, typer.Option(help="The folder for the streams.  [default: OUT/streams]")
     ] = None,
     subject: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=SUBJECT, where a party's certificate does not say CN=NAME.",
+            help="NAME=SUBJECT, for a party whose certificate's subject is not CN=NAME. "
+            "May be repeated.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write nats.conf and users.conf: mutual TLS, durable streams, permissions of each party."""
+    """Write nats.conf and users.conf: mutual TLS, durable streams and each party's permissions."""
     files = TlsFiles(
         tls / f"{certificates.AUTHORITY}.pem",
         tls / f"{certificates.BROKER}.pem",

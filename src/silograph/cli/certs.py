@@ -1,4 +1,4 @@
-"""``silograph certs``: TLS certificates for trials."""
+"""``silograph certs``: make and show TLS certificates for trials."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,18 +16,18 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Make and show TLS certificates for trials.", no_args_is_help=True)
 
-Days = Annotated[int, typer.Option(help="How long they are good.", min=1, max=825)]
+Days = Annotated[int, typer.Option(help="How many days they are valid.", min=1, max=825)]
 Folder = Annotated[Path, typer.Option(help="The folder of the certificates.", show_default=False)]
 Hosts = Annotated[
     list[str] | None,
-    typer.Option(help="A name or address of the broker; again for more.", show_default=False),
+    typer.Option(help="A name or address of the broker. May be repeated.", show_default=False),
 ]
 _LOCAL = ["localhost", "127.0.0.1"]
 
 
 @app.command("new")
 def new(
-    roster: Annotated[Path, typer.Option(help="Who takes part.", show_default=False)],
+    roster: Annotated[Path, typer.Option(help="The roster file.", show_default=False)],
     out: Folder,
     host: Hosts = None,
     days: Days = certificates.DAYS,
@@ -35,8 +35,8 @@ def new(
 ) -> None:
     """Make an authority, and certificates for the broker and every party of a roster.
 
-    For trials: whoever has ca.key can be anyone on the broker. Give each party its own two files
-    and ca.pem, and put ca.key away.
+    This is for trials: anyone who has ca.key can impersonate any party at the broker. Give each
+    party its own two files and ca.pem, and keep ca.key in a safe place.
     """
     members, now = read_roster(roster).members, datetime.now(UTC)
     made = [
@@ -55,7 +55,10 @@ def issue(
     days: Days = certificates.DAYS,
     as_json: Json = False,
 ) -> None:
-    """Make one more certificate with the authority in a folder; with --host, a server's."""
+    """Make one more certificate with the authority in a folder.
+
+    With --host, it is a server's certificate.
+    """
     _say([certificates.issue(out, name, datetime.now(UTC), days, host or ())], as_json)
 
 
@@ -64,7 +67,10 @@ def show(
     paths: Annotated[list[Path], typer.Argument(help="Certificates.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Show whose certificates they are and when they expire; exit code 1 if one has."""
+    """Show the owners and expiry dates of certificates.
+
+    The exit code is 1 if one of them has expired.
+    """
     found = [certificates.show_certificate(path) for path in paths]
     _say(found, as_json)
     expired = any(certificate.days_left(datetime.now(UTC)) < 0 for certificate in found)

@@ -1,4 +1,4 @@
-"""``silograph collect`` and ``silograph count``: questions to silos whose files are all here."""
+"""``silograph collect`` and ``silograph count``: local runs, with all silos' files in one place."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -50,7 +50,7 @@ __all__ = [
 
 # --- ``silograph collect``: one release of several edge files -------------------------------------
 
-#: More than the header of any release.
+#: An upper bound on the size of a release's header.
 _HEADER_BYTES = 1 << 16
 
 
@@ -62,7 +62,7 @@ def collect(
         typer.Option(
             "-o",
             "--output",
-            help="The release to write.",
+            help="The release file to write.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -84,7 +84,8 @@ def collect(
 ) -> None:
     """Make one release of the union of several silos. It answers any number of queries.
 
-    All parties run in this process, with the real protocol: for files that may be in one place.
+    All parties run in this process, with the real protocol. Use this only for files that may be in
+    one place.
 
     $ silograph collect a.csv b.csv --nodes nodes.txt --epsilon 3 -o g.release
 
@@ -134,7 +135,8 @@ def count(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help=f"How feat and feat+ make the union: {', '.join(PROTOCOLS)}; masked if not said.",
+            help=f"How feat and feat+ make the union: {', '.join(PROTOCOLS)}. The default is "
+            "masked.",
             show_default=False,
             autocompletion=one_of(PROTOCOLS),
         ),
@@ -148,7 +150,9 @@ def count(
     html: Annotated[
         Path | None,
         typer.Option(
-            help="Write a page about the answer.", show_default=False, rich_help_panel=OUTPUT
+            help="Write an HTML page that explains the answer.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     columns: Columns = None,
@@ -161,7 +165,8 @@ def count(
 ) -> None:
     """Ask one question about the union of several silos. For more questions, use collect.
 
-    All parties run in this process, with the real protocol: for files that may be in one place.
+    All parties run in this process, with the real protocol. Use this only for files that may be in
+    one place.
 
     $ silograph count triangles a.csv b.csv --epsilon 3
 
@@ -179,7 +184,7 @@ def count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
             collusion=collusion, like=like, trust=trust or None,
         )  # fmt: skip
-        # The answer first: a page that cannot be written must not take it along.
+        # Print the answer first, so that it is not lost if the page cannot be written.
         if as_json:
             echo_json(_plain(answer, silos, collusion, account))
         else:

@@ -1,4 +1,4 @@
-"""``silograph split`` and ``silograph universe``: silos and node lists."""
+"""``silograph split`` and ``silograph universe``: make trial silos and node lists."""
 
 import tempfile
 from dataclasses import asdict
@@ -29,7 +29,7 @@ from silograph.graph.universe import NodeUniverse
 __all__ = ["app", "split"]
 
 
-# --- ``silograph split``: one graph dealt to silos, as files, for trials --------------------------
+# --- ``silograph split``: distribute one graph over silos, for trials -----------------------------
 
 NODES = "nodes.txt"
 
@@ -38,7 +38,11 @@ def split(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", help="The folder to make.", show_default=False, rich_help_panel=OUTPUT
+            "-o",
+            "--output",
+            help="The folder to create.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ],
     graph: Annotated[
@@ -47,13 +51,15 @@ def split(
     generate: Annotated[
         int | None,
         typer.Option(
-            help="Instead of a file: a made-up graph of so many nodes.", show_default=False
+            help="Generate a graph with this many nodes instead of reading a file.",
+            show_default=False,
         ),
     ] = None,
-    silos: Annotated[int, typer.Option(help="How many silos.")] = 4,
-    rate: Annotated[float, typer.Option(help="Share of all edges that each silo holds.")] = 0.3,
+    silos: Annotated[int, typer.Option(help="The number of silos.")] = 4,
+    rate: Annotated[float, typer.Option(help="The share of all edges that each silo holds.")] = 0.3,
     overlap: Annotated[
-        float, typer.Option(help="Share of the joint edges that several silos hold.")
+        float,
+        typer.Option(help="The share of the union's edges that more than one silo holds."),
     ] = 0.2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same silos.")] = 0,
     columns: Columns = None,
@@ -63,14 +69,16 @@ def split(
     case: Case = None,
     as_json: Json = False,
 ) -> None:
-    """Deal one graph to silos that overlap, for trials: an edge file each, and a node list.
+    """Distribute one graph over silos that overlap, for trials.
+
+    Writes one edge file per silo, and a node list.
 
     $ silograph split edges.csv -o trial --silos 3
 
     $ silograph split --generate 500 -o trial
     """
     if (graph is None) == (generate is None):
-        raise ArgumentError("give an edge file, or --generate with a number of nodes, and not both")
+        raise ArgumentError("give an edge file, or --generate with a number of nodes, but not both")
     _check_folder(output)
     if graph is not None:
         whole = read_graph(
@@ -120,9 +128,9 @@ def _check_folder(path: Path) -> None:
 
 
 def _write(folder: Path, silos: dict[str, Silo]) -> None:
-    """All files, in a folder that takes its name when they are whole."""
+    """Write all files into a temporary folder, and rename it when they are complete."""
     place = folder.absolute()
-    # In another one: a temporary folder is private, and this one is as the umask allows.
+    # A temporary folder is always private. The inner folder has the usual permissions.
     with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
         partial = Path(beside) / place.name
         partial.mkdir()
@@ -131,7 +139,7 @@ def _write(folder: Path, silos: dict[str, Silo]) -> None:
         for name, silo in silos.items():
             silo.to_file(partial / name)
             if Silo.from_file(universe, partial / name, format="csv") != silo:
-                raise ArgumentError(f"{name}: the ids of this graph do not survive a CSV file")
+                raise ArgumentError(f"{name}: the ids of this graph cannot be written as CSV")
         partial.rename(place)
 
 
@@ -165,7 +173,8 @@ def make(
 ) -> None:
     """Make a node list from the ids in edge files, for local work.
 
-    In a deployment the list is agreed in public: one made from edges shows who has any.
+    Do not use this in a deployment. A list that is made from edges shows which nodes have edges;
+    there, the parties agree on a public list.
     """
     check_output(output, edges, force=force)
     made = NodeUniverse.from_edge_files(
@@ -184,10 +193,13 @@ def show(path: NodeList, strip: Strip = False, case: Case = None, as_json: Json 
 @app.command("compare")
 def compare(
     first: NodeList,
-    second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another node list.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Say whether two node lists are the same, and how they differ (exit code 1)."""
+    """Say whether two node lists are the same, and how they differ.
+
+    The exit code is 1 if they differ.
+    """
     found = NodeUniverse.from_file(first).compare(NodeUniverse.from_file(second))
     if as_json:
         echo_json(asdict(found))

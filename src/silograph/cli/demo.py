@@ -1,4 +1,4 @@
-"""``silograph demo``: a seeded graph, four overlapping silos, every query, beside the truth."""
+"""``silograph demo``: every query on a generated graph in four silos, next to the true answers."""
 
 import math
 import tempfile
@@ -41,15 +41,14 @@ __all__ = [
 ]
 
 
-# --- The demonstration: a seeded graph, four overlapping silos, every query, beside the truth -----
-
+# --- The silos and the queries --------------------------------------------------------------------
 
 NODES, SILOS, SEED = 1000, 4, 1
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One query: what is true, and what the method answers."""
+    """One query: the true value and the method's answer."""
 
     query: str
     truth: float
@@ -62,13 +61,16 @@ class DemoRow:
 
 
 def demo_silos() -> tuple[Silo, ...]:
-    """A clustered power-law graph of 1,000 nodes; a fifth of its edges are in two silos."""
+    """Make four silos from a clustered power-law graph of 1,000 nodes.
+
+    A fifth of the edges are in two silos.
+    """
     graph = clustered_power_law(NODES, edges_per_node=8, closure=0.6, seed=SEED)
     return split(graph, SILOS, rate=0.3, overlap=0.2, seed=SEED)
 
 
 def demo_release(silos: tuple[Silo, ...], epsilon: float) -> tuple[Release, str]:
-    """A release by the real masked protocol, and what the silos' ledger says of it."""
+    """Make a release with the real masked protocol, and a line about the ledger."""
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
         ledger.set_limit("demo", epsilon)
         release = Federation.simulate(silos, ledger, lineage="demo").collect(epsilon)
@@ -77,7 +79,7 @@ def demo_release(silos: tuple[Silo, ...], epsilon: float) -> tuple[Release, str]
 
 
 def demo_rows(silos: tuple[Silo, ...], release: Release) -> Iterator[DemoRow]:
-    """Ask the one release everything."""
+    """Ask the release every query."""
     graph = BitRows.from_pairs(NODES, union(silos).pairs)
     for query, target in QUERIES.items():
         yield DemoRow(query, target.truth(graph), target.ask(release))
@@ -122,11 +124,11 @@ QUERIES: dict[str, Target] = {
 }
 
 
-# --- Tables for the terminal; all fit into 80 columns ---------------------------------------------
+# --- Tables for the terminal, at most 80 columns wide ---------------------------------------------
 
 
 def silos_text(silos: Sequence[Silo]) -> str:
-    """What the silos hold, in one line each way."""
+    """Describe what the silos hold."""
     held = ", ".join(f"{len(silo):,}" for silo in silos)
     whole = union(silos)
     return (
@@ -136,7 +138,7 @@ def silos_text(silos: Sequence[Silo]) -> str:
 
 
 def demo_table(rows: Iterable[DemoRow], release: Release) -> Table:
-    """Truth, answer, interval and error of each query."""
+    """Show the truth, answer, interval and error of each query."""
     made = release.provenance
     title = f"{made.method} on a {made.protocol} union, ε = {shown_loss(release.epsilon)}"
     table = Table(title=title, title_justify="left")
@@ -158,13 +160,13 @@ def _number(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 10 else f"{x:.4f}"
 
 
-# --- ``silograph demo``: everything at once, on a made-up graph -----------------------------------
+# --- ``silograph demo`` ---------------------------------------------------------------------------
 
 console = Console(highlight=False)
 
 
 def demo(epsilon: Epsilon = 3.0, as_json: Json = False) -> None:
-    """A seeded graph in four overlapping silos, and every query beside the truth."""
+    """Run every query on a generated graph in four silos, and compare with the truth."""
     silos = demo_silos()
     release, spent = demo_release(silos, epsilon)
     rows = list(demo_rows(silos, release))
@@ -177,8 +179,8 @@ def demo(epsilon: Epsilon = 3.0, as_json: Json = False) -> None:
         console.print(f"  {view}")
     console.print(f"{spent}\n")
     console.print(
-        "Real protocol, simulated parties: the coordinator learnt one noisy graph and no "
-        "silo's edges. That graph answers every query above, and any other, for one ε.",
+        "The protocol is real and the parties are simulated. The coordinator learnt one noisy "
+        "graph and no silo's edges. That graph answers every query, for one ε.",
         style="dim",
     )
 

@@ -1,4 +1,4 @@
-"""From errors to exit codes and one line each; nowhere else are codes chosen."""
+"""Turn errors into exit codes and messages of one line. Exit codes are chosen only here."""
 
 import errno
 import os
@@ -23,16 +23,16 @@ FINE, NO, WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 0, 1, 2, 3, 4, 5, 70
 
 HELP = """Exit codes:
 
-- 0 fine
+- 0 success
 - 1 the answer is no: lists differ, a certificate has expired, a service is down
-- 2 wrong use: arguments, files or what is in them; nothing was spent, or it says so
-- 3 the budget refuses
-- 4 a peer misbehaved
-- 5 a run was aborted, also by Ctrl-C or because the broker cannot be reached
-- 70 a fault of Silograph itself
+- 2 wrong arguments, files or file contents; nothing was spent, or the message says so
+- 3 refused: the privacy budget does not allow it
+- 4 another party broke the protocol
+- 5 a run was aborted, for example by Ctrl-C or because the broker was not reached
+- 70 a bug in Silograph
 """
 
-#: The first that fits counts.
+#: The first match counts.
 _CODES: tuple[tuple[type[SilographError], int], ...] = (
     (BudgetError, REFUSED),
     (ProtocolError, MISBEHAVED),
@@ -42,7 +42,7 @@ _CODES: tuple[tuple[type[SilographError], int], ...] = (
     (TransportError, ABORTED),
     (SilographError, WRONG),
 )
-#: Arguments of the library, as errors about files name them, and the options that stand for them.
+#: Arguments of the library, as error messages name them, and the options that correspond to them.
 _SPELLED = {
     r"\bstrip=True": "--strip",
     r"\bheader=True": "--header",
@@ -53,12 +53,12 @@ _SPELLED = {
     r"\bformat='(\w+)'": r"--format \1",
     r"\bformat=$": "--format",
 }
-#: Typer's name for wrong use, whichever library it takes it from.
+#: Typer's error for wrong usage, whichever library defines it.
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def explain(error: BaseException) -> tuple[int, str]:
-    """The exit code of an error, and the one line that says what is wrong.
+    """Return the exit code of an error, and one line that says what is wrong.
 
     >>> explain(BudgetError("nothing is left"))
     (3, 'nothing is left')
@@ -83,24 +83,24 @@ def _explain(error: BaseException) -> tuple[int, str]:
             code, text = NO, "not confirmed; nothing was changed"
         case MemoryError():
             text = (
-                "there is not enough memory; a run needs several times n²/8 bytes for n nodes: "
-                "take a machine with more, or a smaller node list"
+                "there is not enough memory; a run with n nodes needs several times n²/8 bytes. "
+                "Use a machine with more memory or a smaller node list"
             )
         case UnicodeDecodeError():
-            text = "a file is not a text in UTF-8; save it as UTF-8"
+            text = "a file is not UTF-8 text; save it as UTF-8"
         case OSError():
             code, text = _system(error)
         case _:
             code = FAULT
             text = (
-                f"a fault in Silograph itself, {type(error).__name__}: {error} "
+                f"this is a bug in Silograph: {type(error).__name__}: {error} "
                 "(silograph --debug shows where; please report it)"
             )
     return code, text
 
 
 def _as_options(text: str) -> str:
-    """What the library asks to pass, as it is written here.
+    """Replace arguments of the library by the options of the command line.
 
     >>> _as_options("id ' a' begins or ends with white space; pass strip=True to remove it")
     "id ' a' begins or ends with white space; pass --strip to remove it"
@@ -112,16 +112,16 @@ def _as_options(text: str) -> str:
 
 def _system(error: OSError) -> tuple[int, str]:
     if error.errno == errno.EPIPE:
-        return ABORTED, "nobody reads the output any more"
+        return ABORTED, "the program that reads the output has ended"
     reason = error.strerror or str(error)
     if error.errno == errno.ENOSPC:
-        reason = f"{reason}; nothing of the file was kept"
+        reason = f"{reason}; the file was not kept"
     where = next((name for name in (error.filename, error.filename2) if name is not None), None)
     return WRONG, reason if where is None else f"{os.fsdecode(os.fspath(where))}: {reason}"
 
 
 def _usage(error: Exception) -> str:
-    """What Typer says, with the command that it says it of."""
+    """Return Typer's message together with the command that it is about."""
     said = getattr(error, "format_message", error.__str__)().strip().rstrip(".")
     context = getattr(error, "ctx", None)
     if context is None:
@@ -133,6 +133,6 @@ def _usage(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    """No line breaks, and nothing that a terminal would obey."""
+    """Remove line breaks and control characters."""
     line = "; ".join(part.strip().rstrip(";") for part in text.splitlines() if part.strip())
     return "".join(c if c.isprintable() else "�" for c in line)

@@ -1,4 +1,4 @@
-"""``silograph keys``: identities on disk, and the passphrases that seal them."""
+"""``silograph keys``: make and show identity files, which a passphrase may encrypt."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,17 +15,19 @@ from silograph.party.keys import show_identity
 __all__ = ["PassphraseFile", "app", "for_identity", "new_passphrase"]
 
 
-# --- Passphrases: typed at a prompt, or in a file of their own; never an argument -----------------
+# --- Passphrases: typed at a prompt or read from a file, but never an argument --------------------
 
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option(help="A file (mode 0600) whose first line is the passphrase.", show_default=False),
+    typer.Option(
+        help="A file of mode 0600 whose first line is the passphrase.", show_default=False
+    ),
 ]
 _LARGEST = 4096
 
 
 def for_identity(identity: Path, file: Path | None) -> str | None:
-    """The passphrase of an identity file; asks for it where the file is sealed."""
+    """Return the passphrase of an identity file; prompt for it if the file is sealed."""
     if file is not None:
         return _first_line(file)
     if not show_identity(identity).sealed:
@@ -34,7 +36,7 @@ def for_identity(identity: Path, file: Path | None) -> str | None:
 
 
 def new_passphrase(file: Path | None) -> str:
-    """A passphrase for a new file, asked for twice."""
+    """Return the passphrase for a new file; without ``file``, prompt for it twice."""
     if file is not None:
         return _first_line(file)
     return str(typer.prompt("new passphrase", hide_input=True, confirmation_prompt=True, err=True))
@@ -51,22 +53,22 @@ def _first_line(file: Path) -> str:
     return line
 
 
-# --- ``silograph keys``: identities of parties ----------------------------------------------------
+# --- ``silograph keys`` ---------------------------------------------------------------------------
 
 app = typer.Typer(help="Make and show a party's identity.", no_args_is_help=True)
 
 
 @app.command("new")
 def new(
-    path: Annotated[Path, typer.Argument(help="The file to make.", show_default=False)],
-    seal: Annotated[bool, typer.Option("--seal", help="Seal it with a passphrase.")] = False,
+    path: Annotated[Path, typer.Argument(help="The file to create.", show_default=False)],
+    seal: Annotated[bool, typer.Option("--seal", help="Encrypt it with a passphrase.")] = False,
     passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
     """Make an identity in a new file of mode 0600, and print its public key.
 
-    Give the public key to the other parties yourself. The file is the party: keep it where only
-    the party's own service can read it.
+    Give the public key to the other parties yourself. Anyone who has the file can act as this
+    party, so keep it where only the party's own service can read it.
     """
     sealed = seal or passphrase_file is not None
     made = keys.new_identity(path, new_passphrase(passphrase_file) if sealed else None)

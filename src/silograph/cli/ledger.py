@@ -1,4 +1,4 @@
-"""``silograph ledger``: what was spent, what is left, and keeping it safe."""
+"""``silograph ledger``: show, limit, back up and restore a ledger."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,13 @@ File = Annotated[
 ]
 Seen = Annotated[
     str | None,
-    typer.Option(help="A witness of the ledger that was noted elsewhere.", show_default=False),
+    typer.Option(help="A witness of this ledger that was noted earlier.", show_default=False),
 ]
 
 
 @app.command("show")
 def show(path: File, as_json: Json = False) -> None:
-    """Show every lineage: limit, spent, left; and the witness of the ledger as it is now."""
+    """Show what was spent and what is left of each lineage, and the ledger's witness."""
     with Ledger(path, create=False) as ledger:
         found = ledger.export()
         summary = ledger.summary()
@@ -41,13 +41,17 @@ def show(path: File, as_json: Json = False) -> None:
 def limit(
     path: File,
     lineage: Annotated[str, typer.Argument(help="The dataset's name.", show_default=False)],
-    epsilon: Annotated[float, typer.Argument(help="The most ε.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="The most δ.")] = 0.0,
-    collusion: Annotated[int, typer.Option(help="The level t that counts.", min=0)] = 1,
-    new: Annotated[bool, typer.Option("--new", help="Begin a ledger that is absent.")] = False,
+    epsilon: Annotated[float, typer.Argument(help="The largest total ε.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="The largest total δ.")] = 0.0,
+    collusion: Annotated[
+        int, typer.Option(help="Count losses against this many colluding silos.", min=0)
+    ] = 1,
+    new: Annotated[
+        bool, typer.Option("--new", help="Create the ledger if it does not exist.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Set the most that may ever be spent on a lineage. Every change is recorded."""
+    """Set the most that may be spent on a lineage in total. Every change is recorded."""
     with Ledger(path, create=new) as ledger:
         made = ledger.set_limit(lineage, epsilon, delta, collusion)
         left = ledger.remaining(lineage)
@@ -62,10 +66,11 @@ def limit(
 def export(
     path: File,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A new file, instead of the screen.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write to this new file instead of the screen."),
     ] = None,
 ) -> None:
-    """The whole ledger as JSON: every spend, limit and restoration."""
+    """Export the whole ledger as JSON: every spend, limit and restoration."""
     with Ledger(path, create=False) as ledger:
         text = json.dumps(ledger.export(), indent=1, ensure_ascii=False)
     if output is None:
@@ -78,10 +83,10 @@ def export(
 @app.command("backup")
 def backup(
     path: File,
-    target: Annotated[Path, typer.Argument(help="The file to make.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="The file to create.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Copy the ledger, as it is now, to a new file. Other processes may go on spending."""
+    """Copy the ledger, as it is now, to a new file. Other processes may keep spending."""
     with Ledger(path, create=False) as ledger:
         stood = ledger.backup(target)
     if as_json:
@@ -93,30 +98,31 @@ def backup(
 @app.command("restore")
 def restore(
     source: Annotated[Path, typer.Argument(help="A backup.", show_default=False)],
-    path: Annotated[Path, typer.Argument(help="The ledger to make.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="The ledger to create.", show_default=False)],
     complete: Annotated[
-        bool, typer.Option("--complete", help="Nothing was spent after the backup.")
+        bool, typer.Option("--complete", help="State that nothing was spent after the backup.")
     ] = False,
     lost: Annotated[
         list[str] | None,
         typer.Option(
             help="LINEAGE=EPSILON or LINEAGE=EPSILON,DELTA: the most that may have been spent on "
-            "it after the backup; again for more.",
+            "a lineage after the backup. May be repeated.",
             show_default=False,
         ),
     ] = None,
     close: Annotated[
-        bool, typer.Option("--close", help="Nobody knows: nothing more can be spent.")
+        bool,
+        typer.Option("--close", help="State that this is unknown; nothing more can be spent."),
     ] = False,
     seen: Seen = None,
     as_json: Json = False,
 ) -> None:
-    """Make a ledger of a backup, without giving back what was spent after it.
+    """Make a ledger from a backup, without giving back what was spent after it.
 
-    Say what came after the backup, with exactly one of --complete, --lost and --close; the audit
-    trail knows it (silograph journal show TRAIL --event budget.spent). A lineage that --lost does
-    not name is closed. Give the last witness with --seen: a party's state store refuses a ledger
-    that does not account for what it has seen.
+    State what was spent after the backup with exactly one of --complete, --lost and --close. The
+    audit trail shows it (silograph journal show TRAIL --event budget.spent). Nothing more can be
+    spent on a lineage that --lost does not name. Give the last known witness with --seen:
+    otherwise the party's state store may refuse the restored ledger.
     """
     if [complete, bool(lost), close].count(True) != 1:
         raise ArgumentError(
@@ -145,7 +151,10 @@ def _loss(text: str) -> tuple[str, tuple[float, float]]:
 
 @app.command("verify")
 def verify(path: File, seen: Seen = None, as_json: Json = False) -> None:
-    """Read the whole ledger along its chain; with --seen, see that nothing was taken back."""
+    """Check the whole ledger for changed or missing entries.
+
+    With --seen, also check that the ledger still contains the entry of that witness.
+    """
     with Ledger(path, create=False) as ledger:
         stood = ledger.verify()
         if seen is not None:

@@ -1,4 +1,4 @@
-"""Runs over files that are all on this machine: silos, ledger, and what an interrupt leaves."""
+"""What local runs share: reading silos from files, and spending from a ledger."""
 
 import os
 from collections import Counter
@@ -25,7 +25,7 @@ __all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What was said about the files."""
+    """The options that say how to read the files."""
 
     nodes: Path | None = None
     node_column: str | None = None
@@ -37,11 +37,11 @@ class Reading:
 
 
 def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
-    """One silo a file, over the given node list, or else over the ids in the files."""
+    """Read one silo per file. Without a node list, the ids in the files are the nodes."""
     if not 2 <= len(files) <= 64:
         raise ArgumentError(
-            f"{len(files)} edge file{'s' * (len(files) != 1)}: a run takes 2 to 64 silos, one a "
-            "file (silograph split deals one graph to several)"
+            f"{len(files)} edge file{'s' * (len(files) != 1)}: a run takes 2 to 64 silos, one per "
+            "file (silograph split distributes one graph over several silos)"
         )
     columns = column_pair(reading.columns)
     universe = _universe(files, reading)
@@ -63,12 +63,12 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
 
 
 def _check_memory(nodes: int, silos: int) -> None:
-    """Refuse what cannot end well: a run that dies for want of memory has spent its budget."""
+    """Refuse a run that would exhaust the memory, because it would still spend its budget."""
     needed, there = nodes * nodes // 8 + silos * memory_of(nodes), _memory()
     if needed > there:
         raise ArgumentError(
-            f"{nodes:,} nodes: one bit for every two of them, of {silos} silos and of the release,"
-            f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; take a larger"
+            f"{nodes:,} nodes: one bit for every pair of them, for {silos} silos and the release,"
+            f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; use a larger"
             " machine or a smaller node list"
         )
 
@@ -94,13 +94,13 @@ def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
     )
     note(
         f"the node list is the {len(made):,} ids in the files, which shows who has an edge; "
-        "a deployment needs a public list that all agree on (--nodes)"
+        "a deployment needs a public list on which all parties agree (--nodes)"
     )
     return made
 
 
 def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
-    """What a person would want to know of the files: slips, mostly."""
+    """Print notes about likely mistakes in the files."""
     for place, file in enumerate(files):
         if any(file.samefile(other) for other in files[:place]):
             note(f"{file} is given more than once; each time counts as a silo")
@@ -111,7 +111,7 @@ def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
 
 
 class Spending:
-    """A ledger while a run spends from it, or none."""
+    """A run's access to a ledger, if there is one."""
 
     def __init__(self, ledger: Ledger | None, lineage: str, *, new: bool = False) -> None:
         self.ledger = ledger
@@ -120,14 +120,14 @@ class Spending:
         self._before = self._count()
 
     def federation(self, silos: Sequence[Silo]) -> Federation:
-        """The silos, spending here."""
+        """Make a federation of the silos that spends from this ledger."""
         return Federation.simulate(silos, self.ledger, lineage=self.lineage, new_lineage=self._new)
 
     def _count(self) -> int:
         return 0 if self.ledger is None else len(self.ledger.rows(self.lineage))
 
     def new(self) -> str:
-        """What was recorded since the beginning, for a person."""
+        """Describe what this run has spent."""
         if self.ledger is None:
             return "no ledger was given, so no spend is recorded"
         made = self.ledger.rows(self.lineage)[self._before :]
@@ -142,7 +142,7 @@ class Spending:
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Writes what was paid for; where that fails, the error says what is spent."""
+        """Write a result inside this context. If writing fails, the error says what was spent."""
         try:
             yield
         except (SilographError, OSError) as error:
@@ -153,7 +153,7 @@ class Spending:
             ) from stop
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The lineage as the ledger has it now; None without a ledger."""
+        """Return the lineage's current totals, or None without a ledger."""
         if self.ledger is None:
             return None
         left = self.ledger.remaining(self.lineage)
@@ -175,7 +175,7 @@ class Spending:
 
 @contextmanager
 def spending(path: Path | None, lineage: str, *, new: bool = False) -> Iterator[Spending]:
-    """Spend from a ledger; an interrupt says what it has cost."""
+    """Open the ledger for one run. After an interrupt, the error says what was spent."""
     ledger = None if path is None else Ledger(path)
     try:
         account = Spending(ledger, lineage, new=new)
@@ -192,7 +192,7 @@ def spending(path: Path | None, lineage: str, *, new: bool = False) -> Iterator[
 
 
 def read_like(graph: Path | None, release: Path | None) -> Silo | Release | None:
-    """What the graph may look like, out of a public file."""
+    """Read the public file of a similar graph, or a past release."""
     if graph is not None and release is not None:
         raise ArgumentError("give --like-graph or --like-release, not both")
     if graph is not None:

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, so that each has one name and one meaning."""
+"""Options and arguments that several commands share, with the same name and meaning in each."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -48,12 +48,12 @@ __all__ = [
 ]
 
 
-#: Groups of options on a help page.
+#: The groups of options on a help page.
 FILES, BUDGET, OUTPUT = "Edge files", "Budget", "Output"
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Completes any of these names in a shell."""
+    """Return a function that completes these names in a shell."""
     known = list(names)
     return lambda incomplete: [name for name in known if name.startswith(incomplete)]
 
@@ -69,32 +69,33 @@ Query = Annotated[
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="Edge files, one a silo: CSV, TSV, white space (each also .gz) or Parquet.",
+        help="Edge files, one per silo: CSV, TSV, white space (each also .gz) or Parquet.",
         show_default=False,
     ),
 ]
 Epsilon = Annotated[
     float,
     typer.Option(
-        help="The privacy budget: the most that an edge may lose.",
+        help="The privacy budget: the largest privacy loss of an edge.",
         show_default=False,
         callback=check_epsilon,
     ),
 ]
 Delta = Annotated[
     float,
-    typer.Option(help="Allow this δ, where a method can use it.", callback=check_delta),
+    typer.Option(help="Allow this δ, if the method can use it.", callback=check_delta),
 ]
 K = Annotated[
-    int | None, typer.Option("--k", help="Leaves of a star, for kstars.", show_default=False)
+    int | None,
+    typer.Option("--k", help="The number of leaves of a star, for kstars.", show_default=False),
 ]
 Collusion = Annotated[
-    int, typer.Option(help="Silos that may pool what they know with the coordinator.")
+    int, typer.Option(help="How many silos may share what they know with the coordinator.")
 ]
 Method = Annotated[
     str,
     typer.Option(
-        help=f"{', '.join(METHODS)}, or auto: the best that your trust allows.",
+        help=f"{', '.join(METHODS)}, or auto: the best method that --trust allows.",
         autocompletion=one_of(("auto", *METHODS)),
     ),
 ]
@@ -107,25 +108,27 @@ Protocol = Annotated[
 Trust = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"What you are ready to assume: {', '.join(TRUSTS)}; again for more.",
+        help=f"Whom you trust: {', '.join(TRUSTS)}. May be repeated.",
         show_default=False,
         autocompletion=one_of(TRUSTS),
     ),
 ]
 LikeGraph = Annotated[
     Path | None,
-    typer.Option(help="A public edge file of a similar graph, for numbers.", show_default=False),
+    typer.Option(
+        help="A public edge file of a similar graph, to predict errors.", show_default=False
+    ),
 ]
 LikeRelease = Annotated[
     Path | None,
-    typer.Option(help="A past release of this graph, for numbers.", show_default=False),
+    typer.Option(help="A past release of this graph, to predict errors.", show_default=False),
 ]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
         envvar="SILOGRAPH_LEDGER",
-        help="The ledger that records the spend, and refuses what passes a limit in it.",
+        help="The ledger that records the spend and refuses one above its limit.",
         show_default=False,
         rich_help_panel=BUDGET,
     ),
@@ -137,14 +140,14 @@ NewLineage = Annotated[
     bool,
     typer.Option(
         "--new-lineage",
-        help="The ledger, which has limits, does not know this dataset yet.",
+        help="Allow a dataset that is not yet in a ledger with limits.",
         rich_help_panel=BUDGET,
     ),
 ]
 Nodes = Annotated[
     Path | None,
     typer.Option(
-        help="The public node list that all have agreed on.",
+        help="The public node list on which all parties have agreed.",
         show_default=False,
         rich_help_panel=FILES,
     ),
@@ -152,7 +155,7 @@ Nodes = Annotated[
 NodeColumn = Annotated[
     str | None,
     typer.Option(
-        help="The column of the node list, where it has several: a name or a position from 0.",
+        help="The column of a node list with several columns: a name or a position from 0.",
         show_default=False,
         rich_help_panel=FILES,
     ),
@@ -160,7 +163,8 @@ NodeColumn = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="The two columns of an edge: names or positions from 0, as in payer,payee.",
+        help="The two columns with the ends of an edge: names or positions from 0, as in "
+        "payer,payee.",
         show_default=False,
         rich_help_panel=FILES,
     ),
@@ -168,7 +172,7 @@ Columns = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, tsv, whitespace or parquet, where names do not tell.",
+        help="csv, tsv, whitespace or parquet. By default, the file's name decides.",
         show_default=False,
         autocompletion=one_of(("csv", "tsv", "whitespace", "parquet")),
         rich_help_panel=FILES,
@@ -178,7 +182,7 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first line is one.",
+        help="Whether the first line is a header.",
         show_default=False,
         rich_help_panel=FILES,
     ),
@@ -189,17 +193,17 @@ Strip = Annotated[
 ]
 Case = Annotated[
     Literal["lower", "upper"] | None,
-    typer.Option(help="Write all ids in one case.", show_default=False, rich_help_panel=FILES),
+    typer.Option(help="Convert all ids to this case.", show_default=False, rich_help_panel=FILES),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace a file that is there.", rich_help_panel=OUTPUT),
+    typer.Option("--force", help="Replace an existing file.", rich_help_panel=OUTPUT),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 
 
 def check_question(query: str, k: int | None, method: str = "auto") -> None:
-    """Refuse, before any file is read, what nobody answers."""
+    """Refuse a question that no method answers, before any file is read."""
     if query not in QUERIES:
         raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
     if query == "kstars" and k is None:
@@ -211,7 +215,7 @@ def check_question(query: str, k: int | None, method: str = "auto") -> None:
 
 
 def column_pair(text: str | None) -> "ColumnPair":
-    """Two columns out of ``A,B``.
+    """Read two columns from the text ``A,B``.
 
     >>> column_pair("payer,payee"), column_pair("0,2")
     (('payer', 'payee'), (0, 2))

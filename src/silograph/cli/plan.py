@@ -1,4 +1,4 @@
-"""``silograph plan``: what every method would give, before anything is spent."""
+"""``silograph plan``: predict the error of every method, before anything is spent."""
 
 from typing import Annotated
 
@@ -39,21 +39,27 @@ def plan(
         ),
     ],
     epsilon: Epsilon,
-    silos: Annotated[int, typer.Option(help="How many silos take part.", show_default=False)],
+    silos: Annotated[
+        int, typer.Option(help="The number of silos that take part.", show_default=False)
+    ],
     nodes: Annotated[
-        int | None, typer.Option(help="Nodes of the public list.", show_default=False)
+        int | None,
+        typer.Option(help="The number of nodes in the public list.", show_default=False),
     ] = None,
-    edges: Annotated[float | None, typer.Option(help="Edges, roughly.", show_default=False)] = None,
+    edges: Annotated[
+        float | None, typer.Option(help="The rough number of edges.", show_default=False)
+    ] = None,
     wedges: Annotated[
-        float | None, typer.Option(help="2-stars, roughly.", show_default=False)
+        float | None, typer.Option(help="The rough number of 2-stars.", show_default=False)
     ] = None,
     triangles: Annotated[
-        float | None, typer.Option(help="Triangles, roughly.", show_default=False)
+        float | None, typer.Option(help="The rough number of triangles.", show_default=False)
     ] = None,
     common_squares: Annotated[
         float | None,
         typer.Option(
-            help="Σ over pairs of squared common neighbours, roughly.", show_default=False
+            help="The rough sum, over all pairs, of the squared number of common neighbours.",
+            show_default=False,
         ),
     ] = None,
     top_degree: Annotated[
@@ -67,11 +73,13 @@ def plan(
     trust: Trust = None,
     owned: Annotated[
         float | None,
-        typer.Option(help="Share of a node's edges that its main silo holds.", show_default=False),
+        typer.Option(
+            help="The share of a node's edges that its main silo holds.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict the error of every method, rank them, and say what each assumes of whom.
+    """Predict the error of every method, rank the methods, and say whom each one trusts.
 
     $ silograph plan --query triangles --epsilon 3 --silos 4 --nodes 4000
     """
@@ -105,7 +113,7 @@ def plan(
 
 
 def plan_table(found: Plan) -> Table:
-    """Every option with its error and the trust that it needs."""
+    """Show every option with its error and the trust that it needs."""
     asked = found.question
     what = f"{asked.k}-stars" if asked.k else asked.query
     table = Table(
@@ -133,7 +141,7 @@ def plan_table(found: Plan) -> Table:
 
 
 def _number(x: float) -> str:
-    """Four digits or so; counts with separators.
+    """Format with about four digits; large counts with separators.
 
     >>> [_number(x) for x in (0.09312, 178234.4, 3.9e21)]
     ['0.09312', '178,234', '3.9e+21']

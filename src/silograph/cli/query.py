@@ -1,10 +1,11 @@
-"""``silograph query``: questions to a release. Apart, so that it starts fast."""
+"""``silograph query``: ask a release. It has its own module so that it starts fast."""
 
 import os
 from pathlib import Path
 from typing import Annotated, Any
 
-# Read when NumPy is loaded. Queries multiply no matrices, and threads for that take time to start.
+# NumPy reads this when it is loaded. Queries multiply no matrices, so they need no threads, which
+# take time to start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
@@ -23,7 +24,7 @@ def query(
     k: K = None,
     as_json: Json = False,
 ) -> None:
-    """Ask a release something. It was paid for when it was made: asking costs nothing.
+    """Ask a release a question. This costs no privacy: the release is already paid for.
 
     $ silograph query g.release kstars --k 3
     """

@@ -1,4 +1,4 @@
-"""``silograph roster``: who takes part, written down, compared and signed by people."""
+"""``silograph roster``: write, compare, sign and change the list of parties."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -28,11 +28,14 @@ app = typer.Typer(help="Write, compare, sign and change rosters.", no_args_is_he
 File = Annotated[Path, typer.Argument(help="A roster.", show_default=False)]
 Name = Annotated[str, typer.Argument(help="A party's name.", show_default=False)]
 Key = Annotated[
-    str, typer.Argument(help="Its public key (silograph keys show).", show_default=False)
+    str, typer.Argument(help="The party's public key (silograph keys show).", show_default=False)
 ]
 Organisation = Annotated[
     str | None,
-    typer.Option(help="Who answers for the party; without it, its name.", show_default=False),
+    typer.Option(
+        help="The organisation that is responsible for the party. The default is its name.",
+        show_default=False,
+    ),
 ]
 
 
@@ -40,7 +43,7 @@ Organisation = Annotated[
 def new(
     path: File, name: Name, key: Key, organisation: Organisation = None, as_json: Json = False
 ) -> None:
-    """Begin a roster with its coordinator."""
+    """Create a roster with its coordinator."""
     made = new_roster(name, read_key(key), organisation)
     write_roster(path, made, new=True)
     _say(path, made, as_json)
@@ -54,7 +57,7 @@ def add(
     role: Annotated[
         str,
         typer.Option(
-            help="silo, or helper: a member of committees without edges.",
+            help="silo, or helper: a party without edges that serves in committees.",
             autocompletion=one_of(ROLES),
         ),
     ] = "silo",
@@ -75,11 +78,14 @@ def change(
         typer.Option(help="silo or helper.", autocompletion=one_of(ROLES), show_default=False),
     ] = None,
     organisation: Annotated[
-        str | None, typer.Option(help="Who answers for the party.", show_default=False)
+        str | None,
+        typer.Option(
+            help="The organisation that is responsible for the party.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Give a party another role or organisation; everyone signs again."""
+    """Give a party another role or organisation. All parties must sign again."""
     known = None if role is None else check_role(role)
     _change(path, read_roster(path).change(name, known, organisation), as_json)
 
@@ -106,7 +112,7 @@ def _show(place: str, member: Member, found: RosterFile) -> None:
 
 @app.command("digest")
 def digest(path: File, as_json: Json = False) -> None:
-    """Print the digest: what people compare, and what they sign."""
+    """Print the digest, which people compare and sign."""
     found = digest_text(read_roster(path).digest)
     if as_json:
         echo_json({"path": str(path), "digest": found})
@@ -120,7 +126,7 @@ def sign(
     identity: Annotated[Path, typer.Option(help="Your identity file.", show_default=False)],
     digest: Annotated[
         str | None,
-        typer.Option(help="The digest as the others told it to you.", show_default=False),
+        typer.Option(help="The digest that the other parties have told you.", show_default=False),
     ] = None,
     previous: Annotated[
         Path | None, typer.Option(help="The roster that this one replaces.", show_default=False)
@@ -130,15 +136,16 @@ def sign(
 ) -> None:
     """Sign a roster, after comparing its digest with the other parties.
 
-    Compare it over a channel that the coordinator does not carry: by telephone, or face to face.
+    Compare it over a channel that the coordinator does not control, such as the telephone or a
+    meeting.
     """
     found = read_roster(path)
     if previous is not None:
         found.check_follows(read_roster(previous))
     elif found.previous is not None:
         raise ArgumentError(
-            f"serial {found.serial} replaces another roster: give it with --previous, so that it "
-            "is seen what has changed"
+            f"serial {found.serial} replaces another roster: give that one with --previous, so "
+            "that the changes can be checked"
         )
     if digest is None:
         _say(path, found, err=True)
@@ -153,10 +160,12 @@ def sign(
 @app.command("merge")
 def merge(
     path: File,
-    others: Annotated[list[Path], typer.Argument(help="Signed copies.", show_default=False)],
+    others: Annotated[
+        list[Path], typer.Argument(help="Signed copies of the roster.", show_default=False)
+    ],
     as_json: Json = False,
 ) -> None:
-    """Bring the signatures of other copies of the same roster into one file."""
+    """Add the signatures in other copies of the same roster to this file."""
     found = read_roster(path)
     for other in others:
         found = found.merge(read_roster(other))
@@ -169,10 +178,10 @@ def rotate(
     path: File,
     name: Name,
     key: Key,
-    reason: Annotated[str, typer.Option(help="Why the old key is not used any more.")] = "rotated",
+    reason: Annotated[str, typer.Option(help="Why the old key is revoked.")] = "rotated",
     as_json: Json = False,
 ) -> None:
-    """Give a party a new key; the old one is revoked, and everyone signs again."""
+    """Give a party a new key and revoke the old one. All parties must sign again."""
     _change(path, read_roster(path).rotate(name, read_key(key), _today(), reason), as_json)
 
 
@@ -180,10 +189,10 @@ def rotate(
 def revoke(
     path: File,
     name: Name,
-    reason: Annotated[str, typer.Option(help="Why.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why the party is removed.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Leave a party out and revoke its key; everyone who stays signs again."""
+    """Remove a party and revoke its key. All remaining parties must sign again."""
     _change(path, read_roster(path).revoke(name, _today(), reason), as_json)
 
 
@@ -192,7 +201,7 @@ def _today() -> date:
 
 
 def _change(path: Path, changed: RosterFile, as_json: bool) -> None:
-    """Write what has changed; a roster that was signed is kept beside it, under its serial."""
+    """Write the changed roster. A replaced roster is kept next to it, named by its serial."""
     before = read_roster(path)
     if changed.serial != before.serial:
         kept = path.with_name(f"{path.stem}.{before.serial}{path.suffix}")

@@ -1,4 +1,4 @@
-"""``silograph silo``: serve one silo, look at it, and decide on studies."""
+"""``silograph silo``: serve one silo, check it, and decide about studies."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from silograph.party.store import Run
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Serve a silo's edges to studies, on its own terms.", no_args_is_help=True)
+app = typer.Typer(help="Serve a silo to studies, under its own policy.", no_args_is_help=True)
 console = Console(highlight=False)
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The silo's configuration file.")]
@@ -35,7 +35,7 @@ RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", 
 
 @app.command()
 def run(config: Config) -> None:
-    """Serve until SIGTERM or Ctrl-C. Runs that are under way go on after the next start."""
+    """Serve until SIGTERM or Ctrl-C. Unfinished runs continue after the next start."""
     given = SiloConfig.read(config)
     open_store(given).close()
     with locked(given.state / "service.lock", "a service of this silo is already running"):
@@ -58,7 +58,7 @@ async def _serve(config: SiloConfig) -> None:
 
 @app.command()
 def check(config: Config, as_json: Json = False) -> None:
-    """Read everything that serving needs, show what would be served, and try the broker."""
+    """Read everything that serving needs, show it, and try to reach the broker."""
     given = SiloConfig.read(config)
     party = Party(given)
     data = load_silo(given, party.universe)
@@ -120,7 +120,10 @@ async def _try_broker(config: SiloConfig) -> tuple[bool, str]:
 
 @app.command()
 def status(config: Config, as_json: Json = False) -> None:
-    """Say whether the service is alive and where its runs are (exit code 1 if it is not)."""
+    """Say whether the service is alive, and show the progress of its runs.
+
+    The exit code is 1 if the service is not alive.
+    """
     given = SiloConfig.read(config)
     path = given.state / "status.json"
     try:
@@ -143,7 +146,7 @@ def status(config: Config, as_json: Json = False) -> None:
 
 @app.command()
 def studies(config: Config, as_json: Json = False) -> None:
-    """List the studies that were proposed to this silo, and what became of them."""
+    """List the studies that were proposed to this silo, with decisions and states."""
     found = _studies(SiloConfig.read(config))
     if as_json:
         echo_json([_plain(study, run) for study, run in found])
@@ -161,13 +164,13 @@ def studies(config: Config, as_json: Json = False) -> None:
 
 @app.command()
 def approve(run: RunId, config: Config, as_json: Json = False) -> None:
-    """Accept a study that the policy allows and leaves to the operator."""
+    """Accept a study that the policy allows but leaves to the operator to decide."""
     _decide(SiloConfig.read(config), run, "accepted", as_json)
 
 
 @app.command()
 def refuse(run: RunId, config: Config, as_json: Json = False) -> None:
-    """Refuse a study, or end one that is under way. What was spent stays spent."""
+    """Refuse a study, or end one that is running. Budget already spent stays spent."""
     _decide(SiloConfig.read(config), run, "refused", as_json)
 
 

@@ -1,4 +1,4 @@
-"""``silograph study``: propose a study, watch it, read its result, end it."""
+"""``silograph study``: propose, watch, read and abort studies."""
 
 import asyncio
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def propose(
     query: Annotated[
         str,
         typer.Argument(
-            help=f"What to count: {', '.join(QUERIES)}; or release, which answers them all.",
+            help=f"What to count: {', '.join(QUERIES)}; or release, which answers all of them.",
             show_default=False,
             autocompletion=one_of((*QUERIES, RELEASE)),
         ),
@@ -51,19 +51,27 @@ def propose(
     delta: Delta = 0.0,
     collusion: Collusion = 1,
     purpose: Annotated[
-        str, typer.Option(help="What it is for: the silos' people read it.", show_default=False)
+        str,
+        typer.Option(
+            help="What the study is for; the silos' operators read it.", show_default=False
+        ),
     ] = "",
-    silos: Annotated[list[str] | None, typer.Option("--silo", help="Only these silos.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", help="name=value, for methods that have some.")
+    silos: Annotated[
+        list[str] | None,
+        typer.Option("--silo", help="Only use this silo. May be repeated."),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="Until the deadline.", min=0.01)] = 60.0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option of the method, as name=value. May be repeated."),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Minutes until the deadline.", min=0.01)] = 60.0,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Write it down only; carry it with watch.")
+        bool,
+        typer.Option("--detach", help="Only store the study; run it later with watch."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Propose a study to the silos of the roster, and carry it to its end."""
+    """Propose a study to the silos of the roster, and run it to its end."""
     from silograph.nats.coordinator import Question  # noqa: PLC0415
 
     chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
@@ -89,7 +97,7 @@ def propose(
 
 @app.command()
 def watch(run: RunId, config: Config, as_json: Json = False) -> None:
-    """Go on with a study that is under way, and show where every silo is."""
+    """Continue a study that is not finished, and show the progress of every silo."""
     service = _service(config)
     try:
         _carry(service, service.find(run)[0].run, as_json)
@@ -103,11 +111,11 @@ def result(
     config: Config,
     as_json: Json = False,
     release: Annotated[
-        Path | None, typer.Option(help="Copy the release file there.", show_default=False)
+        Path | None, typer.Option(help="Copy the release to this file.", show_default=False)
     ] = None,
     force: Force = False,
 ) -> None:
-    """Show the answer of a study that has ended."""
+    """Show the answer of a finished study."""
     service = _service(config)
     try:
         found = service.result(run)
@@ -124,7 +132,7 @@ def result(
 
 @app.command()
 def abort(run: RunId, config: Config, as_json: Json = False) -> None:
-    """End a study for all. What silos have spent on it stays spent."""
+    """End a study for all parties. Budget that silos have spent stays spent."""
     service = _service(config)
     try:
         service.request_abort(run)
@@ -132,11 +140,11 @@ def abort(run: RunId, config: Config, as_json: Json = False) -> None:
         try:
             asyncio.run(service.carry(study.run))
         except StoreError:
-            end = "the process that carries it ends it"
+            end = "the process that runs it will end it"
         except AbortedError:
             end = "ended for all"
         else:
-            end = "it had its answer already"
+            end = "it already had its answer"
     finally:
         service.close()
     if as_json:
@@ -167,12 +175,12 @@ def list_(config: Config, as_json: Json = False) -> None:
 
 
 def _options(given: list[str]) -> dict[str, Option]:
-    """``name=value``: a truth value, a number where it is one, otherwise a text."""
+    """Read options as ``name=value``; a value is a boolean, a number or otherwise text."""
     made: dict[str, Option] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or name in made:
-            raise ArgumentError(f"{text!r}: an option is name=value, each name once")
+            raise ArgumentError(f"{text!r}: an option must be name=value, with each name once")
         made[name] = _value(value)
     return made
 
@@ -236,7 +244,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
 
 
 def _answer(answer: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """A line for the answer; none where the study was for a release."""
+    """Return a row for the answer, or no row if the study asked for a release."""
     if answer is None:
         return []
     value = answer["value"]

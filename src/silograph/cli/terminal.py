@@ -1,4 +1,4 @@
-"""What commands print and write: JSON, notes, and files that are checked beforehand."""
+"""Output of commands: JSON, notes, and checks of files before they are written."""
 
 import json
 import math
@@ -18,11 +18,11 @@ from silograph.errors import ArgumentError, SilographWarning
 __all__ = ["check_output", "echo_json", "note", "noted"]
 
 
-# --- JSON for programs, on the standard output and nothing else there -----------------------------
+# --- JSON for programs; nothing else goes to the standard output then -----------------------------
 
 
 def echo_json(value: Any) -> None:
-    """Print plain values as one line; numbers that JSON does not know are null.
+    """Print plain values as one line of JSON. Infinities and NaN become null.
 
     >>> echo_json({"epsilon": 3.0, "bound": float("inf"), "query": "2 × ε"})
     {"epsilon": 3.0, "bound": null, "query": "2 × ε"}
@@ -40,17 +40,17 @@ def _finite(value: Any) -> Any:
     return value
 
 
-# --- Warnings of the library as notes of one line each, on the standard error ---------------------
+# --- Notes: one line each, on the standard error --------------------------------------------------
 
 
 def note(text: str) -> None:
-    """Say something beside the answer. Programs read the standard output, people both."""
+    """Print a note. Programs read the standard output only; people read both."""
     sys.stderr.write(f"note: {' '.join(text.split())}\n")
 
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Inside, every warning of Silograph is a note, said once; those of others are as before."""
+    """Inside this context, print each warning of Silograph once, as a note."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", SilographWarning)
         before, said = warnings.showwarning, set()
@@ -73,17 +73,17 @@ def noted() -> Iterator[None]:
         yield
 
 
-# --- Files that a command will write: looked at before anything is spent --------------------------
+# --- Output files, checked before anything is spent -----------------------------------------------
 
 
 def check_output(path: Path, inputs: Iterable[Path], *, force: bool, size: int = 0) -> None:
-    """Refuse a place where a file of ``size`` bytes cannot be written, or must not be.
+    """Refuse a path where a file of ``size`` bytes cannot or must not be written.
 
-    What a run has cost stays spent even if its answer cannot be kept, so this comes first.
+    A run's budget stays spent even if its answer cannot be saved, so this is checked first.
     """
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
-            raise ArgumentError(f"{path}: is read by this command, and is not written over")
+            raise ArgumentError(f"{path}: is an input of this command and is not overwritten")
     if path.is_dir():
         raise ArgumentError(f"{path}: is a folder; a file name is needed")
     if path.exists() and not path.is_file():

@@ -1,1 +1,1 @@
-"""What was spent, and what is left."""
+"""A silo's record of the privacy budget that was spent and of what is left."""

@@ -1,13 +1,14 @@
-"""Backups of a ledger, and ledgers made of backups, without giving budget back.
+"""Back up a ledger, and restore one from a backup, without giving any budget back.
 
-A backup is a ledger as it was. Used as it is, it would forget what was spent since, and that budget
-would be spent twice. So a backup is not a ledger: it has another mark in its header, and
-:func:`restore` makes a ledger of it only together with a statement about what came after. What is
-not known to be unspent counts as spent.
+A backup holds a ledger as it was at one moment. If it were used as a ledger, everything spent since
+would be forgotten, and that budget could be spent twice. A backup therefore has a different mark in
+its header and cannot be opened as a ledger. :func:`restore_backup` turns it into one, and requires
+a statement about what was spent after the backup. Budget that is not known to be unspent counts as
+spent.
 
-The chain goes on over a restoration: it is an entry of its own, with the serial after the last one
-that was seen of the lost ledger. So serials never repeat, and a witness of the lost entries is
-taken if, and only if, the restoration accounted for it.
+A restoration is an entry of the chain. Its serial follows the last serial that was seen of the lost
+ledger, so serials never repeat. A witness of a lost entry is accepted if, and only if, the
+restoration accounted for that entry.
 """
 
 import math
@@ -29,8 +30,8 @@ __all__ = ["back_up", "restore_backup"]
 
 
 def back_up(connection: sqlite3.Connection, target: Path) -> Witness:
-    """Copy the ledger of a transaction to a new file of mode 0600; where it stood."""
-    stood = chain.head(connection)  # from here on the transaction sees one moment
+    """Copy the ledger to a new file of mode 0600; return the witness of its last entry."""
+    stood = chain.head(connection)  # this read fixes the moment that the transaction sees
     with _new(target) as name:
         with closing(sqlite3.connect(name, isolation_level=None)) as copy:
             connection.backup(copy)
@@ -38,7 +39,7 @@ def back_up(connection: sqlite3.Connection, target: Path) -> Witness:
             found = chain.verify(copy, target)
             copy.execute(f"PRAGMA application_id = {file.BACKUP_ID}")
         if found != stood:
-            raise LedgerError(f"{target}: what was written is not what was read; try again")
+            raise LedgerError(f"{target}: the copy differs from the ledger; try again")
     return stood
 
 
@@ -50,12 +51,14 @@ def restore_backup(
     seen: Witness | None,
     time: str,
 ) -> None:
-    """Make a ledger of a backup (or of a copy of a ledger's file); see :meth:`Ledger.restore`."""
+    """Make a ledger from a backup or from a copy of a ledger's file; see :meth:`Ledger.restore`."""
     amounts = {check_name("a lineage", name): _amount(value) for name, value in lost.items()}
     if complete and amounts:
-        raise ArgumentError("either nothing was spent since the backup, or something: not both")
+        raise ArgumentError("give complete, or the lost amounts, but not both")
     if Path(f"{target}-wal").exists():
-        raise LedgerError(f"{target}-wal: a log of the lost ledger; move it away, and keep it")
+        raise LedgerError(
+            f"{target}-wal: this is a log of the lost ledger; move it elsewhere and keep it"
+        )
     with _new(target) as name:
         _copy(source, name)
         with (
@@ -77,13 +80,15 @@ def _add_statement(
     stood = chain.head(ledger)
     if seen is not None:
         if seen.identity != stood.identity:
-            raise RollbackError(f"{source}: a backup of another ledger than the one that was seen")
+            raise RollbackError(
+                f"{source}: this is a backup of another ledger, not of the one that was seen"
+            )
         if seen.serial <= stood.serial:
             chain.check_witness(ledger, source, seen)
         elif complete:
             raise RollbackError(
-                f"{source}: the backup ends at entry {stood.serial}, and entry {seen.serial} was "
-                "seen: it is not complete. Say what may have been spent since"
+                f"{source}: the backup is not complete: it ends at entry {stood.serial}, and entry "
+                f"{seen.serial} was seen. Say what may have been spent since"
             )
     said = "complete" if complete else "counted"
     number = chain.add_restore(ledger, source, seen, said, time)
@@ -104,7 +109,7 @@ def _amount(value: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def _copy(source: Path, name: str) -> None:
-    """The file, and its log where it is a plain copy that still has one."""
+    """Copy the file. A plain copy of a ledger may still have a log; copy that too."""
     try:
         shutil.copyfile(source, name)
         log = Path(f"{source}-wal")
@@ -115,7 +120,7 @@ def _copy(source: Path, name: str) -> None:
 
 
 def _opened(name: str, source: Path) -> sqlite3.Connection:
-    """A connection to the copy, as a ledger; errors name the backup."""
+    """Mark the copy as a ledger and connect to it. Errors name the backup instead of the copy."""
     with closing(sqlite3.connect(name, isolation_level=None)) as copy:
         (kind,) = copy.execute("PRAGMA application_id").fetchone()
         if kind == file.BACKUP_ID:
@@ -129,13 +134,13 @@ def _opened(name: str, source: Path) -> sqlite3.Connection:
 @contextmanager
 def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
-    yield  # after an error the connection is closed, and its file removed
+    yield  # no rollback: after an error the caller closes the connection and removes the file
     connection.execute("COMMIT")
 
 
 @contextmanager
 def _new(target: Path) -> Iterator[str]:
-    """A name to fill with a database, which becomes ``target`` when all went well."""
+    """Yield the name of a temporary file. If nothing fails, it becomes ``target``."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".ledger-")  # mode 0600
         os.close(descriptor)
@@ -144,14 +149,14 @@ def _new(target: Path) -> Iterator[str]:
     try:
         with file.explained(target):
             yield name
-        if Path(f"{name}-wal").exists():  # SQLite empties and removes it when it closes the file
+        if Path(f"{name}-wal").exists():  # SQLite removes its log when it closes the file
             raise LedgerError(f"{target}: cannot be written: the log could not be closed")
         sync_path(Path(name))
         os.link(name, target)
         sync_path(target.parent)
     except FileExistsError:
         raise LedgerError(
-            f"{target}: something is there already, and is never overwritten; move it away, and "
+            f"{target}: a file is already there and is never overwritten; move it elsewhere and "
             "keep it"
         ) from None
     except OSError as error:

@@ -1,14 +1,15 @@
 """A silo's durable record of the privacy budget that it has spent.
 
-Spend first, release after: :meth:`Ledger.spend` returns when its entry is on the disk. A crash may
-waste budget, and never overspends it.
+A loss is recorded before anything is released: :meth:`Ledger.spend` returns when its entry is on
+the disk. A crash may waste budget, but it never overspends it.
 
-The budget belongs to a *lineage*, a name that the silo gives its dataset. (A digest of the data
-would start anew with every changed edge.) An epsilon is stored for every collusion level, because
-views do not add up across runs; a limit counts at one level. What is stored at level t is the
-largest loss of any coalition of at most t silos. Losses compose by addition: epsilons
-add, and deltas add. A ledger bounds an edge's whole loss only if every run uses all silos; with
-runs over some of them the ledgers of the edge's holders add.
+The budget belongs to a *lineage*, the name that the silo gives its dataset. (A digest of the data
+would change with every edge, and each change would start a new budget.) One epsilon is stored for
+every *collusion level* t: the largest loss against any coalition of at most t silos. All levels are
+stored because the view with the largest loss can differ from run to run. A limit counts at one
+level. Losses add up: epsilons add, and deltas add. A ledger bounds the total loss of an edge only
+if every run uses all silos. If some runs use only some of the silos, the total loss is bounded by
+the sum over the ledgers of all silos that hold the edge.
 
 >>> import tempfile
 >>> folder = tempfile.TemporaryDirectory()
@@ -53,16 +54,16 @@ from silograph.ledger.entries import (
     timestamp,
 )
 
-__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Session", "Spend", "Witness"]
+__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Spend", "Transactions", "Witness"]
 
 
 # --- Transactions on a ledger's file, from any thread, and on both sides of a fork ----------------
 
 
-class Session:
-    """One connection of this process to one file, and the lock that its threads take in turn.
+class Transactions:
+    """The transactions of this process on one file: one connection, used by one thread at a time.
 
-    ``new`` is the time that goes into a file which has to be made, or None to refuse that.
+    A missing file is created if ``new`` is given; ``new`` is then its time of creation.
     """
 
     def __init__(self, path: Path, new: str | None) -> None:
@@ -71,25 +72,22 @@ class Session:
         self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
         self._closed = False
-        with _sessions_lock:  # no fork while a file is being made
+        with _instances_lock:  # no fork while a file is being created
             if new is not None and not path.exists():
                 file.create(path, new)
-            _sessions.add(self)
+            _instances.add(self)
             self._connection = file.connect(path, whole=True)
         self._inode = self._inode_now()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that no other writer can come between, from its first read on.
-
-        It ends with the log on the disk.
-        """
+        """Begin a transaction that excludes all other writers. At its end it is on the disk."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one moment of the file."""
+        """Begin a transaction that sees the file as it is at one moment."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
@@ -101,7 +99,7 @@ class Session:
             try:
                 if self._inode_now() != self._inode:
                     raise LedgerError(
-                        f"{self.path}: another file was put in the ledger's place; open it again"
+                        f"{self.path}: the ledger's file was replaced by another; open it again"
                     )
                 yield connection
                 connection.execute("COMMIT")
@@ -111,7 +109,7 @@ class Session:
                 raise
 
     def close(self) -> None:
-        """Close the file. A closed session stays closed."""
+        """Close the file. It cannot be used again through this object."""
         with self._lock:
             self._closed = True
             self._disconnect()
@@ -142,26 +140,26 @@ class Session:
         return found.st_dev, found.st_ino
 
 
-# A connection must never cross a fork: a child that inherits one believes that it holds the
-# parent's locks, and the log can be deleted under it, spends and all. So every connection is closed
-# before a fork; parent and child connect again when they need to.
-_sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
-_sessions_lock = threading.RLock()
-_paused: list[Session] = []
+# A connection must never be carried through a fork: the child would wrongly believe that it holds
+# the parent's locks, and the log with its recorded spends could be deleted. Therefore every
+# connection is closed before a fork; parent and child connect again when they need to.
+_instances: "weakref.WeakSet[Transactions]" = weakref.WeakSet()
+_instances_lock = threading.RLock()
+_paused: list[Transactions] = []
 
 
 def _before_fork() -> None:
-    _sessions_lock.acquire()
-    for session in list(_sessions):
-        session._lock.acquire()
-        _paused.append(session)
-        session._disconnect()
+    _instances_lock.acquire()
+    for instance in list(_instances):
+        instance._lock.acquire()
+        _paused.append(instance)
+        instance._disconnect()
 
 
 def _after_fork() -> None:
     while _paused:
         _paused.pop()._lock.release()
-    _sessions_lock.release()
+    _instances_lock.release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
@@ -171,20 +169,52 @@ os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_c
 
 
 def utc_now() -> datetime:
-    """The clock of a real ledger."""
+    """Return the current time; the default clock of a ledger."""
     return datetime.now(UTC)
 
 
 class Ledger:
-    """One SQLite file, open for reading and spending.
+    """A ledger: one SQLite file, open for reading and spending.
 
-    Several processes, and several threads on one object, may use a file at once: a spend is one
-    immediate transaction, which reads what was spent, checks the limit and writes. A ledger may
-    be carried through ``os.fork`` and :mod:`multiprocessing`; parent and child each go on with a
-    connection of their own. Nothing is written to a file that no longer holds what this object
-    has seen of it.
+    Several processes, and several threads with the same object, may use a ledger at once. A spend
+    is one exclusive transaction that reads what was spent, checks the limit and writes. A ledger
+    may be carried through ``os.fork`` and :mod:`multiprocessing`; parent and child then use
+    separate connections. Nothing is written to a file that no longer contains what this object has
+    seen of it. A ledger is a context manager that closes its file.
 
-    ``create=False`` refuses a file that is absent instead of starting an empty ledger there.
+    Every method raises :class:`~silograph.errors.LedgerError` if the ledger is closed or if its
+    file is damaged, missing, replaced or busy.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file of the ledger.
+    create : bool
+        If True, a missing file is created as an empty ledger. If False, it is refused.
+    clock : callable
+        Returns the current time, with a time zone.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The absolute path of the file.
+    identity : str
+        A random name of this ledger (a UUID), which never changes.
+    created : str
+        The time of creation, in UTC.
+
+    Raises
+    ------
+    LedgerError
+        If the file is not a ledger, is damaged, or cannot be opened or created.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+    ...     limit = ledger.set_limit("claims", epsilon=3.0)
+    ...     print(ledger.remaining("claims"))
+    ε = 3.0
     """
 
     def __init__(
@@ -199,9 +229,9 @@ class Ledger:
         except (ValueError, OSError, RuntimeError) as error:
             raise LedgerError(f"{os.fspath(path)!r} cannot be a ledger's path: {error}") from None
         self._clock = clock
-        self._totals = reading.Totals(self.path)  # used in transactions: by one thread at a time
-        self._session = Session(self.path, timestamp(clock()) if create else None)
-        with self._session.reading() as connection:
+        self._totals = reading.Totals(self.path)  # only used in transactions, by one thread
+        self._transactions = Transactions(self.path, timestamp(clock()) if create else None)
+        with self._transactions.reading() as connection:
             row = connection.execute("SELECT identity, created FROM ledger").fetchone()
             self._seen = chain.head(connection)
         self.identity: str = row[0]
@@ -210,10 +240,40 @@ class Ledger:
     def set_limit(
         self, lineage: str, epsilon: float, delta: float = 0.0, collusion: int = 1
     ) -> Limit:
-        """Set the most that may be spent on ``lineage``, counted at level ``collusion``.
+        """Set the most that may be spent on a lineage.
 
-        Every change is kept; setting what is already set writes nothing. A limit below what is
-        spent is allowed: nothing more can be spent then, and a :class:`LedgerWarning` says so.
+        Every change is kept in the ledger. Setting the limit that is already in force writes
+        nothing. A limit below the amount already spent is allowed: a
+        :class:`~silograph.errors.LedgerWarning` says so, and nothing more can be spent.
+
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+        epsilon : float
+            The most epsilon, in total.
+        delta : float
+            The most delta, in total.
+        collusion : int
+            The collusion level at which losses are counted.
+
+        Returns
+        -------
+        Limit
+            The limit in force.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not valid.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0, delta=1e-6)
+        ...     print(limit.amount())
+        ε = 3.0, δ = 1e-06
         """
         limit = Limit(
             check_name("a lineage", lineage),
@@ -222,7 +282,7 @@ class Ledger:
             check_collusion(collusion),
             timestamp(self._clock()),
         )
-        with self._session.writing() as connection:
+        with self._transactions.writing() as connection:
             self._past(connection)
             current = reading.limit_in_force(connection, lineage)
             if current is not None and replace(current, time=limit.time) == limit:
@@ -254,22 +314,62 @@ class Ledger:
         unbounded: bool = False,
         new_lineage: bool = False,
     ) -> Spend:
-        """Record a loss, before anything of it is released; on return it is on the disk.
+        """Record a loss. Call this before anything that the loss pays for is released.
 
-        ``losses`` has an epsilon for each collusion level t = 0 … m−1, of which the largest up to
-        each level is recorded; ``math.inf`` is taken only with ``unbounded=True``. The same spend
-        again (a restarted party) costs nothing and returns the first entry; the same lineage, run
-        and phase with anything else is refused.
+        When this method returns, the entry is on the disk. Recording the same spend again, as a
+        restarted party does, costs nothing and returns the first entry.
 
-        Raises :class:`BudgetError`, and writes nothing, if the limit of the lineage would be
-        passed. A ledger that has limits refuses a lineage that it does not know, unless
-        ``new_lineage`` says that it is new: a slip of the pen would escape every limit. Where
-        ``losses`` has no entry at the limit's level, the next higher one counts.
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+        run : str
+            The id of the run.
+        phase : str
+            The phase of the run that is paid for.
+        losses : mapping from int to float
+            An epsilon for each collusion level t = 0 … m−1, with m silos. The largest one up to
+            each level is recorded. If the limit's level is missing, the next higher level counts.
+        delta : float
+            The delta of this phase.
+        view : str
+            Who may be looking; recorded as given.
+        method : str
+            The method that is paid for; recorded as given.
+        unbounded : bool
+            Whether an epsilon may be ``math.inf``.
+        new_lineage : bool
+            Allow a lineage that is not in this ledger although the ledger has limits. Without this
+            check, a misspelt lineage would escape every limit.
+
+        Returns
+        -------
+        Spend
+            The entry. Its ``repeated`` is True if it was already there.
+
+        Raises
+        ------
+        BudgetError
+            If the limit of the lineage would be exceeded. Nothing is written.
+        LedgerError
+            If this phase of this run is already recorded with other values, or if the lineage is
+            unknown (see ``new_lineage``). Nothing is written.
+        ArgumentError
+            If an argument is not valid.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     spend = ledger.spend("claims", "run-1", "release", {0: 1.0, 1: 1.25},
+        ...                          view="coordinator", method="feat/masked")
+        ...     print(spend.number, spend)
+        1 feat/masked, ε at t = 0: 1.0, t = 1: 1.25, view coordinator
         """
         asked = request(
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(self._clock())
         )
-        with self._session.writing() as connection:
+        with self._transactions.writing() as connection:
             last = self._past(connection)
             known = reading.find_spend(connection, lineage, run, phase)
             if known is not None:
@@ -279,7 +379,7 @@ class Ledger:
                         f"Recorded: {known}. Asked: {asked}. A new release "
                         "needs a new run id"
                     )
-                # Its writer may have died before it was on the disk.
+                # The process that wrote the entry may have died before it was on the disk.
                 file.sync(self.path)
                 return replace(known, repeated=True)
             if not new_lineage and reading.is_new(connection, lineage):
@@ -297,77 +397,294 @@ class Ledger:
         return replace(asked, number=number)
 
     def _past(self, connection: sqlite3.Connection) -> chain.End:
-        """Where the ledger ends; refuses one that no longer holds what was seen of it here."""
+        """Return the end of the chain; refuse a file that has lost what was seen of it here."""
         last = chain.end(connection)
-        if last != (self._seen.serial, self._seen.digest):  # others have written, or worse
+        if last != (self._seen.serial, self._seen.digest):  # another process changed the file
             chain.check_witness(connection, self.path, self._seen)
         return last
 
     def limit(self, lineage: str) -> Limit | None:
-        """The limit in force, or None."""
-        with self._session.reading() as connection:
+        """Return the limit in force for a lineage.
+
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+
+        Returns
+        -------
+        Limit or None
+            The limit that was set last, or None if there is none.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     print(ledger.limit("claims"))
+        None
+        """
+        with self._transactions.reading() as connection:
             return reading.limit_in_force(connection, lineage)
 
     def limits(self, lineage: str | None = None) -> list[Limit]:
-        """Every limit that was ever set, oldest first."""
-        with self._session.reading() as connection:
+        """Return every limit that was ever set, oldest first.
+
+        Parameters
+        ----------
+        lineage : str, optional
+            Only the limits of this lineage.
+
+        Returns
+        -------
+        list of Limit
+            The limits.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     for epsilon in (3.0, 5.0):
+        ...         limit = ledger.set_limit("claims", epsilon)
+        ...     [limit.epsilon for limit in ledger.limits("claims")]
+        [3.0, 5.0]
+        """
+        with self._transactions.reading() as connection:
             return reading.limit_history(connection, lineage)
 
     def spent(self, lineage: str, collusion: int | None = None) -> Amount:
-        """What was spent, rounded up, at ``collusion`` (by default the limit's level, or else 1).
+        """Return the total spent on a lineage, rounded up.
 
-        ``epsilon`` is infinite where a spend has no bound at that level or recorded none.
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+        collusion : int, optional
+            The collusion level. The default is the limit's level, or 1 without a limit.
+
+        Returns
+        -------
+        Amount
+            The total. Its ``epsilon`` is infinite if a spend has no bound at this level, or
+            recorded no loss at this level or a higher one.
+
+        Raises
+        ------
+        ArgumentError
+            If ``collusion`` is not an integer of at least 0.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     for run in ("run-1", "run-2"):
+        ...         spend = ledger.spend("claims", run, "release", {0: 1.0, 1: 1.25},
+        ...                              view="coordinator", method="feat/masked")
+        ...     print(ledger.spent("claims"))
+        ε = 2.5
         """
         level = None if collusion is None else check_collusion(collusion)
-        with self._session.reading() as connection:
+        with self._transactions.reading() as connection:
             if level is None:
                 level = reading.level_in_force(reading.limit_in_force(connection, lineage))
             return self._totals.at(connection, lineage, level).amount()
 
     def remaining(self, lineage: str) -> Amount | None:
-        """What is left, rounded down, at the limit's level; None if there is no limit."""
-        with self._session.reading() as connection:
+        """Return what is left of a lineage's limit, rounded down.
+
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+
+        Returns
+        -------
+        Amount or None
+            What is left at the limit's collusion level, or None if there is no limit.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     spend = ledger.spend("claims", "run-1", "release", {0: 1.0, 1: 1.25},
+        ...                          view="coordinator", method="feat/masked")
+        ...     print(ledger.remaining("claims"))
+        ε = 1.75
+        """
+        with self._transactions.reading() as connection:
             limit = reading.limit_in_force(connection, lineage)
             if limit is None:
                 return None
             return self._totals.at(connection, lineage, limit.collusion).left(limit)
 
     def rows(self, lineage: str | None = None) -> list[Spend]:
-        """Every spend (of one lineage), oldest first."""
-        with self._session.reading() as connection:
+        """Return every spend, oldest first.
+
+        Parameters
+        ----------
+        lineage : str, optional
+            Only the spends of this lineage.
+
+        Returns
+        -------
+        list of Spend
+            The spends.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     spend = ledger.spend("claims", "run-1", "release", {0: 1.0, 1: 1.25},
+        ...                          view="coordinator", method="feat/masked")
+        ...     [(row.number, row.run) for row in ledger.rows()]
+        [(1, 'run-1')]
+        """
+        with self._transactions.reading() as connection:
             return reading.spends(connection, lineage)
 
     def is_new(self, lineage: str) -> bool:
-        """Whether the ledger has limits, and has never heard of this lineage."""
-        with self._session.reading() as connection:
+        """Return whether :meth:`spend` would refuse this lineage as unknown.
+
+        Parameters
+        ----------
+        lineage : str
+            The name of the dataset.
+
+        Returns
+        -------
+        bool
+            True if the ledger has limits, but no limit and no spend for this lineage.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     ledger.is_new("claims"), ledger.is_new("clams")
+        (False, True)
+        """
+        with self._transactions.reading() as connection:
             return reading.is_new(connection, lineage)
 
     def lineages(self) -> list[str]:
-        """Every lineage with a spend or a limit, by name."""
-        with self._session.reading() as connection:
+        """Return every lineage that has a spend or a limit.
+
+        Returns
+        -------
+        list of str
+            The names of the lineages, sorted.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     for lineage in ("payments", "claims"):
+        ...         limit = ledger.set_limit(lineage, epsilon=3.0)
+        ...     ledger.lineages()
+        ['claims', 'payments']
+        """
+        with self._transactions.reading() as connection:
             return reading.lineages(connection)
 
     def witness(self) -> Witness:
-        """Where the ledger stands: kept elsewhere, it shows later that nothing was taken back."""
-        with self._session.reading() as connection:
+        """Return the witness of the last entry.
+
+        A witness that is kept elsewhere shows later whether entries were removed or replaced; see
+        :meth:`check_not_older_than`.
+
+        Returns
+        -------
+        Witness
+            The ledger's identity, and the last entry's serial and digest.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     ledger.witness().serial
+        1
+        """
+        with self._transactions.reading() as connection:
             return chain.head(connection)
 
     def check_not_older_than(self, seen: Witness) -> None:
-        """Raise :class:`RollbackError` unless what was seen of the ledger is still in it."""
-        with self._session.reading() as connection:
+        """Check that the ledger still contains an entry that was seen earlier.
+
+        Parameters
+        ----------
+        seen : Witness
+            A witness of this ledger that was noted earlier.
+
+        Raises
+        ------
+        RollbackError
+            If the ledger does not contain that entry: it is an old copy, another ledger, or one
+            with another history.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     seen = ledger.witness()
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     ledger.check_not_older_than(seen)
+        """
+        with self._transactions.reading() as connection:
             chain.check_witness(connection, self.path, seen)
 
     def verify(self) -> Witness:
-        """Follow the whole chain again (opening the file did); where it ends."""
-        with self._session.reading() as connection:
+        """Check the whole chain of entries again. Opening the ledger has checked it once.
+
+        Returns
+        -------
+        Witness
+            The witness of the last entry.
+
+        Raises
+        ------
+        LedgerError
+            If an entry was changed, removed or inserted.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     ledger.verify() == ledger.witness()
+        True
+        """
+        with self._transactions.reading() as connection:
             return chain.verify(connection, self.path)
 
     def backup(self, path: str | os.PathLike[str]) -> Witness:
-        """Copy the ledger, as it is at one moment, to a new file; where it stood then.
+        """Copy the ledger, as it is at one moment, to a new file.
 
-        The copy is read back, is on the disk, and is no ledger: nothing can be spent on it.
+        The copy is read back and synced to the disk. It is not a ledger, and nothing can be spent
+        on it; :meth:`restore` makes a ledger from it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to create.
+
+        Returns
+        -------
+        Witness
+            The witness of the last entry in the copy.
+
+        Raises
+        ------
+        LedgerError
+            If the file already exists or cannot be written.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     ledger.backup(f"{folder}/silo.backup") == ledger.witness()
+        True
         """
-        with self._session.reading() as connection:
+        with self._transactions.reading() as connection:
             return back_up(connection, Path(path))
 
     @classmethod
@@ -381,31 +698,101 @@ class Ledger:
         seen: Witness | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> "Ledger":
-        """Make a ledger of a backup, where there is none, without giving budget back.
+        """Make a ledger from a backup, without giving any budget back.
 
-        What was spent since the backup is lost, and nobody can tell how much by looking at it. So
-        one says it: with ``complete`` that nothing was spent since; or ``lost`` holds the epsilon
-        (or the epsilon and the delta) that may have been spent on each lineage, which is recorded
-        as spent. A lineage that it does not name counts as spent without a bound, and nothing
-        more can be spent on it.
+        The backup does not show what was spent after it was made. The caller must state it: with
+        ``complete``, nothing was spent; otherwise ``lost`` gives the most that may have been spent
+        on each lineage, and this is recorded as spent.
 
-        ``seen`` is the last that anyone saw of the lost ledger, such as the witness in a party's
-        state store. ``complete`` is refused if it is later than the backup; otherwise the
-        restored ledger accounts for it, and :meth:`check_not_older_than` takes it.
+        Parameters
+        ----------
+        backup : str or path-like
+            The backup, or a copy of a ledger's file.
+        path : str or path-like
+            The ledger to create.
+        complete : bool
+            State that nothing was spent after the backup.
+        lost : mapping, optional
+            For each lineage, the epsilon, or the epsilon and the delta, that may have been spent
+            after the backup. A lineage that is not named counts as spent without a bound, and
+            nothing more can be spent on it.
+        seen : Witness, optional
+            The last witness of the lost ledger that is known, such as the one in a party's state
+            store. The restored ledger accounts for it, so :meth:`check_not_older_than` accepts it.
+        clock : callable
+            Returns the current time, with a time zone.
+
+        Returns
+        -------
+        Ledger
+            The restored ledger, open.
+
+        Raises
+        ------
+        LedgerError
+            If the backup cannot be read, or a file already exists at ``path``.
+        RollbackError
+            If ``seen`` belongs to another ledger, or is later than the backup although ``complete``
+            is given.
+        ArgumentError
+            If both ``complete`` and ``lost`` are given, or an amount is not valid.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> folder = TemporaryDirectory()
+        >>> with Ledger(f"{folder.name}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     witness = ledger.backup(f"{folder.name}/silo.backup")
+        >>> lost = {"claims": 1.0}
+        >>> with Ledger.restore(
+        ...     f"{folder.name}/silo.backup", f"{folder.name}/new.ledger", lost=lost
+        ... ) as restored:
+        ...     print(restored.remaining("claims"))
+        ε = 2.0
+        >>> folder.cleanup()
         """
         restore_backup(Path(backup), Path(path), complete, lost or {}, seen, timestamp(clock()))
         return cls(path, create=False, clock=clock)
 
     def settings(self) -> dict[str, str | int]:
-        """What the connection in use answers to the pragmas that durability rests on."""
-        with self._session.reading() as connection:
+        """Return the SQLite settings of the connection that durability depends on.
+
+        Returns
+        -------
+        dict
+            The value of each pragma, by name.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     ledger.settings()["journal_mode"]
+        'wal'
+        """
+        with self._transactions.reading() as connection:
             return {
                 name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in file.SETTINGS
             }
 
     def export(self) -> dict[str, Any]:
-        """The whole ledger as plain values for JSON, all from one moment."""
-        with self._session.reading() as connection:
+        """Return the whole ledger, as it is at one moment, as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            The format, identity, time of creation and witness; the totals of every lineage; and
+            every limit, spend and restoration.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     ledger.export()["lineages"][0]["remaining"]
+        {'epsilon': 3.0, 'delta': 0.0, 'collusion': 1}
+        """
+        with self._transactions.reading() as connection:
             rows = reading.spends(connection, None)
             lineages = []
             for lineage in reading.lineages(connection):
@@ -438,7 +825,20 @@ class Ledger:
             }
 
     def summary(self) -> str:
-        """A table of at most 80 columns, one lineage a line."""
+        """Return a table with one line per lineage, at most 80 columns wide.
+
+        Returns
+        -------
+        str
+            The table.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     print(ledger.summary())
+        ledger silo.ledger: 0 spends, 0 lineages
+        """
         return entries.render(self.path.name, self.export())
 
     def __str__(self) -> str:
@@ -448,8 +848,16 @@ class Ledger:
         return f"Ledger({str(self.path)!r})"
 
     def close(self) -> None:
-        """Close the file. A closed ledger stays closed."""
-        self._session.close()
+        """Close the file. A closed ledger cannot be used again; closing it twice is allowed.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/silo.ledger")
+        ...     ledger.close()
+        """
+        self._transactions.close()
 
     def __enter__(self) -> Self:
         return self
@@ -464,7 +872,7 @@ class Ledger:
 
 
 class NoLedger:
-    """Stands where a ledger would, for a local run without one; says once that it records nothing.
+    """Takes the place of a ledger in a local run without one. It records nothing, and warns once.
 
     >>> with warnings.catch_warnings(record=True) as said:
     ...     warnings.simplefilter("always")
@@ -491,7 +899,7 @@ class NoLedger:
         unbounded: bool = False,
         new_lineage: bool = False,
     ) -> Spend:
-        """Check the same arguments as :meth:`Ledger.spend`; record and limit nothing."""
+        """Check the arguments as :meth:`Ledger.spend` does, but record nothing."""
         asked = request(
             lineage, run, phase, losses, delta, view, method, unbounded, timestamp(utc_now())
         )
@@ -506,7 +914,7 @@ class NoLedger:
         return asked
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no file to close."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,17 +1,17 @@
-"""One chain of hashes over all that a ledger records: spends, limits and restorations.
+"""One chain of hashes over everything that a ledger records: spends, limits and restorations.
 
-What: every entry has a serial and the SHA-256 of the entry before it and of its own content. A
-changed value, a row that is gone and a row that was slipped in all break the chain, and a ledger
-whose chain is broken is not opened.
+Every entry has a serial number and a digest: the SHA-256 of the previous entry's digest and of its
+own content. Changing a value, removing a row or inserting one breaks the chain, and a ledger with a
+broken chain is not opened.
 
-Guarantee and its limit: who can write the file can write a new chain, and entries that are cut off
-at the end leave a chain that is whole. Both show against a :class:`Witness`: a serial and a digest
-that somebody noted elsewhere. A party's state store keeps one, every backup and export holds one,
-and :func:`check_witness` refuses a ledger that does not contain it.
+The chain alone does not detect everything. Anyone who can write the file can compute a new chain,
+and removing entries at the end leaves a valid chain. A :class:`Witness` detects both: it is a
+serial and a digest that somebody noted elsewhere. A party's state store keeps a witness, every
+backup and export contains one, and :func:`check_witness` refuses a ledger without that entry.
 
-The hashed text is a JSON list, so that anyone can check a chain with other tools::
+The hashed text is a JSON list, so a chain can be checked with other tools::
 
-    ["silograph/ledger/v2", digest before, serial, "spend", number, lineage, run, phase, delta,
+    ["silograph/ledger/v2", previous digest, serial, "spend", number, lineage, run, phase, delta,
      view, method, time, [[level, epsilon or null], …]]
 """
 
@@ -44,9 +44,9 @@ __all__ = [
 
 # --- The chain ------------------------------------------------------------------------------------
 
-#: A serial and a digest.
+#: The serial and the digest of the last entry.
 End = tuple[int, str]
-#: A plain value of SQLite and JSON.
+#: A value that both SQLite and JSON can hold.
 Plain = str | int | float | None | list["Plain"]
 
 _TEXT = re.compile(r"([0-9a-f-]{36}):(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
@@ -62,7 +62,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 @dataclass(frozen=True)
 class Witness:
-    """What somebody has seen of a ledger: which one, how far, and the chain up to there.
+    """What somebody has seen of a ledger: its identity, and one entry's serial and digest.
+
+    The digest covers all entries up to that one.
 
     >>> seen = Witness("8d7f5a9e-3f3c-4a52-8a0d-3f0b8a4a1f11", 3, "00" * 32)
     >>> Witness.parse(str(seen)) == seen
@@ -78,7 +80,7 @@ class Witness:
 
     @classmethod
     def parse(cls, text: str) -> "Witness":
-        """From the text that :meth:`__str__` makes."""
+        """Read a witness from its text, as ``str(witness)`` writes it."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise ArgumentError(f"{text[:120]!r} is not a witness: identity:serial:digest")
@@ -99,13 +101,13 @@ def _linked(before: str, serial: int, kind: str, content: list[Plain]) -> str:
 
 
 def head(connection: sqlite3.Connection) -> Witness:
-    """Where the ledger stands."""
+    """Return the witness of the last entry."""
     (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
     return Witness(identity, *end(connection))
 
 
 def end(connection: sqlite3.Connection) -> End:
-    """The last entry's serial and digest."""
+    """Return the last entry's serial and digest."""
     row: End | None = connection.execute(
         "SELECT serial, digest FROM chain ORDER BY serial DESC LIMIT 1"
     ).fetchone()
@@ -113,7 +115,7 @@ def end(connection: sqlite3.Connection) -> End:
 
 
 def numbered(connection: sqlite3.Connection, path: Path, kind: str) -> int:
-    """The number of the next entry of a kind; refuses a table that has lost its last rows."""
+    """Return the next number of a kind of entry; refuse a table that has lost its last rows."""
     table = TABLES[kind]
     row: tuple[int, int] = connection.execute(
         "SELECT ifnull((SELECT number FROM chain WHERE kind = ? ORDER BY serial DESC LIMIT 1), 0),"  # noqa: S608
@@ -122,7 +124,7 @@ def numbered(connection: sqlite3.Connection, path: Path, kind: str) -> int:
     ).fetchone()
     last, found = row
     if found != last:
-        raise LedgerError(_broken(path, f"it had {last} {table}, and has {found}"))
+        raise LedgerError(_broken(path, f"it had {last} {table}, and now has {found}"))
     return last + 1
 
 
@@ -134,10 +136,10 @@ def append(
     *,
     serial: int | None = None,
 ) -> End:
-    """Chain an entry whose ``content`` begins with its number, before its row is written.
+    """Add an entry to the chain, before its row is written; return the new end of the chain.
 
-    ``last`` is where the chain ended, and what is returned where it ends now. ``serial`` is the
-    next one, unless a restoration steps over those that are lost.
+    ``content`` begins with the entry's number. ``last`` is the end of the chain so far. ``serial``
+    is the next serial by default; a restoration passes a larger one to skip lost entries.
     """
     serial = serial or last[0] + 1
     digest = _linked(last[1], serial, kind, content)
@@ -146,7 +148,7 @@ def append(
 
 
 def verify(connection: sqlite3.Connection, path: Path) -> Witness:
-    """Follow the whole chain; where it ends, or :class:`LedgerError` at the first break."""
+    """Check the whole chain and return its end; raise :class:`LedgerError` at the first break."""
     rows = {kind: _contents(connection, kind) for kind in _COLUMNS}
     before, serial = _start(connection), 0
     (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
@@ -156,12 +158,12 @@ def verify(connection: sqlite3.Connection, path: Path) -> Witness:
         content = next(rows.get(kind, iter(())), None)
         stepped = found == serial + 1 or (kind == "restore" and found > serial)
         if content is None or content[0] != number or not stepped:
-            raise LedgerError(_broken(path, f"entry {serial + 1} is not there"))
+            raise LedgerError(_broken(path, f"entry {serial + 1} is missing"))
         if _linked(before, found, kind, content) != digest:
             raise LedgerError(_broken(path, f"entry {found} was changed"))
         before, serial = digest, found
     if any(next(left, None) is not None for left in rows.values()):
-        raise LedgerError(_broken(path, "there are rows that no entry is for"))
+        raise LedgerError(_broken(path, "it has rows that are not in its chain"))
     return Witness(identity, serial, before)
 
 
@@ -181,21 +183,22 @@ def _contents(connection: sqlite3.Connection, kind: str) -> Iterator[list[Plain]
 
 
 def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> None:
-    """Refuse a ledger in which what was seen is not.
+    """Refuse a ledger that does not contain the entry that was seen.
 
-    A restoration accounts for the entries that were lost between its backup and the last one that
-    was seen before it; witnesses of those are taken.
+    A restoration accounts for the entries between its backup and the last entry that was seen of
+    the lost ledger. Witnesses of those entries are accepted.
     """
     row = connection.execute("SELECT digest FROM chain WHERE serial = ?", (seen.serial,)).fetchone()
     if row is not None and row[0] == seen.digest:
-        return  # a digest covers all before it, the ledger's identity first
+        return  # a digest covers everything before it, including the ledger's identity
     now = head(connection)
     if now.identity != seen.identity:
         raise RollbackError(
-            f"{path}: another ledger ({now.identity}) than the one that was used ({seen.identity})"
+            f"{path}: this is another ledger ({now.identity}), not the one that was used "
+            f"({seen.identity})"
         )
     if seen.serial == 0:
-        return  # a ledger of this identity, with nothing in it
+        return  # the ledger was empty when it was seen
     for last, digest in connection.execute(
         "SELECT seen, seen_digest FROM restores WHERE base < ?1 AND seen >= ?1", (seen.serial,)
     ):
@@ -203,11 +206,12 @@ def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> 
             return
     if seen.serial > now.serial:
         raise RollbackError(
-            f"{path}: the ledger ends at entry {now.serial}, and entry {seen.serial} was seen: it "
-            "is an old copy. Restore it with 'silograph ledger restore', which counts what is lost"
+            f"{path}: the ledger is an old copy: it ends at entry {now.serial}, and entry "
+            f"{seen.serial} was seen. Restore it with 'silograph ledger restore', which counts "
+            "what is lost"
         )
     raise RollbackError(
-        f"{path}: entry {seen.serial} is not the one that was seen: the ledger has another past"
+        f"{path}: entry {seen.serial} is not the one that was seen: the ledger has another history"
     )
 
 
@@ -218,13 +222,16 @@ def _broken(path: Path, what: str) -> str:
     )
 
 
-# --- Adding entries to a ledger's tables and to its chain, in a transaction of the caller's -------
+# --- Adding entries to the tables and to the chain, inside the caller's transaction ---------------
 
 
 def add_spend(
     connection: sqlite3.Connection, path: Path, spend: Spend, last: End | None = None
 ) -> tuple[int, End]:
-    """Its number, and where the chain ends now. ``last`` is where it ended, if that is known."""
+    """Add a spend; return its number and the new end of the chain.
+
+    ``last`` is the end of the chain so far, if the caller knows it.
+    """
     number = numbered(connection, path, "spend")
     row = (number, spend.lineage, spend.run, spend.phase, spend.delta, spend.view, spend.method,
            spend.time)  # fmt: skip
@@ -239,7 +246,7 @@ def add_spend(
 
 
 def add_limit(connection: sqlite3.Connection, path: Path, limit: Limit) -> None:
-    """The limit is in force from here on."""
+    """Add a limit, which is in force from now on."""
     number = numbered(connection, path, "limit")
     row = (number, limit.lineage, limit.epsilon, limit.delta, limit.collusion, limit.time)
     append(connection, end(connection), "limit", list(row))
@@ -249,7 +256,7 @@ def add_limit(connection: sqlite3.Connection, path: Path, limit: Limit) -> None:
 def add_restore(
     connection: sqlite3.Connection, path: Path, seen: Witness | None, statement: str, time: str
 ) -> int:
-    """A restoration, after the entry ``seen`` of the ledger that is lost; its number."""
+    """Add a restoration and return its number. ``seen`` is the last known entry that was lost."""
     number = numbered(connection, path, "restore")
     before = end(connection)
     base = before[0]

@@ -1,4 +1,4 @@
-"""Spends, limits and amounts, summed exactly, and a ledger as a table."""
+"""Spends, limits and amounts, their exact sums, and the ledger's printed table."""
 
 import math
 import sys
@@ -37,22 +37,22 @@ __all__ = [
 ]
 
 
-# --- What a ledger holds: spends, limits and amounts, checked on the way in, summed exactly -------
+# --- Spends, limits and amounts -------------------------------------------------------------------
 #
-# A sum of losses is an upper bound only if it is never rounded down. Sums here are exact (a float
-# is a fraction); what is shown of them is rounded up for what was spent and down for what is left,
-# so that whatever is shown as left can be spent.
+# A sum of losses is an upper bound only if it is never rounded down. Sums here are exact, because
+# every float is a fraction. For display, the amount spent is rounded up and the amount left is
+# rounded down, so whatever is shown as left can be spent.
 
-#: The level of a loss that holds against any coalition.
+#: The collusion level of a loss that holds against coalitions of any size.
 ANYONE = (1 << 31) - 1
 
 _LONGEST_NAME = 200
-# Every finite float is a whole number of units of 2^-1074.
+# Every finite float is an integer multiple of 2^-1074, which is the unit here.
 _SCALE = 1074
 
 
 def to_units(value: float) -> int:
-    """A finite float as a whole number of units, in which sums are exact and fast.
+    """Convert a finite float to an integer number of units. Sums of units are exact and fast.
 
     >>> 10 * to_units(0.1) > to_units(1.0) > to_units(sum([0.1] * 10))
     True
@@ -62,12 +62,12 @@ def to_units(value: float) -> int:
 
 
 def from_units(units: int) -> Fraction:
-    """The number that so many units are."""
+    """Convert a number of units to a fraction."""
     return Fraction(units, 1 << _SCALE)
 
 
 def round_up(value: Fraction) -> float:
-    """The least float that is at least ``value``."""
+    """Return the smallest float that is at least ``value``."""
     try:
         near = float(value)
     except OverflowError:
@@ -76,17 +76,17 @@ def round_up(value: Fraction) -> float:
 
 
 def round_down(value: Fraction) -> float:
-    """The greatest float that is at most ``value``."""
-    return -round_up(-value) + 0.0  # never −0
+    """Return the largest float that is at most ``value``."""
+    return -round_up(-value) + 0.0  # turns −0.0 into 0.0
 
 
 def loss_at(losses: Mapping[int, float], collusion: int) -> tuple[int, float]:
-    """The level and the loss that hold against any coalition of at most ``collusion`` silos.
+    """Return the loss against any coalition of at most ``collusion`` silos, and its level.
 
-    A coalition of t silos can see less than a smaller one (in baseline and feat+ its own part needs
-    no hiding from it), so the largest loss of all levels up to the wanted one counts. Where that
-    level itself was not recorded, the next higher one stands for it; without any, nothing is known
-    and the loss is infinite.
+    A larger coalition can see less than a smaller one: in baseline and feat+, the members' own
+    reports need no protection from the coalition. Therefore the largest loss of all levels up to
+    ``collusion`` counts. If no loss was recorded for ``collusion`` itself, the next higher level is
+    used instead. If there is no higher level either, the loss is infinite.
 
     >>> loss_at({0: 1.0, 1: 0.5}, 1)
     (1, 1.0)
@@ -101,14 +101,14 @@ def loss_at(losses: Mapping[int, float], collusion: int) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Amount:
-    """An epsilon and a delta at one collusion level; ``epsilon`` may be ``math.inf``."""
+    """An epsilon and a delta at one collusion level. ``epsilon`` may be ``math.inf``."""
 
     epsilon: float
     delta: float
     collusion: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon is the word ``"unbounded"``."""
+        """Return plain values for JSON. An infinite epsilon becomes the text ``"unbounded"``."""
         return {
             "epsilon": _plain(self.epsilon),
             "delta": self.delta,
@@ -122,7 +122,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that may ever be spent on a lineage, and the collusion level that counts."""
+    """The most that may be spent on a lineage in total, and the collusion level that counts."""
 
     lineage: str
     epsilon: float
@@ -131,11 +131,11 @@ class Limit:
     time: str
 
     def amount(self) -> Amount:
-        """The limit as an amount."""
+        """Return the limit as an amount."""
         return Amount(self.epsilon, self.delta, self.collusion)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "lineage": self.lineage,
             "epsilon": self.epsilon,
@@ -149,11 +149,11 @@ class Limit:
 class Spend:
     """One entry: what a phase of a run costs against any coalition of at most t silos, for every t.
 
-    ``losses`` never fall with t: where an old ledger recorded a loss that does, it is read as the
-    largest up to there.
+    ``losses`` maps each t to an epsilon and never decreases with t. Where an old ledger recorded a
+    smaller loss at a higher t, the largest loss up to that t is used.
 
-    ``number`` counts a ledger's spends from 1 in the order of writing. ``repeated`` says that the
-    very same spend was already there, and that nothing was paid this time.
+    ``number`` counts the ledger's spends from 1, in the order of writing. ``repeated`` means that
+    the same spend was already recorded, so nothing was paid this time.
     """
 
     number: int
@@ -171,7 +171,7 @@ class Spend:
         object.__setattr__(self, "losses", MappingProxyType(worst_losses(self.losses)))
 
     def same_as(self, other: "Spend") -> bool:
-        """Whether both record the same payment (their numbers and times may differ)."""
+        """Return whether both record the same payment. Their numbers and times may differ."""
         return self._content() == other._content()
 
     def _content(self) -> tuple[object, ...]:
@@ -179,7 +179,7 @@ class Spend:
         return (*key, dict(self.losses), self.delta, self.view, self.method)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon is the word ``"unbounded"``."""
+        """Return plain values for JSON. An infinite epsilon becomes the text ``"unbounded"``."""
         return {
             "number": self.number,
             "lineage": self.lineage,
@@ -213,7 +213,7 @@ def request(
     unbounded: bool,
     time: str,
 ) -> Spend:
-    """A spend that has no number yet, with every argument checked."""
+    """Check all arguments and return a spend that has no number yet."""
     return Spend(
         0,
         check_name("a lineage", lineage),
@@ -228,7 +228,7 @@ def request(
 
 
 def check_name(what: str, value: object) -> str:
-    """Refuse a name that could be taken for another one: a name is the key of a budget."""
+    """Refuse a name that could be confused with another. A name is the key of a budget."""
     if not isinstance(value, str) or not value or value != value.strip():
         raise ArgumentError(f"{what} must be a text without white space around it, not {value!r}")
     if len(value) > _LONGEST_NAME or not value.isprintable():
@@ -241,14 +241,14 @@ def check_name(what: str, value: object) -> str:
 
 
 def check_loss(what: str, value: object, unbounded: bool = False) -> float:
-    """Refuse what is no loss: a finite float of at least 0, or infinity where that is said."""
+    """Check that a loss is a number of at least 0; infinity needs ``unbounded``."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ArgumentError(f"{what} must be a number, not {value!r}")
-    if not value >= 0:  # NaN is not
+    if not value >= 0:  # also true for NaN
         raise ArgumentError(f"{what} must be at least 0, not {value!r}")
     if value == math.inf and not unbounded:
         raise ArgumentError(
-            f"{what} is infinite: a loss without a bound is recorded with unbounded=True only"
+            f"{what} is infinite: a loss without a bound is recorded only with unbounded=True"
         )
     try:
         exact = float(value)
@@ -256,14 +256,14 @@ def check_loss(what: str, value: object, unbounded: bool = False) -> float:
         exact = math.inf
     if exact != value:
         raise ArgumentError(f"{what} is an integer too large to be kept exactly")
-    return exact + 0.0  # −0.0 becomes 0.0
+    return exact + 0.0  # turns −0.0 into 0.0
 
 
 def check_losses(losses: Mapping[int, float], unbounded: bool) -> dict[int, float]:
-    """One loss for each collusion level, in order."""
+    """Check the loss of every collusion level and return them sorted by level."""
     if not isinstance(losses, Mapping) or not losses:
         raise ArgumentError(
-            "losses must map collusion levels to epsilons, with one entry at least, "
+            "losses must map collusion levels to epsilons, with at least one entry, "
             f"such as {{0: 1.0, 1: 1.23}}, not {losses!r}"
         )
     checked = {
@@ -274,7 +274,7 @@ def check_losses(losses: Mapping[int, float], unbounded: bool) -> dict[int, floa
 
 
 def check_delta(value: object) -> float:
-    """Refuse a delta outside 0 … 1."""
+    """Check that a delta is from 0 to 1."""
     delta = check_loss("delta", value)
     if delta > 1:
         raise ArgumentError(f"delta must be from 0 to 1, not {value!r}")
@@ -282,20 +282,20 @@ def check_delta(value: object) -> float:
 
 
 def check_collusion(value: object) -> int:
-    """Refuse a collusion level that is not a count of silos."""
+    """Check that a collusion level is an integer of at least 0."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
         raise ArgumentError(f"a collusion level must be an integer of at least 0, not {value!r}")
     return value
 
 
 def timestamp(now: datetime) -> str:
-    """UTC in ISO 8601, to the millisecond."""
+    """Return a time as ISO 8601 text in UTC, to the millisecond."""
     if now.tzinfo is None:
         raise ArgumentError("the ledger's clock must give times with a time zone")
     return now.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-# --- A ledger's export as a table of 80 columns ---------------------------------------------------
+# --- A ledger's export as a table, 80 columns wide ------------------------------------------------
 
 _WIDTH = 80
 _NAME = 29
@@ -303,7 +303,7 @@ _DIGITS = 6
 
 
 def render(name: str, export: dict[str, Any]) -> str:
-    """One line a lineage, and one more for its deltas where there are any."""
+    """Return a table with one line per lineage, and a second line for its deltas if it has any."""
     lineages = export["lineages"]
     counts = f"{_count(len(export['spends']), 'spend')}, {_count(len(lineages), 'lineage')}"
     lines = [f"{_cut(f'ledger {name}', _WIDTH - 2 - len(counts))}: {counts}"]
@@ -355,7 +355,7 @@ def _count(count: int, what: str) -> str:
 
 
 def _number(value: float | str, rounding: str) -> str:
-    """Six digits, rounded away from comfort: spent up, left and limits down."""
+    """Format with six digits. Spent amounts are rounded up, limits and what is left down."""
     if isinstance(value, str):
         return value
     return f"{Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(repr(value))):g}"

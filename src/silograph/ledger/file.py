@@ -1,9 +1,10 @@
-"""The file of a ledger: made whole or not at all, refused unless it is exactly one.
+"""The SQLite file of a ledger: how it is created, opened, checked and read.
 
-Durability rests on three settings of every connection: write-ahead log, ``synchronous=FULL``
-(a commit returns when its log is on the disk) and a busy timeout. Spends, losses, limits and
-restorations are append-only; triggers refuse to change or remove one, and to add one that is not
-in the chain (:mod:`~silograph.ledger.chain`).
+Durability depends on three settings of every connection: a write-ahead log (a file that SQLite
+writes first, called "the log" below), ``synchronous=FULL`` (a commit returns when the log is on the
+disk), and a busy timeout. Spends, losses, limits and restorations are append-only. Triggers refuse
+to change or remove a row, and to add one that is not in the chain
+(:mod:`~silograph.ledger.chain`).
 """
 
 import math
@@ -60,12 +61,12 @@ __all__ = [
 
 #: "SILO", in the header of every ledger file.
 APPLICATION_ID = 0x53494C4F
-#: "SILB", in that of a backup: it is no ledger, and nothing is spent on it.
+#: "SILB", in the header of every backup. Nothing can be spent on a backup.
 BACKUP_ID = 0x53494C42
-#: How long a process waits for its turn before it gives up.
+#: How long a process waits for other processes before it gives up.
 BUSY_SECONDS = 60.0
 
-#: What every connection must answer to ``PRAGMA name``.
+#: The answer that every connection must give to ``PRAGMA name``.
 SETTINGS: dict[str, str | int] = {
     "journal_mode": "wal",
     "synchronous": 2,  # FULL
@@ -73,7 +74,7 @@ SETTINGS: dict[str, str | int] = {
     "busy_timeout": int(1000 * BUSY_SECONDS),
 }
 
-# SQLite stores any kind of value in any column; the checks keep to one kind.
+# SQLite stores values of any type in any column; the checks enforce the type.
 _TABLES = """
 CREATE TABLE ledger (
     version INTEGER NOT NULL,
@@ -91,7 +92,7 @@ CREATE TABLE spends (
     time TEXT NOT NULL CHECK (typeof(time) = 'text'),
     UNIQUE (lineage, run, phase)
 );
--- One row a collusion level; a null epsilon is a loss without a bound.
+-- One row per collusion level; a null epsilon is a loss without a bound.
 CREATE TABLE losses (
     spend INTEGER NOT NULL REFERENCES spends,
     collusion INTEGER NOT NULL CHECK (typeof(collusion) = 'integer' AND collusion >= 0),
@@ -100,7 +101,7 @@ CREATE TABLE losses (
     ),
     PRIMARY KEY (spend, collusion)
 ) WITHOUT ROWID;
--- The history of limits; the last one of a lineage is in force.
+-- All limits that were ever set; the last one of a lineage is in force.
 CREATE TABLE limits (
     number INTEGER PRIMARY KEY,
     lineage TEXT NOT NULL CHECK (typeof(lineage) = 'text'),
@@ -113,7 +114,7 @@ CREATE TABLE limits (
 );
 CREATE INDEX limits_of_lineage ON limits (lineage);
 """
-# What version 2 adds: the chain, and the restorations that may step over lost serials.
+# Version 2 adds the chain, and restorations, which may skip lost serials.
 _CHAIN = """
 CREATE TABLE restores (
     number INTEGER PRIMARY KEY,
@@ -136,13 +137,14 @@ _KEPT = ("ledger", "spends", "losses", "limits", "restores", "chain")
 def create(path: Path, time: str) -> None:
     """Make a new ledger of mode 0600 at ``path``, unless something is there already.
 
-    It is made under another name and linked in place when it is complete: a process that dies
-    here leaves no half of a ledger, and of several that race one wins and the others open its file.
+    The file is made under a temporary name and linked into place when it is complete. A process
+    that dies here leaves no partial ledger. If several processes create the same ledger at once,
+    one of them succeeds and the others open its file.
     """
     if Path(f"{path}-wal").exists() and not path.exists():
         raise LedgerError(
-            f"{path}: the ledger is gone, and {path.name}-wal is left of it. Restore it from a "
-            "backup; a new one would forget what was spent"
+            f"{path}: the ledger is gone, but its log {path.name}-wal is still there. Restore the "
+            "ledger from a backup; a new one would forget what was spent"
         )
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".ledger-")  # mode 0600
@@ -183,7 +185,7 @@ def _guard(table: str, change: str) -> str:
 
 
 def _links() -> list[str]:
-    """An entry's row is added right after its link of the chain, or not at all."""
+    """Return triggers that allow an entry's row only directly after its link in the chain."""
     return [
         f"CREATE TRIGGER {table}_chained AFTER INSERT ON {table} WHEN NOT EXISTS "  # noqa: S608
         "(SELECT 1 FROM chain WHERE serial = (SELECT max(serial) FROM chain) "
@@ -194,27 +196,28 @@ def _links() -> list[str]:
 
 
 def sync(path: Path) -> None:
-    """Put all that is visible in the ledger at ``path`` on the disk.
+    """Make sure that everything visible in the ledger at ``path`` is on the disk.
 
-    A writer that dies between writing the log and syncing it leaves an entry that others can see
-    and a power cut can take. What has left the log is synced; so sync the log. (No locks are held
-    on the log, so closing it here drops none.)
+    A writer that dies after writing the log and before syncing it leaves an entry that other
+    processes see, but that a power cut can remove. SQLite syncs what it moves from the log to the
+    main file, so it is enough to sync the log. SQLite holds no locks on the log, so opening and
+    closing it here drops none.
     """
     try:
         sync_path(Path(f"{path}-wal"))
         sync_path(path.parent)
     except FileNotFoundError:
-        pass  # no log: all of it is in the file
+        pass  # without a log, everything is in the main file
     except OSError as error:
         raise LedgerError(f"{path}: cannot sync the ledger: {error.strerror}") from None
 
 
 def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
-    """A connection with all :data:`SETTINGS`, to a file that is a ledger of this version.
+    """Connect to a ledger of this version, with all :data:`SETTINGS`.
 
-    ``whole`` also reads the file from end to end, for damage and along its chain. A file that is
-    refused is left as it was. (Nothing but SQLite may open and close the file in a process that
-    uses it: closing any descriptor of a file drops the process's locks on it.)
+    ``whole`` also reads the whole file, to check it for damage and to check its chain. A file that
+    is refused is not changed. Only SQLite may open and close the file in a process that uses it,
+    because closing any descriptor of a file drops the process's locks on it.
     """
     with explained(path):
         connection = sqlite3.connect(
@@ -237,7 +240,7 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
                 (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
                     raise LedgerError(_damaged(path))
-                with _transaction(connection, "BEGIN"):  # one moment of it
+                with _transaction(connection, "BEGIN"):
                     chain.verify(connection, path)
         except BaseException:
             connection.close()
@@ -261,8 +264,8 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application == BACKUP_ID:
         raise LedgerError(
-            f"{path}: a ledger's backup, and no ledger: use 'silograph ledger restore', which "
-            "counts what was spent since"
+            f"{path}: this is a ledger's backup, not a ledger. Use 'silograph ledger restore', "
+            "which counts what was spent since"
         )
     if application != APPLICATION_ID:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -285,7 +288,7 @@ def _damaged(path: Path) -> str:
 
 
 _REASONS = {
-    "SQLITE_NOTADB": "not a Silograph ledger: the file is no database",
+    "SQLITE_NOTADB": "not a Silograph ledger: the file is not a database",
     "SQLITE_BUSY": f"other processes have kept the ledger busy for {BUSY_SECONDS:g} s",
     "SQLITE_CANTOPEN": "cannot open the ledger: it, or its folder, is absent or may not be written",
     "SQLITE_READONLY": "cannot write the ledger: it, or its folder, is read-only",
@@ -296,7 +299,7 @@ _REASONS = {
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn every error of SQLite into one :class:`LedgerError` that names the file."""
+    """Turn every SQLite error into a :class:`LedgerError` that names the file."""
     try:
         yield
     except UnicodeDecodeError:
@@ -311,27 +314,27 @@ def explained(path: Path) -> Iterator[None]:
         raise LedgerError(f"{path}: the ledger cannot be used: {error}") from None
 
 
-# --- What the tables of a ledger say, within a transaction that the caller has begun --------------
+# --- Reading the tables, inside the caller's transaction ------------------------------------------
 
-#: The level at which a lineage without a limit is shown.
+#: The collusion level at which a lineage without a limit is shown.
 DEFAULT_COLLUSION = 1
 
 
 @dataclass(frozen=True)
 class Total:
-    """What was spent, exactly, in units. ``epsilon`` is None where some loss has no bound."""
+    """The exact amount spent, in units. ``epsilon`` is None if some loss has no bound."""
 
     epsilon: int | None
     delta: int
     collusion: int
 
     def amount(self) -> Amount:
-        """As floats that are not too small."""
+        """Return the amount spent as floats, rounded up."""
         epsilon = math.inf if self.epsilon is None else round_up(from_units(self.epsilon))
         return Amount(epsilon, round_up(from_units(self.delta)), self.collusion)
 
     def left(self, limit: Limit) -> Amount:
-        """What a limit leaves, as floats that are not too large."""
+        """Return what is left of a limit as floats, rounded down."""
         epsilon = 0 if self.epsilon is None else max(to_units(limit.epsilon) - self.epsilon, 0)
         delta = max(to_units(limit.delta) - self.delta, 0)
         return Amount(
@@ -339,7 +342,7 @@ class Total:
         )
 
     def passes(self, limit: Limit) -> bool:
-        """Whether this is more than the limit."""
+        """Return whether this is more than the limit."""
         return (
             self.epsilon is None
             or self.epsilon > to_units(limit.epsilon)
@@ -347,7 +350,7 @@ class Total:
         )
 
     def plus(self, epsilon: float | None, delta: float) -> "Total":
-        """This and one more loss; None, or infinity, is one without a bound."""
+        """Return the sum of this and one more loss. None and infinity mean "without a bound"."""
         if self.epsilon is None or epsilon is None or math.isinf(epsilon):
             added = None
         else:
@@ -356,9 +359,9 @@ class Total:
 
 
 class Totals:
-    """Totals by lineage and level, which read only what was added since they last looked.
+    """Totals by lineage and collusion level. Each call reads only the spends added since the last.
 
-    That is sound because a ledger is only added to, in the order of its numbers. A ledger that
+    This is correct because a ledger only grows, in the order of its entries' numbers. A ledger that
     has lost entries in the meantime is refused.
     """
 
@@ -367,23 +370,22 @@ class Totals:
         self._known: dict[tuple[str, int], tuple[int, Total]] = {}
 
     def at(self, connection: sqlite3.Connection, lineage: str, collusion: int) -> Total:
-        """All that was spent on a lineage, at one level.
+        """Return the total spent on a lineage at one collusion level.
 
-        Each spend counts as :func:`~silograph.ledger.entries.loss_at` says: by its largest
-        loss up to the smallest level that it recorded at or above the wanted one; without such a
-        level it counts as unbounded.
+        Each spend counts with the loss that :func:`~silograph.ledger.entries.loss_at` gives.
         """
         start = (0, Total(0, 0, collusion))
         seen, spent = self._known.get((lineage, collusion), start)
         (last,) = connection.execute("SELECT ifnull(max(number), 0) FROM spends").fetchone()
         if last < seen:
             raise LedgerError(
-                f"{self._path}: the ledger has lost entries: it had {seen}, and has {last}. "
+                f"{self._path}: the ledger has lost entries: it had {seen}, and now has {last}. "
                 "Restore it from a backup; nothing was spent"
             )
         for delta, epsilon in connection.execute(
-            # The plus keeps to the order of numbers, rather than to all spends of the lineage.
-            # No epsilon is one without a bound, and so is no level at all.
+            # "+lineage" makes SQLite search by number instead of by lineage.
+            # The inner query gives null, which means no bound, if an epsilon is null or if no level
+            # is high enough.
             "SELECT delta, (SELECT CASE WHEN count(*) = count(epsilon) THEN max(epsilon) END"
             " FROM losses WHERE spend = number AND collusion <="
             " (SELECT min(collusion) FROM losses WHERE spend = number AND collusion >= ?))"
@@ -396,12 +398,12 @@ class Totals:
 
 
 def level_in_force(limit: Limit | None) -> int:
-    """The level that a limit counts, or else the one at which a lineage is shown."""
+    """Return the collusion level of a limit, or the default level if there is no limit."""
     return DEFAULT_COLLUSION if limit is None else limit.collusion
 
 
 def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
-    """Refuse a spend that, with what was spent at the limit's level, would pass the limit."""
+    """Refuse a spend that would bring the total at the limit's level above the limit."""
     level, epsilon = loss_at(asked.losses, limit.collusion)
     if not spent.plus(epsilon, asked.delta).passes(limit):
         return
@@ -423,7 +425,7 @@ def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
 
 
 def limit_in_force(connection: sqlite3.Connection, lineage: str) -> Limit | None:
-    """The last limit that was set."""
+    """Return the last limit that was set, or None."""
     row = connection.execute(
         "SELECT lineage, epsilon, delta, collusion, time FROM limits"
         " WHERE lineage = ? ORDER BY number DESC LIMIT 1",
@@ -433,7 +435,7 @@ def limit_in_force(connection: sqlite3.Connection, lineage: str) -> Limit | None
 
 
 def limit_history(connection: sqlite3.Connection, lineage: str | None) -> list[Limit]:
-    """Every limit that was set (for one lineage), oldest first."""
+    """Return every limit that was set, for one lineage or for all, oldest first."""
     found = connection.execute(
         "SELECT lineage, epsilon, delta, collusion, time FROM limits"
         " WHERE ?1 IS NULL OR lineage = ?1 ORDER BY number",
@@ -443,7 +445,7 @@ def limit_history(connection: sqlite3.Connection, lineage: str | None) -> list[L
 
 
 def spends(connection: sqlite3.Connection, lineage: str | None) -> list[Spend]:
-    """Every spend (of one lineage), oldest first."""
+    """Return every spend, of one lineage or of all, oldest first."""
     losses: dict[int, dict[int, float]] = {}
     for spend, collusion, epsilon in connection.execute("SELECT * FROM losses"):
         losses.setdefault(spend, {})[collusion] = math.inf if epsilon is None else epsilon
@@ -456,7 +458,7 @@ def spends(connection: sqlite3.Connection, lineage: str | None) -> list[Spend]:
 
 
 def find_spend(connection: sqlite3.Connection, lineage: str, run: str, phase: str) -> Spend | None:
-    """The spend of one phase of one run, if it was made."""
+    """Return the spend of one phase of one run, or None."""
     row = connection.execute(
         "SELECT number, lineage, run, phase, delta, view, method, time FROM spends"
         " WHERE lineage = ? AND run = ? AND phase = ?",
@@ -474,7 +476,7 @@ def _spend(row: tuple[int, str, str, str, float, str, str, str], losses: dict[in
 
 
 def lineages(connection: sqlite3.Connection) -> list[str]:
-    """Every lineage with a spend or a limit, by name."""
+    """Return every lineage that has a spend or a limit, sorted by name."""
     found = connection.execute(
         "SELECT lineage FROM spends UNION SELECT lineage FROM limits ORDER BY lineage"
     )
@@ -482,7 +484,7 @@ def lineages(connection: sqlite3.Connection) -> list[str]:
 
 
 def is_new(connection: sqlite3.Connection, lineage: str) -> bool:
-    """Whether the ledger has limits, and neither a limit nor a spend of this lineage."""
+    """Return whether the ledger has limits, but no limit and no spend for this lineage."""
     (found,) = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM limits)"
         " AND NOT EXISTS (SELECT 1 FROM limits WHERE lineage = ?1)"
@@ -493,7 +495,7 @@ def is_new(connection: sqlite3.Connection, lineage: str) -> bool:
 
 
 def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Every restoration from a backup, oldest first, as plain values."""
+    """Return every restoration from a backup as plain values, oldest first."""
     names = ("number", "base", "seen", "seen_digest", "statement", "time")
     found = connection.execute(f"SELECT {', '.join(names)} FROM restores ORDER BY number")  # noqa: S608
     return [dict(zip(names, row, strict=True)) for row in found]
