@@ -18,6 +18,8 @@ __all__ = ["Server", "Shell"]
 _SECONDS = 120
 _TYPING = 0.5
 
+ROOT = Path(__file__).parents[2]
+
 
 class Server:
     """The process that stands behind the command ``silograph`` on the pages."""
@@ -62,7 +64,9 @@ class Shell:
             env={
                 "PATH": f"{server.bin}:{own}:{os.environ['PATH']}",
                 "HOME": str(scratch),
-                "PYTHONPATH": str(Path(__file__).parents[2]),  # for the reproduction
+                "PYTHONPATH": os.pathsep.join(
+                    (str(ROOT), str(ROOT / "src"))
+                ),  # for the reproduction
                 "COLUMNS": "80",
                 "LANG": "C.UTF-8",
                 "TERM": "dumb",

@@ -1,6 +1,7 @@
 """``python -m reproduction run``: a quick run of everything, and what people are shown."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -20,7 +21,7 @@ FORMS = {"baseline", "feat", "feat+", "sealed", "curator"}
 
 def run(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     environment = {"PATH": "", "COLUMNS": "80", "SILOGRAPH_DATA": str(folder / "nothing")}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "src")))
     return subprocess.run(
         [sys.executable, "-m", "reproduction", "run", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
