@@ -340,8 +340,8 @@ BUGS = [
         "operations: metrics for everyone",
         "budgets are served to the network",
         "src/silograph/nats/health.py",
-        "if host not in _LOOPBACK:",
-        "if host in _LOOPBACK and port < 0:",
+        'ThreadingHTTPServer(("127.0.0.1", self._port)',
+        'ThreadingHTTPServer(("", self._port)',
         _METRICS,
     ),
     Bug(
