@@ -12,6 +12,7 @@ _CERTS = "pytest tests/party/test_certificates.py"
 _BROKER = "pytest tests/nats/test_broker.py"
 _BACKUP = "pytest tests/ledger/test_backup.py"
 _JOURNAL = "pytest tests/party/test_journal.py"
+_LOG = "pytest tests/party/test_log.py"
 _METRICS = "pytest tests/nats/test_metrics.py"
 _COMMANDS = "pytest tests/cli/test_operations.py"
 
@@ -299,18 +300,18 @@ BUGS = [
     Bug(
         "operations: every field is written",
         "secrets and edges reach the log by accident",
-        "src/silograph/party/journal.py",
+        "src/silograph/party/log.py",
         "check = FIELDS.get(name)\n        if check is None:",
         "check = FIELDS.get(name, _text)\n        if check is None:",
-        _JOURNAL,
+        _LOG,
     ),
     Bug(
         "operations: errors are told in full",
         "an error's text with an edge in it reaches the log",
-        "src/silograph/party/journal.py",
+        "src/silograph/party/log.py",
         "if not isinstance(error, _TOLD):",
         "if not isinstance(error, Exception):",
-        _JOURNAL,
+        _LOG,
     ),
     Bug(
         "operations: lines are hashed alone",

@@ -69,7 +69,7 @@ class Attack:
     # -- what is left --------------------------------------------------------------------------
 
     def log(self, name: str) -> list[dict[str, Any]]:
-        lines = (self.made.folder / f"{name}.state" / "journal.jsonl").read_text().splitlines()
+        lines = (self.made.folder / f"{name}.state" / "log.jsonl").read_text().splitlines()
         trail = self.made.folder / f"{name}.state" / "trail.jsonl"
         lines += trail.read_text().splitlines() if trail.exists() else []
         return [json.loads(line) for line in lines]

@@ -194,7 +194,7 @@ class TestTaken:
                 asyncio.run(run())
         finally:
             made.broker.stop()
-        assert "metrics.unshown" in (state / "journal.jsonl").read_text()
+        assert "metrics.unshown" in (state / "log.jsonl").read_text()
 
     def test_the_next_process_takes_over(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -227,7 +227,7 @@ def test_refused_messages_are_counted(tmp_path: Path) -> None:
     try:
         error = DeploymentError("x")
         for event in ("message.dropped", "study.dropped", "broker.unreachable"):
-            service._journal.event(event, level="warning", error=error)
+            service._log.event(event, level="warning", error=error)
         found = numbers(service.health().metrics().text())
     finally:
         service.close()

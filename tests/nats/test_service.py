@@ -388,7 +388,7 @@ class TestData:
         path.write_text(path.read_text() + "stranger,0\n0,another\n")
         service = SiloService(made.silo("silo-1"))
         assert service.silo == whole.silo
-        log = (made.silo("silo-1").state / "journal.jsonl").read_text()
+        log = (made.silo("silo-1").state / "log.jsonl").read_text()
         assert '"edges_outside":2' in log
         assert "stranger" not in log
         service.close()

@@ -15,17 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from silograph.errors import (
-    ArgumentError,
-    BudgetError,
-    EdgeError,
-    JournalError,
-    PayloadError,
-    SilographError,
-)
-from silograph.messages.identity import Identity
+from silograph.errors import JournalError, PayloadError
 from silograph.party.journal import (
-    FIELDS,
     LONGEST_LINE,
     NOTHING,
     Journal,
@@ -105,87 +96,6 @@ class TestLines:
         finally:
             os.umask(before)
         assert {stat.S_IMODE(p.stat().st_mode) for p in path.parent.iterdir()} == {0o600}
-
-
-class TestWhatMayBeWritten:
-    @pytest.mark.parametrize(
-        "name",
-        ["secret", "edges", "degree", "node", "text", "message", "value", "detail", "url", "key",
-         "passphrase", "exception", "args", "data", "payload", "number", "time", "chain", "reason"],
-    )  # fmt: skip
-    def test_no_other_fields(self, journal: Journal, path: Path, name: str) -> None:
-        with pytest.raises(JournalError, match="no field") as caught:
-            journal.event("x", **{name: "hunter2"})
-        assert "hunter2" not in str(caught.value)
-        assert not path.exists()
-
-    @pytest.mark.parametrize("name", sorted(FIELDS))
-    @pytest.mark.parametrize(
-        "value",
-        [
-            b"raw bytes",
-            bytes(33),
-            ["a", "b"],
-            {"a": 1},
-            (3, 4),
-            {1, 2},
-            True,
-            math.nan,
-            -1,
-            "",
-            "two\nlines",
-            "\x1b[31m",
-            "x" * 300,
-            object(),
-            Identity(bytes(32)),
-            1 << 70,
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_no_values_of_other_kinds(self, journal: Journal, name: str, value: object) -> None:
-        if name in ("epsilon", "delta", "seconds") and value == 1 << 70:
-            return  # a number is a number
-        with pytest.raises(JournalError, match=f"may not stand in a journal's '{name}'"):
-            journal.event("x", **{name: value})
-
-    @pytest.mark.parametrize("event", ["", "Run", "run phase", "run..phase", "x" * 65, "é", "a.1"])
-    def test_events(self, journal: Journal, event: str) -> None:
-        with pytest.raises(JournalError, match="an event is"):
-            journal.event(event)
-        with pytest.raises(JournalError, match="a level is"):
-            journal.event("x", level="fatal")
-
-    @pytest.mark.parametrize(
-        ("error", "told"),
-        [
-            (PayloadError("a chunk is short", silo="north", round="keys"), True),
-            (BudgetError("nothing is left"), True),
-            (JournalError("x"), True),
-            (EdgeError("edges.csv:7: alice–bob"), False),
-            (ArgumentError("not 'alice'"), False),
-            (SilographError("alice"), False),
-            (KeyError("alice"), False),
-            (ValueError("alice"), False),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_errors(self, journal: Journal, path: Path, error: Exception, told: bool) -> None:
-        """Texts of errors that may hold data are not written."""
-        journal.event("x", error=error)
-        *_, entry = entries(path)
-        assert entry["error"] == type(error).__name__
-        assert entry.get("reason") == (str(error) if told else None)
-        assert told or "alice" not in path.read_text()
-
-    def test_a_reason_is_short_and_printable(self, journal: Journal, path: Path) -> None:
-        journal.event("x", error=PayloadError("\x1b[2J\n" + "é" * 5000))
-        *_, entry = entries(path)
-        assert len(entry["reason"]) == 400
-        assert entry["reason"].isprintable()
-
-    def test_the_error_field_takes_errors_alone(self, journal: Journal) -> None:
-        with pytest.raises(JournalError, match="no field 'error'"):
-            journal.event("x", error="alice knows bob")
 
 
 class TestChain:

@@ -203,7 +203,7 @@ class CoordinatorService:
     async def _repeat(self, study: Study, link: Link) -> None:
         """Say the last word of a run that ended: it may not have been heard."""
         voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
-        await last_words(voice.open(now), study.deadline - now, self._party.journal)
+        await last_words(voice.open(now), study.deadline - now, self._party.log)
         voice.settle()
 
     def plan(self, study: Study) -> SettledStudy:
@@ -256,14 +256,14 @@ class _CoordinatorRun:
         self._link = link
         self._watch = watch
         party = service.party
-        self._store, self._clock, self._journal = party.store, party.clock, party.journal
+        self._store, self._clock, self._log = party.store, party.clock, party.log
         self._plan = service.plan(study)
         seat = service.seat(study)
         assert row.secret is not None  # noqa: S101 - it was accepted, and is open
         entropy = RunEntropy(row.secret)
         self._session = self._plan.coordinator(seat.roster, seat.identity, entropy)
         self._proposal = row.proposal
-        self._carrier = Carrier(seat, self._session, self._store, link, party.journal)
+        self._carrier = Carrier(seat, self._session, self._store, link, party.log)
         self._progress = progress
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
@@ -364,7 +364,7 @@ class _CoordinatorRun:
         faultpoints.point("coordinator.saved")
 
     async def _abort(self, error: BaseException, code: Code) -> None:
-        self._journal.event(
+        self._log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
         word = getattr(error, "code", code.word)
@@ -378,7 +378,7 @@ class _CoordinatorRun:
         faultpoints.point("coordinator.ended")
         trail = self._service.party.trail
         trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
-        await last_words(self._carrier.repeat(), 0.0, self._journal)
+        await last_words(self._carrier.repeat(), 0.0, self._log)
         self._carrier.settle()
         self._progress.phase = state
         self._watch(self._progress)

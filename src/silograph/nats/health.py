@@ -231,7 +231,7 @@ def _handler(board: MetricsBoard) -> type[BaseHTTPRequestHandler]:
 #
 # No number here depends on edges: messages and bytes follow from the node list and the parameters.
 
-#: Events of a journal that tell of a message that was refused.
+#: Events of a log that tell of a message that was refused.
 _REFUSED = ("message.dropped", "study.dropped")
 
 
@@ -289,7 +289,7 @@ class Health:
         metrics.add("silograph_bytes_total", sum(row[2] for row in sizes), direction="out")
         if self.link is not None:
             self._line(metrics, self.link)
-        for (event, error), count in self.party.journal.errors.copy().items():
+        for (event, error), count in self.party.log.errors.copy().items():
             if event in _REFUSED:
                 metrics.add("silograph_refused_messages_total", count, error=error)
         tls = self.party.config.broker.tls
@@ -425,7 +425,7 @@ class StudyHealth:
                     return
             except SilographError as error:
                 if not told:
-                    self._party.journal.event("metrics.unshown", level="warning", error=error)
+                    self._party.log.event("metrics.unshown", level="warning", error=error)
                 told = True
             if last:
                 return

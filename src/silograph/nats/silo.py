@@ -36,7 +36,7 @@ from silograph.nats.link import STUDIES_STREAM, Link, stream_name
 from silograph.party import connection
 from silograph.party.config import SiloConfig, load_silo
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
-from silograph.party.journal import Journal
+from silograph.party.log import Log
 from silograph.party.opened import Clock, Party
 from silograph.party.store import Frozen, Run
 
@@ -77,7 +77,7 @@ class SiloRun:
         assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
         entropy = RunEntropy(run.secret)
         self._session = self._plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
-        self._carrier = Carrier(seat, self._session, self._store, link, books.party.journal)
+        self._carrier = Carrier(seat, self._session, self._store, link, books.party.log)
         self._phase = run.phase
         self._given_up = False
 
@@ -174,12 +174,12 @@ class SiloRun:
             self._phase = self._session.phase
             self._store.mark_phase(self._study.run, self._phase)
             phase = self._phase.replace(" ", "-").replace(",", "")
-            self._books.party.journal.event("run.phase", run=self._study.id, phase=phase)
+            self._books.party.log.event("run.phase", run=self._study.id, phase=phase)
 
     async def _abort(self, error: BaseException) -> None:
         """End the run for all: a code goes out, the reason stays here."""
         code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
-        self._books.party.journal.event(
+        self._books.party.log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
         await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
@@ -199,11 +199,11 @@ class SiloRun:
             trail.left(self._study.id, kind, messages, size)
         trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
         if last is not None:
-            await last_words(self._carrier.repeat(), 0.0, self._books.party.journal)
+            await last_words(self._carrier.repeat(), 0.0, self._books.party.log)
             self._carrier.settle()
 
 
-async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal: Journal) -> None:
+async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log) -> None:
     """Tell others how a run ended, for a while; if that does not work, they see the deadline."""
     try:
         async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
@@ -211,7 +211,7 @@ async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal:
     except TimeoutError:
         pass
     except TransportError as error:
-        journal.event("word.unheard", level="warning", error=error)
+        log.event("word.unheard", level="warning", error=error)
 
 
 def cause(error: BaseException) -> BaseException:
@@ -240,7 +240,7 @@ class SiloService:
         self._config = config
         self._party = Party(config, clock)
         self._store = self._party.store
-        self._journal, self._trail = self._party.journal, self._party.trail
+        self._log, self._trail = self._party.log, self._party.trail
         self._entropy = entropy or OsEntropy()
         self._started = clock()
         data = load_silo(config, self._party.universe)
@@ -248,7 +248,7 @@ class SiloService:
         # Laid out once, here: all runs share it, and no run's time shows how many edges there are.
         self._bits = PairBits.of(self.silo)
         if data.outside:
-            self._journal.event("data.outside", level="warning", edges_outside=data.outside)
+            self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
         # The store is named in the phase, so that several silos can share a ledger.
@@ -295,7 +295,7 @@ class SiloService:
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Serve until ``stop``; then leave runs as they are, to go on with another time."""
-        self._journal.event("service.started", party=self._party.name)
+        self._log.event("service.started", party=self._party.name)
         metrics = self._config.metrics
         try:
             with MetricsBoard(metrics.file, metrics.port) as board:
@@ -307,7 +307,7 @@ class SiloService:
         finally:
             if self._link is not None:
                 await self._link.close()
-            self._journal.event("service.stopped", party=self._party.name)
+            self._log.event("service.stopped", party=self._party.name)
 
     async def _serve(self, stop: asyncio.Event, reporting: asyncio.Future[None]) -> None:
         self._link = await self._connected(stop)
@@ -335,7 +335,7 @@ class SiloService:
             try:
                 return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
             except TransportError as error:
-                self._journal.event("broker.unreachable", level="warning", error=error)
+                self._log.event("broker.unreachable", level="warning", error=error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
         return None
@@ -348,7 +348,7 @@ class SiloService:
             try:
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # whatever came from outside, the service goes on
-                self._journal.event("study.dropped", level="warning", error=error)
+                self._log.event("study.dropped", level="warning", error=error)
             self._act()
 
     async def _poll(self) -> None:
@@ -410,7 +410,7 @@ class SiloService:
 
     def _give_up(self, run: str, error: Exception, *words: Frozen) -> None:
         """End a run that cannot go on; ``words`` are left to be said about it."""
-        self._journal.event("run.failed", level="error", run=run, error=error)
+        self._log.event("run.failed", level="error", run=run, error=error)
         code = code_of(error).word
         self._store.end(run, "aborted", code, list(words))
         self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
@@ -544,7 +544,7 @@ class SiloService:
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
-        await last_words(voice.open(self._party.clock()), left, self._journal)
+        await last_words(voice.open(self._party.clock()), left, self._log)
         voice.settle()
 
     async def _take_part(self, study: Study) -> None:

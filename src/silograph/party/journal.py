@@ -20,10 +20,8 @@ disk before a call returns.
 import fcntl
 import hashlib
 import json
-import math
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,20 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from silograph import whole_files
-from silograph.errors import (
-    CryptoError,
-    DeploymentError,
-    JournalError,
-    LedgerError,
-    ProtocolError,
-    StudyError,
-)
+from silograph.errors import JournalError
 from silograph.messages.identity import pack
+from silograph.party.log import plain_fields
 from silograph.whole_files import sync_path
 
 __all__ = [
     "BEGINS",
-    "FIELDS",
     "LEVELS",
     "NOTHING",
     "Journal",
@@ -53,141 +44,13 @@ __all__ = [
     "Trail",
     "Verdict",
     "chained",
-    "check_event",
     "entries",
     "files_of",
-    "plain_fields",
     "verify",
 ]
 
 
-# --- What a journal's line may say: a list of fields, each of one kind, and nothing else ----------
-#
-# A log is copied, shipped and read by people who may not see the data. So a field that is not
-# listed is refused where it is written, not filtered where it is read; no field takes free text, a
-# list or a nested value; and of an error only its name is written, and its text only for those
-# errors whose texts hold nothing of a silo's data.
-
 LEVELS = ("debug", "info", "warning", "error")
-
-_LONGEST_REASON = 400
-#: Their texts name files, parties, numbers of the protocol, settings and terms of a study.
-_TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
-
-Value = str | int | float
-_Check = Callable[[object], Value]
-
-
-def _matching(pattern: str) -> _Check:
-    compiled = re.compile(pattern)
-
-    def check(value: object) -> Value:
-        if isinstance(value, str) and compiled.fullmatch(value):
-            return value
-        raise ValueError
-
-    return check
-
-
-def _text(value: object) -> Value:
-    if isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable():
-        return value
-    raise ValueError
-
-
-def _count(value: object) -> Value:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
-        return value
-    raise ValueError
-
-
-def _amount(value: object) -> Value:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-        return "unbounded" if math.isinf(value) else float(value)
-    raise ValueError
-
-
-def _moment(value: object) -> Value:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).isoformat(timespec="milliseconds")
-    raise ValueError
-
-
-def _digest(value: object) -> Value:
-    if isinstance(value, bytes) and len(value) == 32:
-        return value.hex()
-    return _matching(r"[0-9a-f]{64}")(value)
-
-
-def _run(value: object) -> Value:
-    if isinstance(value, bytes) and len(value) == 16:
-        return value.hex()
-    return _matching(r"[0-9a-f]{32}")(value)
-
-
-_word = _matching(r"[a-z0-9][a-z0-9_./+-]{0,63}")
-_name = _matching(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-_version = _matching(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-
-#: Every field that a line may have, and what it may hold.
-FIELDS: dict[str, _Check] = {
-    # which run, and what of it
-    "run": _run, "study": _digest, "roster": _digest, "universe": _digest, "phase": _word,
-    "round": _word, "sequence": _count, "kind": _word, "method": _word, "protocol": _word,
-    "query": _word, "k": _count, "silos": _count, "deadline": _moment,
-    # who
-    "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _name,
-    # how much, of what may be known outside
-    "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
-    # what it costs
-    "lineage": _text, "epsilon": _amount, "delta": _amount, "collusion": _count,
-    "serial": _count, "head": _digest,
-    # how it went
-    "code": _word, "state": _word, "direction": _word, "signal": _word, "pid": _count,
-    "version": _version,
-    # the one number that depends on edges: how many named a node outside the universe
-    "edges_outside": _count,
-}  # fmt: skip
-
-_EVENT = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
-
-
-def check_event(event: str, level: str) -> None:
-    """Refuse what is no event's name, or no level."""
-    if not isinstance(event, str) or len(event) > 64 or not _EVENT.fullmatch(event):
-        raise JournalError("an event is words of a-z, 0-9 and _, joined by dots")
-    if level not in LEVELS:
-        raise JournalError(f"a level is one of {', '.join(LEVELS)}")
-
-
-def plain_fields(fields: dict[str, object]) -> dict[str, Value]:
-    """The fields as JSON values, in the order in which they were given.
-
-    The errors raised here name the field and never its value: it may be what must not be written.
-    """
-    made: dict[str, Value] = {}
-    for name, value in fields.items():
-        if value is None:
-            continue
-        if name == "error" and isinstance(value, BaseException):
-            made |= _told(value)
-            continue
-        check = FIELDS.get(name)
-        if check is None:
-            raise JournalError(f"a journal has no field {name[:64]!r}; see journal_fields.FIELDS")
-        try:
-            made[name] = check(value)
-        except ValueError:
-            raise JournalError(f"this value may not stand in a journal's {name!r}") from None
-    return made
-
-
-def _told(error: BaseException) -> dict[str, Value]:
-    name = type(error).__name__
-    if not isinstance(error, _TOLD):
-        return {"error": name}
-    text = "".join(c if c.isprintable() else " " for c in str(error))
-    return {"error": name, "reason": text[:_LONGEST_REASON]}
 
 
 # --- Writing --------------------------------------------------------------------------------------
@@ -254,16 +117,10 @@ class Journal:
         self._durable = durable
         self._clock = clock
         self._seen: tuple[tuple[int, int, int], Mark] | None = None
-        #: Lines with an error that were added here, by event and by the error's name.
-        self.errors: Counter[tuple[str, str]] = Counter()
 
     def event(self, event: str, /, *, level: str = "info", **fields: object) -> Mark:
         """Add a line. Fields that are None are left out; one that is not listed is refused."""
-        check_event(event, level)
-        plain = plain_fields(fields)
-        if "error" in plain:
-            self.errors[event, str(plain["error"])] += 1
-        return self._add(event, level, plain)
+        return self._add(event, level, plain_fields(fields))
 
     def head(self) -> Mark | None:
         """The last line, or None; note it elsewhere to see later that nothing was cut off."""

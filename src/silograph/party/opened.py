@@ -1,4 +1,4 @@
-"""What a party has open: its identity, the roster in force, the node list, its store, its logs."""
+"""What a party has open: its identity, the roster in force, the node list, its store, its log."""
 
 import fcntl
 import os
@@ -10,8 +10,9 @@ from pathlib import Path
 from silograph.errors import ConfigError, RosterError, StoreError
 from silograph.graph.universe import NodeUniverse
 from silograph.party.config import PartyConfig
-from silograph.party.journal import Journal, Trail
+from silograph.party.journal import Trail
 from silograph.party.keys import load_identity
+from silograph.party.log import Log
 from silograph.party.roster import read_roster
 from silograph.party.store import Store
 
@@ -57,12 +58,13 @@ class Party:
         if known is not None:
             file.check_replaces(*known)
         self.store.set_roster(file.serial, file.digest)
-        self.journal = Journal(config.state / "journal.jsonl")
+        self.log = Log(config.state / "log.jsonl", self.name)
         self.trail = Trail(config.state / "trail.jsonl")
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store and the log."""
         self.store.close()
+        self.log.close()
 
 
 @contextmanager
