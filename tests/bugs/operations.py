@@ -11,8 +11,10 @@ _ROSTER = "pytest tests/party/test_roster.py"
 _CERTS = "pytest tests/party/test_certificates.py"
 _BROKER = "pytest tests/nats/test_broker.py"
 _BACKUP = "pytest tests/ledger/test_backup.py"
-_JOURNAL = "pytest tests/party/test_journal.py"
 _LOG = "pytest tests/party/test_log.py"
+_STORE = "pytest tests/party/test_store.py"
+_TRAIL = "pytest tests/party/test_trail.py"
+_SERVICE = "pytest tests/nats/test_service.py"
 _METRICS = "pytest tests/nats/test_metrics.py"
 _COMMANDS = "pytest tests/cli/test_operations.py"
 
@@ -314,28 +316,84 @@ BUGS = [
         _LOG,
     ),
     Bug(
-        "operations: lines are hashed alone",
-        "a line can be removed and the rest numbered anew",
-        "src/silograph/party/journal.py",
-        'pack(b"silograph/journal/v1", before.encode(), body)',
-        'pack(b"silograph/journal/v1", b"", body)',
-        _JOURNAL,
+        "operations: entries are hashed alone",
+        "an entry of the trail can be removed and the rest numbered anew",
+        "src/silograph/party/trail.py",
+        "parts = (before.chain.encode(), str(number).encode(), *entry)",
+        'parts = (b"", str(number).encode(), *entry)',
+        _TRAIL,
     ),
     Bug(
-        "operations: files are not joined",
-        "a whole file of the trail disappears unseen",
-        "src/silograph/party/journal.py",
-        "if previous != last.chain:",
-        "if previous == NOTHING:",
-        _JOURNAL,
+        "operations: a trail that starts anywhere",
+        "the first entries of the trail disappear unseen",
+        "src/silograph/party/trail.py",
+        "if number != last.number + 1:",
+        "if number < last.number + 1:",
+        _TRAIL,
+    ),
+    Bug(
+        "operations: a mark that is not looked for",
+        "the end of the trail is cut off unseen",
+        "src/silograph/party/trail.py",
+        "seen = seen or head == known",
+        "seen = seen or head.number <= known.number",
+        _TRAIL,
     ),
     Bug(
         "operations: a trail that may be lost",
-        "what left the house is told from a page cache",
-        "src/silograph/party/journal.py",
-        "keep=None, durable=True, clock=clock",
-        "keep=None, durable=False, clock=clock",
-        _JOURNAL,
+        "what was decided and spent is told from a page cache",
+        "src/silograph/party/store.py",
+        '"synchronous = FULL"',
+        '"synchronous = NORMAL"',
+        _TRAIL,
+    ),
+    Bug(
+        "operations: entries may be replaced",
+        "an entry of the trail is written over by another of its number",
+        "src/silograph/party/store.py",
+        "    WHEN NEW.number IS NOT (",
+        "    WHEN NEW.number > (",
+        _TRAIL,
+    ),
+    Bug(
+        "operations: entries may be removed",
+        "any program that opens the store shortens the trail",
+        "src/silograph/party/store.py",
+        "CREATE TRIGGER trail_no_delete BEFORE DELETE ON trail\n",
+        "CREATE TRIGGER trail_no_delete BEFORE DELETE ON trail WHEN OLD.number = 1\n",
+        _TRAIL,
+    ),
+    Bug(
+        "operations: half of a transaction",
+        "the trail tells of a decision that the store does not know",
+        "src/silograph/party/store.py",
+        'self._connection.execute("ROLLBACK")',
+        'self._connection.execute("COMMIT")',
+        _TRAIL,
+    ),
+    Bug(
+        "operations: a secret stays in the log of the store",
+        "a run's secret can be read from the disk after the run",
+        "src/silograph/party/store.py",
+        "            self._wiped = True\n",
+        "            self._wiped = False\n",
+        _STORE,
+    ),
+    Bug(
+        "operations: a spend is told twice",
+        "a service that starts again counts a run's cost twice in its trail",
+        "src/silograph/party/store.py",
+        "WHERE run = ? AND spent = 0",
+        "WHERE run = ?",
+        _STORE,
+    ),
+    Bug(
+        "operations: a spend that is not told",
+        "a service that is killed after a spend leaves a trail without it",
+        "src/silograph/nats/silo.py",
+        "if run.run in paid and not run.spent else None",
+        "if run.run in paid and run.spent else None",
+        _SERVICE + " -k killed_after_a_spend",
     ),
     Bug(
         "operations: metrics for everyone",

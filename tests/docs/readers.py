@@ -5,10 +5,11 @@ from pathlib import Path
 
 import silograph as sg
 from silograph.errors import TransportError
-from silograph.party.journal import Trail
 from silograph.party.keys import new_identity
 from silograph.party.log import Log
 from silograph.party.roster import new_roster, write_roster
+from silograph.party.store import Store
+from silograph.party.trail import Trail
 from tests.docs.blocks import blocks
 from tests.support.local_deployment import Trial
 
@@ -68,8 +69,9 @@ def _a_silo_that_served(folder: Path) -> None:
     log.event("broker.unreachable", level="warning", error=TransportError("no route to the broker"))
     log.close()
     digest = bytes.fromhex(witness.digest)
-    trail = Trail(folder / "state" / "trail.jsonl")
-    trail.spent(run, "claims", spend.losses[1], 0.0, 1, witness.serial, digest)
+    store = Store(folder / "state" / "store.db", "north")
+    Trail(store).spent(run, "claims", spend.losses[1], 0.0, 1, witness.serial, digest)
+    store.close()
 
 
 def _banks(_: Path) -> None:

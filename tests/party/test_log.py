@@ -18,9 +18,9 @@ from silograph.errors import (
     ArgumentError,
     BudgetError,
     EdgeError,
-    JournalError,
     PayloadError,
     SilographError,
+    TrailError,
 )
 from silograph.messages.identity import Identity
 from silograph.party.log import FIELDS, Log
@@ -169,7 +169,7 @@ class TestWhatMayBeWritten:
          "passphrase", "exception", "args", "data", "payload", "time", "fields", "reason"],
     )  # fmt: skip
     def test_no_other_fields(self, log: Log, path: Path, name: str) -> None:
-        with pytest.raises(JournalError, match="no field") as caught:
+        with pytest.raises(TrailError, match="no field") as caught:
             log.event("x", **{name: "hunter2"})
         assert "hunter2" not in str(caught.value)
         assert not path.exists()
@@ -200,14 +200,14 @@ class TestWhatMayBeWritten:
     def test_no_values_of_other_kinds(self, log: Log, name: str, value: object) -> None:
         if name in ("epsilon", "delta", "seconds") and value == 1 << 70:
             return  # a number is a number
-        with pytest.raises(JournalError, match=f"may not stand in field '{name}'"):
+        with pytest.raises(TrailError, match=f"may not stand in field '{name}'"):
             log.event("x", **{name: value})
 
     @pytest.mark.parametrize("event", ["", "Run", "run phase", "run..phase", "x" * 65, "é", "a.1"])
     def test_events(self, log: Log, event: str) -> None:
-        with pytest.raises(JournalError, match="an event is"):
+        with pytest.raises(TrailError, match="an event is"):
             log.event(event)
-        with pytest.raises(JournalError, match="a level is"):
+        with pytest.raises(TrailError, match="a level is"):
             log.event("x", level="fatal")
 
     @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ class TestWhatMayBeWritten:
         [
             (PayloadError("a chunk is short", silo="north", round="keys"), True),
             (BudgetError("nothing is left"), True),
-            (JournalError("x"), True),
+            (TrailError("x"), True),
             (EdgeError("edges.csv:7: alice–bob"), False),
             (ArgumentError("not 'alice'"), False),
             (SilographError("alice"), False),
@@ -239,5 +239,5 @@ class TestWhatMayBeWritten:
         assert entry["reason"].isprintable()
 
     def test_the_error_field_takes_errors_alone(self, log: Log) -> None:
-        with pytest.raises(JournalError, match="no field 'error'"):
+        with pytest.raises(TrailError, match="no field 'error'"):
             log.event("x", error="alice knows bob")

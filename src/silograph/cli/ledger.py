@@ -114,9 +114,9 @@ def restore(
     """Make a ledger of a backup, without giving back what was spent after it.
 
     Say what came after the backup, with exactly one of --complete, --lost and --close; the audit
-    trail knows it (silograph journal show TRAIL --event budget.spent). A lineage that --lost does
-    not name is closed. Give the last witness with --seen: a party's state store refuses a ledger
-    that does not account for what it has seen.
+    trail knows it (silograph trail show --config FILE --event budget.spent). A lineage that --lost
+    does not name is closed. Give the last witness with --seen: a party's state store refuses a
+    ledger that does not account for what it has seen.
     """
     if [complete, bool(lost), close].count(True) != 1:
         raise ArgumentError(

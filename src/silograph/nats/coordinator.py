@@ -116,13 +116,15 @@ class CoordinatorService:
         if study.query == RELEASE and study.method != "feat":
             raise StudyError(f"a study for a release is by feat, not by {study.method}")
         self._plans[study.run] = plan
-        self._store.add(study.run, study.propose(party.roster, party.identity))
-        self._store.accept(study.run, party.name, self._entropy.bytes(32))
-        party.trail.proposed(
-            study.id, party.name, study.digest, query=study.query, method=study.method,
-            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
-            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
-        )  # fmt: skip
+        proposal, secret = study.propose(party.roster, party.identity), self._entropy.bytes(32)
+        with self._store.together():
+            self._store.add(study.run, proposal)
+            self._store.accept(study.run, party.name, secret)
+            party.trail.proposed(
+                study.id, party.name, study.digest, query=study.query, method=study.method,
+                protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+                collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+            )  # fmt: skip
         faultpoints.point("coordinator.drafted")
         return plan
 
@@ -374,10 +376,8 @@ class _CoordinatorRun:
         self, state: str, code: str, last: Frozen, error: BaseException | None = None
     ) -> None:
         self._carrier.settle()
-        self._store.end(self._study.run, state, code, [last])
+        self._service.party.end(self._study.run, state, code, [last], error)
         faultpoints.point("coordinator.ended")
-        trail = self._service.party.trail
-        trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
         await last_words(self._carrier.repeat(), 0.0, self._log)
         self._carrier.settle()
         self._progress.phase = state

@@ -25,10 +25,10 @@ from pathlib import Path
 from silograph.errors import (
     CryptoError,
     DeploymentError,
-    JournalError,
     LedgerError,
     ProtocolError,
     StudyError,
+    TrailError,
 )
 
 __all__ = ["FIELDS", "Log", "plain_fields"]
@@ -135,11 +135,11 @@ def plain_fields(fields: dict[str, object]) -> dict[str, Value]:
             continue
         check = FIELDS.get(name)
         if check is None:
-            raise JournalError(f"a log has no field {name[:64]!r}; see silograph.party.log.FIELDS")
+            raise TrailError(f"a log has no field {name[:64]!r}; see silograph.party.log.FIELDS")
         try:
             made[name] = check(value)
         except ValueError:
-            raise JournalError(f"this value may not stand in field {name!r} of a log") from None
+            raise TrailError(f"this value may not stand in field {name!r} of a log") from None
     return made
 
 
@@ -184,9 +184,9 @@ class Log:
     def event(self, event: str, /, *, level: str = "info", **fields: object) -> None:
         """Add a line. Fields that are None are left out; one that is not listed is refused."""
         if not isinstance(event, str) or len(event) > 64 or not _EVENT.fullmatch(event):
-            raise JournalError("an event is words of a-z, 0-9 and _, joined by dots")
+            raise TrailError("an event is words of a-z, 0-9 and _, joined by dots")
         if level not in _LEVELS:
-            raise JournalError(f"a level is one of {', '.join(_LEVELS)}")
+            raise TrailError(f"a level is one of {', '.join(_LEVELS)}")
         plain = plain_fields(fields)
         if "error" in plain:
             self.errors[event, str(plain["error"])] += 1
