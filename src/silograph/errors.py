@@ -32,7 +32,7 @@
     │   ├── RosterError      a roster file
     │   ├── CertificateError a certificate, or what it is made from
     │   ├── BrokerError      settings of a broker
-    │   ├── JournalError     a log or an audit trail
+    │   ├── TrailError       an audit trail, or what a log may not say
     │   ├── ConfigError      a configuration file
     │   ├── StoreError       a state store, or one that contradicts the ledger
     │   └── TransportError   a broker that cannot be reached, or does not do its part
@@ -72,7 +72,6 @@ __all__ = [
     "EnvelopeError",
     "ExperimentError",
     "GraphError",
-    "JournalError",
     "KeyFileError",
     "KeyRefusedError",
     "LedgerError",
@@ -94,6 +93,7 @@ __all__ = [
     "SplitWarning",
     "StoreError",
     "StudyError",
+    "TrailError",
     "TransportError",
     "UniverseError",
     "ViewsDifferError",
@@ -299,8 +299,8 @@ class BrokerError(DeploymentError):
     """Settings by which a broker cannot be reached, or should not be."""
 
 
-class JournalError(DeploymentError):
-    """A journal that cannot be read or written, or whose lines do not follow each other."""
+class TrailError(DeploymentError):
+    """An audit trail whose entries do not follow each other, or a line that may not be written."""
 
 
 class ConfigError(DeploymentError):

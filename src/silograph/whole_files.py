@@ -21,10 +21,10 @@ from silograph.errors import DeploymentError, SilographError
 __all__ = [
     "CONFIG",
     "IDENTITY",
-    "JOURNAL",
     "LEDGER",
     "LEDGER_BACKUP",
     "ROSTER",
+    "STORE",
     "Format",
     "create",
     "parse_toml",
@@ -208,5 +208,5 @@ IDENTITY = Format("identity file", 1)
 ROSTER = Format("roster", 2)
 LEDGER = Format("ledger", 2)
 LEDGER_BACKUP = Format("ledger backup", 2)
-JOURNAL = Format("journal", 1)
+STORE = Format("state store", 2)
 CONFIG = Format("configuration", 1)

@@ -1,8 +1,10 @@
-"""The commands of an operator: keys, roster, certs, broker, ledger, journal."""
+"""The commands of an operator: keys, roster, certs, broker, ledger, trail."""
 
 import json
 import re
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,18 @@ from silograph.cli.app import app
 from silograph.errors import (
     ArgumentError,
     CertificateError,
-    JournalError,
     KeyFileError,
     LedgerError,
     RollbackError,
     RosterError,
+    StoreError,
+    TrailError,
 )
 from silograph.ledger.book import Ledger
 from silograph.party import keys
-from silograph.party.journal import Journal, Trail
 from silograph.party.roster import read_roster, write_roster
+from silograph.party.store import Store
+from silograph.party.trail import Trail
 from tests.cli.test_cli import run as run_process
 from tests.support.local_deployment import LocalDeployment
 
@@ -298,57 +302,73 @@ class TestLedger:
         assert "unbounded" in ok("ledger", "restore", "backup", ledger, "--close")
 
 
-class TestJournal:
+class TestTrail:
     @pytest.fixture
-    def journal(self, folder: Path) -> str:
-        made = Journal("silo.journal")
-        made.event("run.phase", run=RUN, phase="keys")
-        made.event("run.phase", level="debug", run=bytes(16), phase="keys")
-        made.event("message.refused", level="warning", run=RUN, code="order", sender="north")
-        return "silo.journal"
+    def store(self, folder: Path) -> str:
+        with closing(Store(Path("silo.db"), "north")) as made:
+            trail = Trail(made)
+            trail.decided(RUN, "policy", "accepted")
+            trail.decided(bytes(16), "policy", "refused/policy")
+            trail.spent(RUN, "claims", 1.5, 0.0, 1, 7, bytes(32))
+            trail.ended(RUN, "done")
+        return "silo.db"
 
     def events(self, *arguments: object) -> list[Any]:
-        said = ok("journal", "show", *arguments, "--json")
+        said = ok("trail", "show", *arguments, "--json")
         return [json.loads(line)["event"] for line in said.splitlines()]
 
-    def test_show(self, journal: str) -> None:
-        assert self.events(journal) == [
-            "journal.begins", "run.phase", "run.phase", "message.refused",
+    def test_show(self, store: str) -> None:
+        assert self.events(store) == ["study.decided"] * 2 + ["budget.spent", "run.ended"]
+        assert self.events(store, "--run", RUN.hex()) == [
+            "study.decided", "budget.spent", "run.ended",
         ]  # fmt: skip
-        assert self.events(journal, "--run", RUN.hex()) == ["run.phase", "message.refused"]
-        assert self.events(journal, "--event", "run") == ["run.phase"] * 2
-        assert self.events(journal, "--event", "ru") == []
-        assert self.events(journal, "--level", "warning") == ["message.refused"]
-        assert self.events(journal, "-n", 1) == ["message.refused"]
-        text = ok("journal", "show", journal)
-        assert text.splitlines()[-1].endswith(
-            f"warning message.refused run={RUN.hex()} code=order sender=north"
-        )
-        fails(ArgumentError, "journal", "show", journal, "--level", "x", match="a level is")
+        assert self.events(store, "--event", "study") == ["study.decided"] * 2
+        assert self.events(store, "--event", "stud") == []
+        assert self.events(store, "-n", 1) == ["run.ended"]
+        text = ok("trail", "show", store)
+        assert text.splitlines()[-1].endswith(f" run.ended run={RUN.hex()} state=done")
 
-    def test_a_terminal_is_not_obeyed(self, journal: str, folder: Path) -> None:
-        from silograph.cli.journal import _line
-
-        assert "\x1b" not in _line({"event": "\x1b[2J", "level": "x", "time": "y"})
-
-    def test_verify(self, journal: str, folder: Path) -> None:
-        said = ok("journal", "verify", journal)
-        assert said.startswith("silo.journal: whole, lines 1 to 4\nmark 4:")
-        mark = said.splitlines()[-1].removeprefix("mark ")
-        ok("journal", "verify", journal, "--mark", mark)
-        lines = (folder / journal).read_text().splitlines(keepends=True)
-        (folder / journal).write_text("".join(lines[:-1]))
-        fails(JournalError, "journal", "verify", journal, "--mark", mark, match="is not in it")
-        fails(ArgumentError, "journal", "verify", journal, "--mark", "4", match="not a mark")
-        (folder / journal).write_text("".join(lines[:1] + lines[2:]))
-        fails(JournalError, "journal", "show", journal, match="removed or moved")
-
-    def test_what_was_spent_since_a_backup(self, folder: Path) -> None:
+    def test_what_was_spent_since_a_backup(self, store: str) -> None:
         """As the help of ``ledger restore`` has it."""
-        Trail("trail").spent(RUN, "claims", 1.5, 0.0, 1, 7, bytes(32))
-        said = ok("journal", "show", "trail", "--event", "budget.spent")
+        said = ok("trail", "show", store, "--event", "budget.spent")
         assert "lineage=claims epsilon=1.5" in said
         assert "serial=7" in said
+
+    def test_a_terminal_is_not_obeyed(self) -> None:
+        from silograph.cli.trail import _line
+
+        assert "\x1b" not in _line({"event": "\x1b[2J", "time": "y"})
+
+    def test_verify(self, store: str) -> None:
+        said = ok("trail", "verify", store)
+        assert said.startswith("silo.db: whole, 4 entries\nmark 4:")
+        mark = said.splitlines()[-1].removeprefix("mark ")
+        ok("trail", "verify", store, "--mark", mark)
+        fails(ArgumentError, "trail", "verify", store, "--mark", "4", match="not a mark")
+        with closing(sqlite3.connect(store)) as raw:
+            raw.execute("DROP TRIGGER trail_no_delete")
+            raw.execute("DELETE FROM trail WHERE number = 4")
+            raw.commit()
+            ok("trail", "verify", store)
+            fails(TrailError, "trail", "verify", store, "--mark", mark, match="is not in it")
+            raw.execute("DELETE FROM trail WHERE number = 2")
+            raw.commit()
+        for command in ("show", "verify"):
+            fails(TrailError, "trail", command, store, match="entry 3 .*removed or moved")
+
+    def test_whose(self, store: str, folder: Path) -> None:
+        """By a configuration, of a silo or of the coordinator; by one of both, or a file."""
+        nodes = NodeUniverse.range(20)
+        silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
+        trial = Trial(folder / "trial", silos, tls=False)
+        for config in (trial.silo("north"), trial.coordinator()):
+            fails(StoreError, "trail", "show", "--config", config.file, match="there is no state")
+            config.state.mkdir()
+            with closing(Store(config.store, config.name)) as made:
+                Trail(made).ended(RUN, "done")
+            assert self.events("-c", config.file) == ["run.ended"]
+        for arguments in ((), (store, "--config", "x.toml")):
+            fails(ArgumentError, "trail", "show", *arguments, match="say whose trail")
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -367,7 +387,7 @@ def test_a_helper_is_not_served_yet(folder: Path, command: str) -> None:
 
 def test_help_names_every_command() -> None:
     said = run_process("--help").stdout
-    for name in ("keys", "roster", "certs", "broker", "ledger", "journal"):
+    for name in ("keys", "roster", "certs", "broker", "ledger", "trail"):
         assert re.search(rf"\b{name}\b", said)
 
 
@@ -425,5 +445,8 @@ def test_operators_in_json(roster: str, folder: Path) -> None:
     restored = told("ledger", "restore", "b", "r.ledger", "--complete")
     assert restored["lineages"][0]["lineage"] == "claims"
 
-    Journal("silo.journal").event("run.phase", run=RUN, phase="keys")
-    assert told("journal", "verify", "silo.journal")["last"] == 2
+    with closing(Store(Path("silo.db"), "north")) as store:
+        mark = Trail(store).ended(RUN, "done")
+    assert told("trail", "verify", "silo.db") == {
+        "path": "silo.db", "entries": 1, "mark": str(mark),
+    }  # fmt: skip

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import silograph as sg
-from silograph.party.journal import Journal, Trail
+from silograph.errors import TransportError
 from silograph.party.keys import new_identity
+from silograph.party.log import Log
 from silograph.party.roster import new_roster, write_roster
+from silograph.party.store import Store
+from silograph.party.trail import Trail
 from tests.docs.blocks import blocks
 from tests.support.local_deployment import LocalDeployment
 
@@ -61,10 +64,14 @@ def _a_silo_that_served(folder: Path) -> None:
         witness = ledger.witness()
     (folder / "backups").mkdir()
     (folder / "state").mkdir()
-    Journal(folder / "state" / "journal.jsonl").event("run.phase", run=run, phase="keys")
+    log = Log(folder / "state" / "log.jsonl", "north")
+    log.event("run.phase", run=run, phase="keys")
+    log.event("broker.unreachable", level="warning", error=TransportError("no route to the broker"))
+    log.close()
     digest = bytes.fromhex(witness.digest)
-    trail = Trail(folder / "state" / "trail.jsonl")
-    trail.spent(run, "claims", spend.losses[1], 0.0, 1, witness.serial, digest)
+    store = Store(folder / "state" / "store.db", "north")
+    Trail(store).spent(run, "claims", spend.losses[1], 0.0, 1, witness.serial, digest)
+    store.close()
 
 
 def _banks(_: Path) -> None:

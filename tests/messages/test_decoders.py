@@ -1,7 +1,7 @@
 """Bytes that nobody meant, for everything that reads bytes of another party or of a file: only the
 project's own errors come out, and no number inside them decides how much memory is taken.
 
-Decoders with such tests beside their other ones: control messages, journals, identity files and
+Decoders with such tests beside their other ones: control messages, audit trails, identity files and
 rosters (``tests/runtime``), studies (``tests/methods``), the masked and the ElGamal union
 (``tests/protocol``), and the Rust core's (``crates/core/tests/decoders``).
 """

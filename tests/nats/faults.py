@@ -2,8 +2,9 @@
 
 A case names a method, and a fault: a party or the broker killed when a party passes a named moment
 for the n-th time, a silo that stalls there for good, or a line that is cut. Whoever was killed is
-started again. Afterwards there is a right answer or none, in time, and every ledger has the spend
-of the run once if anything that depends on edges could have left.
+started again. Afterwards there is a right answer or none, in time, every ledger has the spend of
+the run once if anything that depends on edges could have left, and every audit trail is whole and
+tells of each step once.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import socket
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +37,7 @@ from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
 from silograph.party.config import CoordinatorConfig, SiloConfig
 from silograph.party.store import Store
+from silograph.party.trail import Trail
 from tests.nats.world import silos
 from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
 
@@ -366,6 +369,19 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
                 faults.append(f"{name} kept the secret of a run that is over")
             if row is not None and row.state == "done" and run.run not in spends:
                 faults.append(f"{name} has no spend for an answer")
+        told = Counter((entry["event"], entry["run"]) for entry in Trail(store).entries())
+        for run in runs:
+            expected = {
+                "study.proposed": 1,
+                "study.decided": int(run.decision != ""),
+                "budget.spent": int(run.spent),
+                "run.ended": int(not run.open),
+            }
+            faults += [
+                f"{name} tells of {event} {told[event, run.run]} times"
+                for event, times in expected.items()
+                if told[event, run.run] != times
+            ]
         store.close()
     return ("nothing" if row is None else row.state), faults
 

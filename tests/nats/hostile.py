@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from silograph.nats.link import Link
 from silograph.party.keys import load_identity
 from silograph.party.roster import read_roster
 from silograph.party.store import Store
+from silograph.party.trail import Trail
 from tests.nats.world import serving, trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
@@ -69,10 +71,10 @@ class Attack:
     # -- what is left --------------------------------------------------------------------------
 
     def log(self, name: str) -> list[dict[str, Any]]:
-        lines = (self.made.folder / f"{name}.state" / "journal.jsonl").read_text().splitlines()
-        trail = self.made.folder / f"{name}.state" / "trail.jsonl"
-        lines += trail.read_text().splitlines() if trail.exists() else []
-        return [json.loads(line) for line in lines]
+        """What a party has written down: its log, and its audit trail."""
+        lines = (self.made.folder / f"{name}.state" / "log.jsonl").read_text().splitlines()
+        with closing(Store(self.made.folder / f"{name}.state" / "store.db", name)) as store:
+            return [*(json.loads(line) for line in lines), *Trail(store).entries()]
 
     def errors(self, name: str) -> set[str]:
         """The names of all errors in a party's own log."""

@@ -12,7 +12,7 @@ from silograph.messages.entropy import RunEntropy
 from silograph.messages.envelope import EVERYONE, Envelope, peek, seal
 from silograph.messages.identity import COORDINATOR, pack, unpack
 from silograph.nats.carrier import Carrier, Seat
-from silograph.party.journal import Journal
+from silograph.party.log import Log
 from silograph.party.store import Store
 from tests.methods.test_sessions import SILOS, Recorded, silo
 from tests.methods.test_study import KEYS, ROSTER
@@ -54,8 +54,8 @@ class Silo1:
             session = self.run.plan.silo(ROSTER, 0, KEYS[0], entropy, SILOS[0])
         seat = Seat(self.run.plan.study, ROSTER, 0, KEYS[0], "silo")
         link: Any = self.link
-        journal = Journal(self._folder / "journal.jsonl")
-        self.carrier = Carrier(seat, session, self.store, link, journal)
+        log = Log(self._folder / "log.jsonl", "north")
+        self.carrier = Carrier(seat, session, self.store, link, log)
 
     def do(self, work: Awaitable[T]) -> T:
         async def within() -> T:
@@ -154,9 +154,9 @@ class TestReplay:
             store.add(run.plan.study.run, b"proposal")
         seat = Seat(run.plan.study, ROSTER, COORDINATOR, KEYS[3], "coordinator")
         session = run.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer"))
-        link, journal = Listening(), Journal(folder / "hub.jsonl")
+        link, log = Listening(), Log(folder / "hub.jsonl", "hub")
         given: Any = link
-        return Carrier(seat, session, store, given, journal), link
+        return Carrier(seat, session, store, given, log), link
 
     @pytest.mark.parametrize("method", ["masked", "elgamal/blinded", "feat+", "sealed"])
     def test_what_was_taken_comes_first_and_in_the_same_order(

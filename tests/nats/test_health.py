@@ -11,7 +11,7 @@ import pytest
 from silograph.errors import DeploymentError
 from silograph.nats import health
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.health import Metrics, MetricsServer
+from silograph.nats.health import MetricsBoard
 from silograph.nats.silo import SiloService
 from silograph.party.opened import locked
 from tests.nats.test_service import until
@@ -66,8 +66,8 @@ def test_a_study_as_both_sides_show_it(
     assert found[f'silograph_study_state{{run="{run}",state="done"}}'] == 1
     assert found['silograph_studies_total{method="feat",outcome="done"}'] == 1
     assert found["silograph_runs_active"] == 0
-    assert found[f'silograph_study_bytes_total{{run="{run}",direction="in"}}'] > 1000
-    assert found[f'silograph_study_bytes_total{{run="{run}",direction="out"}}'] > 500
+    assert found[f'silograph_study_bytes_total{{direction="in",run="{run}"}}'] > 1000
+    assert found[f'silograph_study_bytes_total{{direction="out",run="{run}"}}'] > 500
     assert found[f'silograph_study_seconds{{run="{run}"}}'] > 0
     assert not [name for name in found if "left_seconds" in name or "epsilon" in name]
 
@@ -85,7 +85,7 @@ async def _study(made: LocalDeployment, silo: int, hub: int) -> str:
         made.broker.start()
         try:
             asked = asyncio.create_task(service.carry(run))
-            third = f'silograph_study_silo_phase{{run="{run}",silo="silo-3",phase="asked"}} 1'
+            third = f'silograph_study_silo_phase{{phase="asked",run="{run}",silo="silo-3"}} 1.0'
             await until("two of three", 9, lambda: _moved(hub, "silo-1", "silo-2"))
             _, text = await asyncio.to_thread(get, hub, "/metrics")
             assert third in text
@@ -125,7 +125,8 @@ def _says(port: int, what: str, path: str = "/metrics") -> bool:
 def _moved(port: int, *silos: str) -> bool:
     """Whether these silos have done something, as the coordinator shows it."""
     text = get(port, "/metrics")[1] if _answers(port) else ""
-    phases = dict(re.findall(r'silo="([^"]+)",phase="([^"]+)"', text))
+    series = re.findall(r'phase="([^"]+)",run="[^"]+",silo="([^"]+)"', text)
+    phases = {silo: phase for phase, silo in series}
     return all(phases.get(silo, "asked") != "asked" for silo in silos)
 
 
@@ -166,7 +167,7 @@ class TestTaken:
         service = SiloService(made.silo("silo-1"))
         try:
             with (
-                MetricsServer(Metrics(), lambda: (True, "ok"), port),
+                MetricsBoard(tmp_path / "other.prom", port),
                 pytest.raises(DeploymentError, match=f"metrics on port {port}"),
             ):
                 asyncio.run(service.serve(asyncio.Event()))
@@ -186,7 +187,7 @@ class TestTaken:
                 assert (await ask(made, QUESTION))["answer"]
 
         holding = (
-            MetricsServer(Metrics(), lambda: (True, "ok"), port)
+            MetricsBoard(tmp_path / "other.prom", port)
             if why == "port"
             else locked(state / "metrics.lock", "")
         )
@@ -195,7 +196,7 @@ class TestTaken:
                 asyncio.run(run())
         finally:
             made.broker.stop()
-        assert "metrics.unshown" in (state / "journal.jsonl").read_text()
+        assert "metrics.unshown" in (state / "log.jsonl").read_text()
 
     def test_the_next_process_takes_over(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -228,7 +229,7 @@ def test_refused_messages_are_counted(tmp_path: Path) -> None:
     try:
         error = DeploymentError("x")
         for event in ("message.dropped", "study.dropped", "broker.unreachable"):
-            service._journal.event(event, level="warning", error=error)
+            service._log.event(event, level="warning", error=error)
         found = numbers(service.health().metrics().text())
     finally:
         service.close()

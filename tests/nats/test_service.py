@@ -32,10 +32,11 @@ from silograph.ledger.book import Ledger
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
-from silograph.party.config import load_silo
+from silograph.party.config import PartyConfig, load_silo
 from silograph.party.keys import load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
+from silograph.party.trail import Trail
 from tests.nats.world import ask, serving, trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
@@ -244,6 +245,87 @@ class TestRestarts:
         service.close()
 
 
+def trail_of(config: PartyConfig) -> list[dict[str, Any]]:
+    store = open_store(config)
+    try:
+        return list(Trail(store).entries())
+    finally:
+        store.close()
+
+
+class TestTrail:
+    """What the audit trails say."""
+
+    def test_of_a_whole_study(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+
+            async def run() -> str:
+                async with serving(made):
+                    found = await ask(made, QUESTION)
+                    await until("ended", 5, lambda: all(map(ended, made.names)))
+                    return str(found["study"]["run"])
+
+            def ended(name: str) -> bool:
+                return runs(made, name)[0]["state"] == "done"
+
+            name = asyncio.run(run())
+        for config in (*map(made.silo, made.names), made.coordinator()):
+            found = trail_of(config)
+            assert {entry["run"] for entry in found} == {name}
+            events = [entry["event"] for entry in found if entry["event"] != "house.left"]
+            own = [] if config.name == HUB else ["study.decided", "budget.spent"]
+            assert events == ["study.proposed", *own, "run.ended"]
+            assert found[-1]["state"] == "done"
+            left = [(e["kind"], e["messages"], e["bytes"]) for e in found if "kind" in e]
+            store = open_store(config)
+            assert left == store.left(name) != []
+            store.close()
+        with Ledger(made.silo("silo-1").ledger.path) as ledger:
+            (spend,) = ledger.rows()
+            witness = ledger.witness()
+        (told,) = [e for e in trail_of(made.silo("silo-1")) if e["event"] == "budget.spent"]
+        assert told["epsilon"] == spend.losses[1]
+        assert (told["serial"], told["head"]) == (witness.serial, witness.digest)
+
+    def test_a_refusal(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+
+            async def run() -> None:
+                async with serving(made, ["silo-1"]):
+                    with pytest.raises(AbortedError):
+                        await ask(made, Question("edges", 20.0))
+
+            asyncio.run(run())
+        found = trail_of(made.silo("silo-1"))
+        assert [(e["event"], e.get("code") or e.get("state") or e.get("kind")) for e in found] == [
+            ("study.proposed", None),
+            ("study.decided", "refused/policy"),
+            ("house.left", "refuse"),
+            ("run.ended", "refused/policy"),
+        ]
+        assert found[1]["error"] == "PolicyError"
+
+    def test_a_service_that_was_killed_after_a_spend(self, tmp_path: Path) -> None:
+        """The ledger has it; the store and the trail are told by the next start, once."""
+        made = trial(tmp_path, tls=False)
+        hub = CoordinatorService(made.coordinator())
+        study = hub.propose(QUESTION, 20.0).study
+        proposal = hub.find(study.run)[1].proposal
+        hub.close()
+        service = SiloService(made.silo("silo-1"))
+        service._store.add(study.run, proposal)
+        service._ledger.spend(
+            "trial", study.run, service._books.phase, {0: 1.0, 1: 2.5}, view="any", method="feat"
+        )
+        service.close()
+        assert trail_of(made.silo("silo-1")) == []
+        for _ in range(2):
+            SiloService(made.silo("silo-1")).close()
+            (told,) = trail_of(made.silo("silo-1"))
+            assert (told["event"], told["run"]) == ("budget.spent", study.run)
+            assert (told["lineage"], told["epsilon"], told["collusion"]) == ("trial", 2.5, 1)
+
+
 class TestPutBack:
     """Files of an earlier day in the place of today's."""
 
@@ -388,7 +470,7 @@ class TestData:
         path.write_text(path.read_text() + "stranger,0\n0,another\n")
         service = SiloService(made.silo("silo-1"))
         assert service.silo == whole.silo
-        log = (made.silo("silo-1").state / "journal.jsonl").read_text()
+        log = (made.silo("silo-1").state / "log.jsonl").read_text()
         assert '"edges_outside":2' in log
         assert "stranger" not in log
         service.close()

@@ -1,6 +1,8 @@
 """The state store: run ids once, secrets wiped, messages frozen, what was taken remembered."""
 
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,78 @@ def test_whose_store_it_is(store: Store, tmp_path: Path) -> None:
     foreign.chmod(0o600)
     with pytest.raises(StoreError, match="cannot be used"):
         Store(foreign, "north")
+
+
+def test_a_store_that_must_be_there(store: Store, tmp_path: Path) -> None:
+    other = Store(store.path, None)
+    assert other.identity == store.identity
+    other.close()
+    for path, said in ((tmp_path / "absent.db", "there is no"), (tmp_path / "empty", "not a Silo")):
+        if path.name == "empty":
+            path.touch(mode=0o600)
+        with pytest.raises(StoreError, match=said):
+            Store(path, None)
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_another_programs_file_is_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE x (y)")
+    path.chmod(0o600)
+    before = path.read_bytes()
+    for party in (None, "north"):
+        with pytest.raises(StoreError, match="not a Silograph state store"):
+            Store(path, party)
+    assert path.read_bytes() == before
+
+
+def test_of_another_version(store: Store) -> None:
+    store.close()
+    with closing(sqlite3.connect(store.path)) as raw:
+        raw.execute("UPDATE store SET version = 1")
+        raw.commit()
+    with pytest.raises(
+        StoreError, match="state store of version 1; this Silograph reads version 2"
+    ):
+        Store(store.path, "north")
+
+
+class TestTogether:
+    def test_all_or_nothing(self, store: Store) -> None:
+        def fail() -> None:
+            with store.together():
+                store.accept(RUN, "policy", SECRET)
+                store.mark_phase(RUN, "keys")
+                store.accept(RUN, "policy", SECRET)
+
+        with pytest.raises(StoreError, match="it has a secret"):
+            fail()
+        run = again(store).run(RUN)
+        assert run is not None
+        assert (run.decision, run.phase, run.secret) == ("", "", None)
+
+    def test_notes_are_not_lost(self, store: Store) -> None:
+        first, second = Name(1, "key", 0), Name(2, "key", 0)
+        store.step(RUN, Taken(first, b"1" * 32), [])
+        with pytest.raises(StoreError), store.together():
+            store.mark_phase("cd" * 16, "keys")
+        with store.together():
+            store.step(RUN, Taken(second, b"2" * 32), [])
+        assert again(store).taken(RUN) == {first: b"1" * 32, second: b"2" * 32}
+
+    def test_a_secret_is_wiped_from_every_file(self, store: Store) -> None:
+        store.accept(RUN, "policy", SECRET)
+        with store.together():
+            store.end(RUN, "done")
+            store.mark_phase(RUN, "over")
+        for file in store.path.parent.iterdir():  # while it is open
+            assert SECRET not in file.read_bytes(), file
+
+    def test_a_spend_is_noted_once(self, store: Store) -> None:
+        assert store.mark_spent(RUN, "one") is True
+        assert store.mark_spent(RUN, "two") is False
+        assert store.witness() == "two"
 
 
 def test_unknown_runs(store: Store) -> None:

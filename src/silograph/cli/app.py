@@ -37,10 +37,10 @@ _COMMANDS = {
     "broker": ("broker", _DEPLOYMENT),
     "silo": ("silo", _DEPLOYMENT),
     "study": ("study", _DEPLOYMENT),
-    "journal": ("journal", _DEPLOYMENT),
+    "trail": ("trail", _DEPLOYMENT),
 }
 #: Commands that have commands of their own: ``app`` in their module.
-_GROUPS = {"ledger", "universe", "keys", "roster", "certs", "broker", "silo", "study", "journal"}
+_GROUPS = {"ledger", "universe", "keys", "roster", "certs", "broker", "silo", "study", "trail"}
 #: Paragraphs of a help text flow.
 _STYLE: Literal["markdown"] = "markdown"
 

@@ -120,8 +120,8 @@ def restore(
     """Make a ledger from a backup, without giving back what was spent after it.
 
     State what was spent after the backup with exactly one of --complete, --lost and --close. The
-    audit trail shows it (silograph journal show TRAIL --event budget.spent). Nothing more can be
-    spent on a lineage that --lost does not name. Give the last known witness with --seen:
+    audit trail shows it (silograph trail show --config FILE --event budget.spent). Nothing more can
+    be spent on a lineage that --lost does not name. Give the last known witness with --seen:
     otherwise the party's state store may refuse the restored ledger.
     """
     if [complete, bool(lost), close].count(True) != 1:

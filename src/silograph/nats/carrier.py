@@ -22,7 +22,7 @@ from silograph.nats import faultpoints
 from silograph.nats.link import Link
 from silograph.party import connection
 from silograph.party.control import Code, Control
-from silograph.party.journal import Journal
+from silograph.party.log import Log
 from silograph.party.store import Frozen, Name, Store, Taken
 
 __all__ = ["UNPROVEN", "Carrier", "Seat", "Voice"]
@@ -117,12 +117,10 @@ class Voice:
 class Carrier(Voice):
     """One session of one party in one run, between its store and the broker."""
 
-    def __init__(
-        self, seat: Seat, session: Session, store: Store, link: Link, journal: Journal
-    ) -> None:
+    def __init__(self, seat: Seat, session: Session, store: Store, link: Link, log: Log) -> None:
         super().__init__(seat, store, link)
         self.session = session
-        self._journal = journal
+        self._log = log
         self._known = store.taken(self.run)
         self._replay = deque(self._known)
         self._taken: dict[Name, bytes] = {}
@@ -174,7 +172,7 @@ class Carrier(Voice):
             except UNPROVEN as error:
                 if self._signed(raw):  # by its sender, who put something into it that is not
                     raise
-                self._journal.event("message.dropped", level="warning", run=self.run, error=error)
+                self._log.event("message.dropped", level="warning", run=self.run, error=error)
                 return False
             # Answers leave in the order in which they were made, so before the next is taken.
             await self._send(frozen or [])

@@ -116,13 +116,15 @@ class CoordinatorService:
         if study.query == RELEASE and study.method != "feat":
             raise StudyError(f"a study for a release is by feat, not by {study.method}")
         self._plans[study.run] = plan
-        self._store.add(study.run, study.propose(party.roster, party.identity))
-        self._store.accept(study.run, party.name, self._entropy.bytes(32))
-        party.trail.proposed(
-            study.id, party.name, study.digest, query=study.query, method=study.method,
-            protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
-            collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
-        )  # fmt: skip
+        proposal, secret = study.propose(party.roster, party.identity), self._entropy.bytes(32)
+        with self._store.together():
+            self._store.add(study.run, proposal)
+            self._store.accept(study.run, party.name, secret)
+            party.trail.proposed(
+                study.id, party.name, study.digest, query=study.query, method=study.method,
+                protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
+                collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
+            )  # fmt: skip
         faultpoints.point("coordinator.drafted")
         return plan
 
@@ -203,7 +205,7 @@ class CoordinatorService:
     async def _repeat(self, study: Study, link: Link) -> None:
         """Say the last word of a run that ended: it may not have been heard."""
         voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
-        await last_words(voice.open(now), study.deadline - now, self._party.journal)
+        await last_words(voice.open(now), study.deadline - now, self._party.log)
         voice.settle()
 
     def plan(self, study: Study) -> SettledStudy:
@@ -256,14 +258,14 @@ class _CoordinatorRun:
         self._link = link
         self._watch = watch
         party = service.party
-        self._store, self._clock, self._journal = party.store, party.clock, party.journal
+        self._store, self._clock, self._log = party.store, party.clock, party.log
         self._plan = service.plan(study)
         seat = service.seat(study)
         assert row.secret is not None  # noqa: S101 - it was accepted, and is open
         entropy = RunEntropy(row.secret)
         self._session = self._plan.coordinator(seat.roster, seat.identity, entropy)
         self._proposal = row.proposal
-        self._carrier = Carrier(seat, self._session, self._store, link, party.journal)
+        self._carrier = Carrier(seat, self._session, self._store, link, party.log)
         self._progress = progress
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
@@ -364,7 +366,7 @@ class _CoordinatorRun:
         faultpoints.point("coordinator.saved")
 
     async def _abort(self, error: BaseException, code: Code) -> None:
-        self._journal.event(
+        self._log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
         word = getattr(error, "code", code.word)
@@ -374,11 +376,9 @@ class _CoordinatorRun:
         self, state: str, code: str, last: Frozen, error: BaseException | None = None
     ) -> None:
         self._carrier.settle()
-        self._store.end(self._study.run, state, code, [last])
+        self._service.party.end(self._study.run, state, code, [last], error)
         faultpoints.point("coordinator.ended")
-        trail = self._service.party.trail
-        trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
-        await last_words(self._carrier.repeat(), 0.0, self._journal)
+        await last_words(self._carrier.repeat(), 0.0, self._log)
         self._carrier.settle()
         self._progress.phase = state
         self._watch(self._progress)

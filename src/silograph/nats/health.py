@@ -8,14 +8,22 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Self
+
+from silograph.extras import library
+
+library("prometheus_client", "deployments")  # one clear error, before the import that would fail
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from silograph import whole_files
 from silograph.errors import (
@@ -34,10 +42,8 @@ from silograph.party.opened import Party, locked
 __all__ = [
     "NAMES",
     "Health",
-    "Metric",
     "Metrics",
     "MetricsBoard",
-    "MetricsServer",
     "SiloProgress",
     "StudyHealth",
     "StudyProgress",
@@ -46,69 +52,48 @@ __all__ = [
 
 # --- Counters and gauges of a party, in Prometheus's text format, and whether it is well ----------
 #
-# What: :class:`Metrics` holds the numbers that are listed in :data:`NAMES` and no others;
-# :meth:`Metrics.write` puts them into a file (for a node exporter), and :class:`MetricsServer`
-# serves them on this machine alone: ``/metrics``, and ``/healthz`` with 200 or 503. A service shows
-# its numbers on a :class:`MetricsBoard`, which does both.
-#
-# Guarantee: no number here depends on edges. Messages and bytes follow from the node list and the
-# parameters; budgets are the silo's own business and stay on its machine. A label takes few values,
-# so that nobody outside can make a party's memory grow.
+# No number here depends on edges. Messages and bytes follow from the node list and the parameters;
+# budgets are the silo's own business and stay on its machine. A name has a limited number of
+# series, so that nobody outside can make a party's memory grow.
 
-
-@dataclass(frozen=True)
-class Metric:
-    """What a number means."""
-
-    kind: Literal["counter", "gauge"]
-    help: str
-    labels: tuple[str, ...] = ()
-
-
-#: Every number that a party shows.
-NAMES: Mapping[str, Metric] = {
-    "silograph_build_info": Metric("gauge", "1, with the version that runs.", ("version",)),
-    "silograph_start_time_seconds": Metric("gauge", "When the party started (Unix time)."),
-    "silograph_broker_connected": Metric("gauge", "1 while the broker is reached, 0 otherwise."),
-    "silograph_broker_reconnects_total": Metric("counter", "Times that the broker was lost."),
-    "silograph_studies_total": Metric(
-        "counter", "Studies that ended here, by how (done, refused, aborted, expired).",
-        ("method", "outcome"),
+#: Every number that a party shows: what it means, and its labels. Counters end in ``_total``.
+NAMES: dict[str, tuple[str, ...]] = {
+    "silograph_build_info": ("1, with the version that runs.", "version"),
+    "silograph_start_time_seconds": ("When the party started (Unix time).",),
+    "silograph_broker_connected": ("1 while the broker is reached, 0 otherwise.",),
+    "silograph_broker_reconnects_total": ("Times that the broker was lost.",),
+    "silograph_studies_total": (
+        "Studies that ended here, by how (done, refused, aborted, expired).", "method", "outcome",
     ),
-    "silograph_runs_active": Metric("gauge", "Runs that this party takes part in now."),
-    "silograph_run_progress_ratio": Metric(
-        "gauge", "How much of the study that is carried is done, 0 to 1.", ("phase",)
+    "silograph_runs_active": ("Runs that this party takes part in now.",),
+    "silograph_run_progress_ratio": (
+        "How much of the study that is carried is done, 0 to 1.", "phase",
     ),
-    "silograph_messages_total": Metric("counter", "Messages, by direction.", ("direction",)),
-    "silograph_bytes_total": Metric("counter", "Bytes of messages, by direction.", ("direction",)),
-    "silograph_refused_messages_total": Metric(
-        "counter", "Messages that were refused, by the error's name.", ("error",)
+    "silograph_messages_total": ("Messages, by direction.", "direction"),
+    "silograph_bytes_total": ("Bytes of messages, by direction.", "direction"),
+    "silograph_refused_messages_total": (
+        "Messages that were refused, by the error's name.", "error",
     ),
-    "silograph_epsilon_spent": Metric(
-        "gauge", "Spent of a lineage's budget, at the limit's level.", ("lineage",)
+    "silograph_epsilon_spent": ("Spent of a lineage's budget, at the limit's level.", "lineage"),
+    "silograph_epsilon_limit": ("The limit of a lineage.", "lineage"),
+    "silograph_certificate_expiry_seconds": (
+        "When the party's TLS certificate expires (Unix time).",
     ),
-    "silograph_epsilon_limit": Metric("gauge", "The limit of a lineage.", ("lineage",)),
-    "silograph_certificate_expiry_seconds": Metric(
-        "gauge", "When the party's TLS certificate expires (Unix time)."
+    "silograph_last_progress_seconds": ("When a message last came or went (Unix time).",),
+    "silograph_study_state": (
+        "1 for the state that a study is in (open, done, aborted).", "run", "state",
     ),
-    "silograph_last_progress_seconds": Metric(
-        "gauge", "When a message last came or went (Unix time)."
+    "silograph_study_silo_phase": (
+        "1 for the phase that a silo is in, as the coordinator sees it.", "run", "silo", "phase",
     ),
-    "silograph_study_state": Metric(
-        "gauge", "1 for the state that a study is in (open, done, aborted).", ("run", "state")
+    "silograph_study_bytes_total": (
+        "Bytes of a study's messages at the coordinator.", "run", "direction",
     ),
-    "silograph_study_silo_phase": Metric(
-        "gauge", "1 for the phase that a silo is in, as the coordinator sees it.",
-        ("run", "silo", "phase"),
+    "silograph_study_seconds": (
+        "How long the coordinator has carried a study since it last started.", "run",
     ),
-    "silograph_study_bytes_total": Metric(
-        "counter", "Bytes of a study's messages at the coordinator.", ("run", "direction")
-    ),
-    "silograph_study_seconds": Metric(
-        "gauge", "How long the coordinator has carried a study since it last started.", ("run",)
-    ),
-    "silograph_study_left_seconds": Metric(
-        "gauge", "What is left until the deadline of a study that is open.", ("run",)
+    "silograph_study_left_seconds": (
+        "What is left until the deadline of a study that is open.", "run",
     ),
 }  # fmt: skip
 
@@ -116,147 +101,58 @@ _MOST_SERIES = 200
 _LONGEST_LABEL = 200
 #: Seconds after which a service that says nothing is taken as not well.
 _LONGEST_SILENCE = 60.0
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-Series = tuple[str, ...]
 
 
-class Metrics:
-    """Numbers by name and labels; safe to use from several threads.
+class Metrics(Collector):
+    """The numbers of one moment, by name and labels.
 
     >>> metrics = Metrics()
-    >>> metrics.count("silograph_messages_total", 2, direction="out")
+    >>> metrics.add("silograph_messages_total", 2, direction="out")
     >>> print(metrics.text(), end="")
     # HELP silograph_messages_total Messages, by direction.
     # TYPE silograph_messages_total counter
-    silograph_messages_total{direction="out"} 2
+    silograph_messages_total{direction="out"} 2.0
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._values: dict[str, dict[Series, float]] = {}
+        self._values: dict[str, dict[tuple[str, ...], float]] = {}
 
-    def count(self, name: str, by: float = 1, /, **labels: str) -> None:
-        """Add to a counter."""
-        if not (by >= 0 and math.isfinite(by)):
-            raise ArgumentError("a counter only grows")
-        with self._lock:
-            series, key = self._series("counter", name, labels)
-            series[key] = series.get(key, 0) + by
-
-    def set(self, name: str, value: float, /, **labels: str) -> None:
-        """Set a gauge."""
-        if math.isnan(value):
-            raise ArgumentError("a gauge shows a number")
-        with self._lock:
-            series, key = self._series("gauge", name, labels)
-            series[key] = value
-
-    def _series(
-        self, kind: str, name: str, labels: Mapping[str, str]
-    ) -> tuple[dict[Series, float], Series]:
-        metric = NAMES.get(name)
-        if metric is None or metric.kind != kind or set(labels) != set(metric.labels):
-            raise ArgumentError(f"there is no {kind} {name!r} with labels {sorted(labels)}")
-        key = tuple(labels[label][:_LONGEST_LABEL] for label in metric.labels)
+    def add(self, name: str, value: float, /, **labels: str) -> None:
+        """Add to a counter, or set a gauge. Series past the limit are counted as ``other``."""
+        _, *names = NAMES.get(name, ("",))
+        if name not in NAMES or set(labels) != set(names):
+            raise ArgumentError(f"there is no {name!r} with labels {sorted(labels)}")
+        counter = name.endswith("_total")
+        if math.isnan(value) or (counter and not 0 <= value < math.inf):
+            raise ArgumentError("a gauge shows a number, and a counter only grows")
+        key = tuple(labels[label][:_LONGEST_LABEL] for label in names)
         series = self._values.setdefault(name, {})
         if key not in series and len(series) >= _MOST_SERIES:
             key = ("other",) * len(key)
-        return series, key
+        series[key] = value + (series.get(key, 0) if counter else 0)
 
-    def adopt(self, other: "Metrics") -> None:
-        """Have the numbers of another and no others, in one step for whoever reads."""
-        with other._lock:
-            values = {name: dict(series) for name, series in other._values.items()}
-        with self._lock:
-            self._values = values
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """All numbers that were given a value, in the order of :data:`NAMES`."""
+        for name, (meaning, *labels) in NAMES.items():
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            family = kind(name, meaning, labels=labels)
+            for key, value in sorted(self._values.get(name, {}).items()):
+                family.add_metric(key, value)
+            if family.samples:
+                yield family
 
     def text(self) -> str:
-        """All numbers that were given a value, in the order of :data:`NAMES`."""
-        lines = []
-        with self._lock:
-            for name, metric in NAMES.items():
-                if name not in self._values:
-                    continue
-                lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}"]
-                lines += [
-                    f"{name}{_labels(metric, key)} {_number(value)}"
-                    for key, value in sorted(self._values[name].items())
-                ]
-        return "".join(f"{line}\n" for line in lines)
-
-    def write(self, path: Path, *, mode: int = 0o640) -> None:
-        """Put all numbers into a file, in one step: a reader sees the old ones or the new."""
-        whole_files.replace(path, self.text().encode(), DeploymentError, mode=mode)
-
-
-def _labels(metric: Metric, key: Series) -> str:
-    if not key:
-        return ""
-    parts = (f'{name}="{_escaped(value)}"' for name, value in zip(metric.labels, key, strict=True))
-    return f"{{{','.join(parts)}}}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return f"{int(value)}" if value == int(value) and abs(value) < 1 << 53 else repr(float(value))
-
-
-class MetricsServer:
-    """Serves the numbers to this machine, while the context lasts. Port 0 takes a free one.
-
-    ``healthy`` says whether the party is well; a word beside it says why not, and both are shown
-    to whoever asks on this machine.
-    """
-
-    def __init__(
-        self,
-        metrics: Metrics,
-        healthy: Callable[[], tuple[bool, str]],
-        port: int = 0,
-        host: str = "127.0.0.1",
-    ) -> None:
-        if host not in _LOOPBACK:
-            raise ArgumentError(f"metrics are served on this machine alone, not on {host!r}")
-        self._handler = _handler(metrics, healthy)
-        try:
-            self._server = ThreadingHTTPServer((host, port), self._handler)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise DeploymentError(f"metrics on port {port}: {reason}") from None
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._server.server_port
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        """As Prometheus reads it (text format 0.0.4)."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry).decode()
 
 
 class MetricsBoard:
     """Where a party shows its numbers, while the context lasts: a file, and a port if it has one.
 
     A service calls :meth:`show` every few seconds. One that no longer does is not well, whatever
-    it said before: ``/healthz`` answers 503.
+    it said before: ``/healthz`` answers 503. The port is open to this machine alone.
     """
 
     def __init__(
@@ -265,15 +161,16 @@ class MetricsBoard:
         self._file = file
         self._port = port
         self._clock = clock
-        self._metrics = Metrics()
         self._said = (False, "starting", clock())
-        self._open = ExitStack()
+        self._server: ThreadingHTTPServer | None = None
+        #: What is served.
+        self.text = ""
 
     def show(self, metrics: Metrics, well: bool, word: str) -> None:
-        """Show these numbers from now on, and whether the party is well."""
-        self._metrics.adopt(metrics)
+        """Show these numbers and no others from now on, and whether the party is well."""
+        self.text = metrics.text()
         self._said = (well, word, self._clock())
-        metrics.write(self._file)
+        whole_files.replace(self._file, self.text.encode(), DeploymentError, mode=0o640)
 
     def healthy(self) -> tuple[bool, str]:
         """What was said last, unless that is long ago."""
@@ -285,7 +182,12 @@ class MetricsBoard:
 
     def __enter__(self) -> Self:
         if self._port is not None:
-            self._open.enter_context(MetricsServer(self._metrics, self.healthy, self._port))
+            try:
+                server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler(self))
+            except OSError as error:
+                raise DeploymentError(f"metrics on port {self._port}: {error.strerror}") from None
+            self._server = server
+            threading.Thread(target=server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(
@@ -294,30 +196,27 @@ class MetricsBoard:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._open.close()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
 
 
-def _handler(
-    metrics: Metrics, healthy: Callable[[], tuple[bool, str]]
-) -> type[BaseHTTPRequestHandler]:
+def _handler(board: MetricsBoard) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
         server_version = "silograph"
         sys_version = ""
 
         def do_GET(self) -> None:
+            status, text, kind = 404, "only /metrics and /healthz\n", "text/plain"
             if self.path == "/metrics":
-                self._answer(200, metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+                status, text, kind = 200, board.text, "text/plain; version=0.0.4"
             elif self.path == "/healthz":
-                well, word = healthy()
-                self._answer(200 if well else 503, f"{word}\n", "text/plain; charset=utf-8")
-            else:
-                self._answer(404, "only /metrics and /healthz\n", "text/plain; charset=utf-8")
-
-        def _answer(self, status: int, text: str, kind: str) -> None:
+                well, word = board.healthy()
+                status, text = 200 if well else 503, f"{word}\n"
             content = text.encode()
             self.send_response(status)
-            self.send_header("Content-Type", kind)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -332,7 +231,7 @@ def _handler(
 #
 # No number here depends on edges: messages and bytes follow from the node list and the parameters.
 
-#: Events of a journal that tell of a message that was refused.
+#: Events of a log that tell of a message that was refused.
 _REFUSED = ("message.dropped", "study.dropped")
 
 
@@ -374,47 +273,47 @@ class Health:
         """
         metrics, store = Metrics(), self.party.store
         runs = store.runs()
-        metrics.set("silograph_build_info", 1, version=version("silograph"))
-        metrics.set("silograph_start_time_seconds", self.started)
-        metrics.set("silograph_broker_connected", int(self.connected))
-        metrics.set("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
+        metrics.add("silograph_build_info", 1, version=version("silograph"))
+        metrics.add("silograph_start_time_seconds", self.started)
+        metrics.add("silograph_broker_connected", int(self.connected))
+        metrics.add("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
         ended = Counter(
             (study.method if (study := read_proposal(run.proposal)) else "unreadable", run.state)
             for run in runs
             if not run.open
         )
         for (method, outcome), count in ended.items():
-            metrics.count("silograph_studies_total", count, method=method, outcome=outcome)
+            metrics.add("silograph_studies_total", count, method=method, outcome=outcome)
         sizes = [row for run in runs for row in store.left(run.run)]
-        metrics.count("silograph_messages_total", sum(row[1] for row in sizes), direction="out")
-        metrics.count("silograph_bytes_total", sum(row[2] for row in sizes), direction="out")
+        metrics.add("silograph_messages_total", sum(row[1] for row in sizes), direction="out")
+        metrics.add("silograph_bytes_total", sum(row[2] for row in sizes), direction="out")
         if self.link is not None:
             self._line(metrics, self.link)
-        for (event, error), count in self.party.journal.errors.copy().items():
+        for (event, error), count in self.party.log.errors.copy().items():
             if event in _REFUSED:
-                metrics.count("silograph_refused_messages_total", count, error=error)
+                metrics.add("silograph_refused_messages_total", count, error=error)
         tls = self.party.config.broker.tls
         if tls is not None:
             with contextlib.suppress(CertificateError):  # being replaced just now
                 expires = certificates.show_certificate(tls.cert).expires.timestamp()
-                metrics.set("silograph_certificate_expiry_seconds", expires)
+                metrics.add("silograph_certificate_expiry_seconds", expires)
         return metrics
 
     @staticmethod
     def _line(metrics: Metrics, link: Link) -> None:
         traffic = link.traffic
-        metrics.count("silograph_broker_reconnects_total", link.reconnects)
-        metrics.count("silograph_messages_total", traffic.messages, direction="in")
-        metrics.count("silograph_bytes_total", traffic.bytes, direction="in")
+        metrics.add("silograph_broker_reconnects_total", link.reconnects)
+        metrics.add("silograph_messages_total", traffic.messages, direction="in")
+        metrics.add("silograph_bytes_total", traffic.bytes, direction="in")
         if traffic.last is not None:
-            metrics.set("silograph_last_progress_seconds", traffic.last)
+            metrics.add("silograph_last_progress_seconds", traffic.last)
 
     def silo_metrics(self, ledger: Ledger, lineage: str) -> Metrics:
         """A silo's numbers: its budget as well."""
         metrics, limit = self.metrics(), ledger.limit(lineage)
-        metrics.set("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
+        metrics.add("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
         if limit is not None:
-            metrics.set("silograph_epsilon_limit", limit.epsilon, lineage=lineage)
+            metrics.add("silograph_epsilon_limit", limit.epsilon, lineage=lineage)
         return metrics
 
     def write_status(self, path: Path) -> None:
@@ -481,21 +380,21 @@ class StudyHealth:
         for row in store.runs():
             if not row.open and row.run != carried.run:
                 continue
-            metrics.set("silograph_study_state", 1, run=row.run, state=row.state)
+            metrics.add("silograph_study_state", 1, run=row.run, state=row.state)
             sent = sum(size for _, _, size in store.left(row.run))
-            metrics.count("silograph_study_bytes_total", sent, run=row.run, direction="out")
+            metrics.add("silograph_study_bytes_total", sent, run=row.run, direction="out")
             if row.open:
                 study = read_proposal(row.proposal)
                 if study is None:
                     continue
                 left = study.deadline - self._party.clock()
-                metrics.set("silograph_study_left_seconds", round(max(left, 0.0), 3), run=row.run)
+                metrics.add("silograph_study_left_seconds", round(max(left, 0.0), 3), run=row.run)
         run, share = carried.run, carried.done / carried.total if carried.total else 0.0
-        metrics.set("silograph_run_progress_ratio", share, phase=carried.phase)
-        metrics.set("silograph_study_seconds", round(carried.seconds, 3), run=run)
-        metrics.count("silograph_study_bytes_total", carried.bytes, run=run, direction="in")
+        metrics.add("silograph_run_progress_ratio", share, phase=carried.phase)
+        metrics.add("silograph_study_seconds", round(carried.seconds, 3), run=run)
+        metrics.add("silograph_study_bytes_total", carried.bytes, run=run, direction="in")
         for silo in carried.silos:
-            metrics.set("silograph_study_silo_phase", 1, run=run, silo=silo.name, phase=silo.phase)
+            metrics.add("silograph_study_silo_phase", 1, run=run, silo=silo.name, phase=silo.phase)
         return metrics
 
     @property
@@ -526,7 +425,7 @@ class StudyHealth:
                     return
             except SilographError as error:
                 if not told:
-                    self._party.journal.event("metrics.unshown", level="warning", error=error)
+                    self._party.log.event("metrics.unshown", level="warning", error=error)
                 told = True
             if last:
                 return

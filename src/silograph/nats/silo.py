@@ -23,12 +23,12 @@ from silograph.graph.bits import PairBits
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
 from silograph.ledger.chain import Witness
-from silograph.ledger.entries import loss_at
+from silograph.ledger.entries import Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
-from silograph.methods.study import Study, open_proposal
+from silograph.methods.study import Study, open_proposal, read_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import Health, MetricsBoard
@@ -36,7 +36,7 @@ from silograph.nats.link import STUDIES_STREAM, Link, stream_name
 from silograph.party import connection
 from silograph.party.config import SiloConfig, load_silo
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
-from silograph.party.journal import Journal
+from silograph.party.log import Log
 from silograph.party.opened import Clock, Party
 from silograph.party.store import Frozen, Run
 
@@ -53,13 +53,24 @@ _LAST_WORD_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Books:
-    """Where a silo writes down what it does: its store and logs, and the ledger's lineage."""
+    """Where a silo writes down what it does: its store, trail and log, and the ledger's lineage."""
 
     party: Party
     ledger: Ledger
     lineage: str
     #: The ledger's name for a spend of this silo's studies.
     phase: str
+
+    def note(self, study: Study, spend: Spend) -> None:
+        """Tell the store and the trail of a spend that the ledger has, once."""
+        witness, party = self.ledger.witness(), self.party
+        with party.store.together():
+            if party.store.mark_spent(study.run, str(witness)):
+                _, epsilon = loss_at(spend.losses, study.collusion)
+                party.trail.spent(
+                    study.id, spend.lineage, epsilon, spend.delta, study.collusion,
+                    witness.serial, bytes.fromhex(witness.digest),
+                )  # fmt: skip
 
 
 class SiloRun:
@@ -77,7 +88,7 @@ class SiloRun:
         assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
         entropy = RunEntropy(run.secret)
         self._session = self._plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
-        self._carrier = Carrier(seat, self._session, self._store, link, books.party.journal)
+        self._carrier = Carrier(seat, self._session, self._store, link, books.party.log)
         self._phase = run.phase
         self._given_up = False
 
@@ -148,12 +159,7 @@ class SiloRun:
             method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
         )  # fmt: skip
         faultpoints.point("silo.spent")
-        witness = books.ledger.witness()
-        self._store.mark_spent(study.run, str(witness))
-        books.party.trail.spent(
-            study.id, books.lineage, spend.losses[study.collusion], plan.delta, study.collusion,
-            witness.serial, bytes.fromhex(witness.digest),
-        )  # fmt: skip
+        books.note(study, spend)
 
     async def _upload(self) -> None:
         await self._carrier.pump()
@@ -174,12 +180,12 @@ class SiloRun:
             self._phase = self._session.phase
             self._store.mark_phase(self._study.run, self._phase)
             phase = self._phase.replace(" ", "-").replace(",", "")
-            self._books.party.journal.event("run.phase", run=self._study.id, phase=phase)
+            self._books.party.log.event("run.phase", run=self._study.id, phase=phase)
 
     async def _abort(self, error: BaseException) -> None:
         """End the run for all: a code goes out, the reason stays here."""
         code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
-        self._books.party.journal.event(
+        self._books.party.log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
         await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
@@ -191,19 +197,15 @@ class SiloRun:
         last: Frozen | None = None,
         error: BaseException | None = None,
     ) -> None:
-        run, trail = self._study.run, self._books.party.trail
         self._carrier.settle()
-        self._store.end(run, state, code, [last] if last else [])
+        self._books.party.end(self._study.run, state, code, [last] if last else [], error)
         faultpoints.point("silo.ended")
-        for kind, messages, size in self._store.left(run):
-            trail.left(self._study.id, kind, messages, size)
-        trail.ended(self._study.id, f"{state}/{code}" if code else state, error)
         if last is not None:
-            await last_words(self._carrier.repeat(), 0.0, self._books.party.journal)
+            await last_words(self._carrier.repeat(), 0.0, self._books.party.log)
             self._carrier.settle()
 
 
-async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal: Journal) -> None:
+async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log) -> None:
     """Tell others how a run ended, for a while; if that does not work, they see the deadline."""
     try:
         async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
@@ -211,7 +213,7 @@ async def last_words(saying: Coroutine[Any, Any, None], seconds: float, journal:
     except TimeoutError:
         pass
     except TransportError as error:
-        journal.event("word.unheard", level="warning", error=error)
+        log.event("word.unheard", level="warning", error=error)
 
 
 def cause(error: BaseException) -> BaseException:
@@ -240,7 +242,7 @@ class SiloService:
         self._config = config
         self._party = Party(config, clock)
         self._store = self._party.store
-        self._journal, self._trail = self._party.journal, self._party.trail
+        self._log, self._trail = self._party.log, self._party.trail
         self._entropy = entropy or OsEntropy()
         self._started = clock()
         data = load_silo(config, self._party.universe)
@@ -248,11 +250,12 @@ class SiloService:
         # Laid out once, here: all runs share it, and no run's time shows how many edges there are.
         self._bits = PairBits.of(self.silo)
         if data.outside:
-            self._journal.event("data.outside", level="warning", edges_outside=data.outside)
+            self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
         # The store is named in the phase, so that several silos can share a ledger.
-        self._phase = f"study {self._store.identity}"
+        phase = f"study {self._store.identity}"
+        self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
         self._link: Link | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -275,27 +278,34 @@ class SiloService:
         self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
 
     def _check_ledger(self) -> None:
-        """Refuse a store or a ledger that was put back to an earlier state."""
+        """Refuse a store or a ledger that was put back to an earlier state.
+
+        A spend that the store does not know, because the service was killed after it, is noted.
+        """
         seen = self._store.witness()
         if seen:
             self._ledger.check_not_older_than(Witness.parse(seen))
-        paid = {row.run for row in self._ledger.rows() if row.phase == self._phase}
+        paid = {row.run: row for row in self._ledger.rows() if row.phase == self._books.phase}
         runs = self._store.runs()
-        if paid - {run.run for run in runs}:
+        if paid.keys() - {run.run for run in runs}:
             raise StoreError(
                 f"{self._store.path}: older than the ledger, which has runs that it does not know"
             )
-        if {run.run for run in runs if run.spent} - paid:
+        if {run.run for run in runs if run.spent} - paid.keys():
             raise StoreError(
                 f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
                 "store saw are not in it"
             )
+        for run in runs:
+            study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
+            if study is not None:
+                self._books.note(study, paid[run.run])
 
     # -- serving -----------------------------------------------------------------------------
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Serve until ``stop``; then leave runs as they are, to go on with another time."""
-        self._journal.event("service.started", party=self._party.name)
+        self._log.event("service.started", party=self._party.name)
         metrics = self._config.metrics
         try:
             with MetricsBoard(metrics.file, metrics.port) as board:
@@ -307,7 +317,7 @@ class SiloService:
         finally:
             if self._link is not None:
                 await self._link.close()
-            self._journal.event("service.stopped", party=self._party.name)
+            self._log.event("service.stopped", party=self._party.name)
 
     async def _serve(self, stop: asyncio.Event, reporting: asyncio.Future[None]) -> None:
         self._link = await self._connected(stop)
@@ -335,7 +345,7 @@ class SiloService:
             try:
                 return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
             except TransportError as error:
-                self._journal.event("broker.unreachable", level="warning", error=error)
+                self._log.event("broker.unreachable", level="warning", error=error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
         return None
@@ -348,7 +358,7 @@ class SiloService:
             try:
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # whatever came from outside, the service goes on
-                self._journal.event("study.dropped", level="warning", error=error)
+                self._log.event("study.dropped", level="warning", error=error)
             self._act()
 
     async def _poll(self) -> None:
@@ -410,10 +420,8 @@ class SiloService:
 
     def _give_up(self, run: str, error: Exception, *words: Frozen) -> None:
         """End a run that cannot go on; ``words`` are left to be said about it."""
-        self._journal.event("run.failed", level="error", run=run, error=error)
-        code = code_of(error).word
-        self._store.end(run, "aborted", code, list(words))
-        self._trail.ended(bytes.fromhex(run), f"aborted/{code}", error)
+        self._log.event("run.failed", level="error", run=run, error=error)
+        self._party.end(run, "aborted", code_of(error).word, words, error)
 
     def _cannot_begin(self, study: Study, error: Exception) -> None:
         """End a run that was accepted, for all: nobody should wait, or pay, for it."""
@@ -446,17 +454,22 @@ class SiloService:
         if not known and study.deadline <= self._party.clock():
             raise DeadlineError("the study's deadline had passed before it came")
         self._judged.add(study.run)  # here, and not by who finds it undecided in the store
-        if not self._store.add(study.run, raw):
-            return
-        self._studies[study.run] = study
-        try:
-            self._trail.proposed(
-                study.id, study.coordinator, study.digest, query=study.query, method=study.method,
-                protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
-                collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
-            )  # fmt: skip
-        except Exception as error:  # what cannot be written down is not taken part in
-            self._refuse(study, code_of(error), "policy", error)
+        unwritten: Exception | None = None
+        with self._store.together():
+            if not self._store.add(study.run, raw):
+                return
+            self._studies[study.run] = study
+            try:
+                self._trail.proposed(
+                    study.id, study.coordinator, study.digest, query=study.query,
+                    method=study.method, protocol=study.protocol or None, epsilon=study.epsilon,
+                    delta=study.delta, collusion=study.collusion,
+                    deadline=datetime.fromtimestamp(study.deadline, UTC),
+                )  # fmt: skip
+            except Exception as error:
+                unwritten = error
+        if unwritten is not None:  # what cannot be written down is not taken part in
+            self._refuse(study, code_of(unwritten), "policy", unwritten)
             return
         faultpoints.point("silo.proposed")
         self._judge(study)
@@ -513,17 +526,19 @@ class SiloService:
             )  # fmt: skip
 
     def _accept(self, study: Study, by: str) -> None:
-        self._trail.decided(study.id, by, "accepted")
-        self._store.accept(study.run, by, self._entropy.bytes(32))
+        secret = self._entropy.bytes(32)
+        with self._store.together():
+            self._trail.decided(study.id, by, "accepted")
+            self._store.accept(study.run, by, secret)
         faultpoints.point("silo.accepted")
 
     def _refuse(self, study: Study, code: Code, by: str, error: Exception | None = None) -> None:
-        self._trail.decided(study.id, by, f"refused/{code.word}", error)
         word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
-        self._store.end(study.run, "refused", code.word, [word])
+        with self._store.together():
+            self._trail.decided(study.id, by, f"refused/{code.word}", error)
+            self._party.end(study.run, "refused", code.word, [word])
         self._forget(study.run)
         self._unsaid.add(study.run)
-        self._trail.ended(study.id, f"refused/{code.word}")
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -544,15 +559,14 @@ class SiloService:
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
-        await last_words(voice.open(self._party.clock()), left, self._journal)
+        await last_words(voice.open(self._party.clock()), left, self._log)
         voice.settle()
 
     async def _take_part(self, study: Study) -> None:
-        books = Books(self._party, self._ledger, self._config.data.lineage, self._phase)
         try:
             # In a thread: to lay out the bits of a large graph takes seconds.
             plan, seat = self._plan(study), self._seat(study)
-            run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, books, self._line)
+            run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, self._books, self._line)
         except Exception as error:
             self._cannot_begin(study, error)
             return

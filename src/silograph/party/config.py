@@ -58,6 +58,7 @@ __all__ = [
     "SiloConfig",
     "SiloData",
     "load_silo",
+    "read_config",
 ]
 
 
@@ -111,6 +112,11 @@ class PartyConfig:
     broker: BrokerConfig
     metrics: MetricsConfig
 
+    @property
+    def store(self) -> Path:
+        """The file of the party's state store."""
+        return self.state / "store.db"
+
     def passphrase(self) -> str | None:
         """The passphrase of a sealed identity, where a file holds it."""
         if self.passphrase_file is None:
@@ -153,6 +159,12 @@ class CoordinatorConfig(PartyConfig):
         made = cls(**_party(top))
         top.finish()
         return made
+
+
+def read_config(path: Path) -> PartyConfig:
+    """Read the file of a silo or of a coordinator."""
+    kind = SiloConfig if _Table.of(path).has("data") else CoordinatorConfig
+    return kind.read(path)
 
 
 class _Table:

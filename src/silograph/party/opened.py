@@ -1,19 +1,20 @@
-"""What a party has open: its identity, the roster in force, the node list, its store, its logs."""
+"""What a party has open: identity, roster in force, node list, store, audit trail, log."""
 
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from silograph.errors import ConfigError, RosterError, StoreError
 from silograph.graph.universe import NodeUniverse
 from silograph.party.config import PartyConfig
-from silograph.party.journal import Journal, Trail
 from silograph.party.keys import load_identity
+from silograph.party.log import Log
 from silograph.party.roster import read_roster
-from silograph.party.store import Store
+from silograph.party.store import Frozen, Store
+from silograph.party.trail import Trail
 
 __all__ = ["Clock", "Party", "locked", "open_store"]
 
@@ -27,7 +28,7 @@ def open_store(config: PartyConfig) -> Store:
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"{config.file}: state: {config.state}: {error.strerror}") from None
-    return Store(config.state / "store.db", config.name)
+    return Store(config.store, config.name)
 
 
 class Party:
@@ -57,12 +58,29 @@ class Party:
         if known is not None:
             file.check_replaces(*known)
         self.store.set_roster(file.serial, file.digest)
-        self.journal = Journal(config.state / "journal.jsonl")
-        self.trail = Trail(config.state / "trail.jsonl")
+        self.log = Log(config.state / "log.jsonl", self.name)
+        self.trail = Trail(self.store, clock)
+
+    def end(
+        self,
+        run: str,
+        state: str,
+        code: str = "",
+        last: Sequence[Frozen] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        """End a run in the store and in the trail, together; ``last`` is still to be said."""
+        name = bytes.fromhex(run)
+        with self.store.together():
+            self.store.end(run, state, code, last)
+            for kind, messages, size in self.store.left(run):
+                self.trail.left(name, kind, messages, size)
+            self.trail.ended(name, f"{state}/{code}" if code else state, error)
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store and the log."""
         self.store.close()
+        self.log.close()
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 What
     One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``): for every run the signed
     proposal, the decision, the run's secret, every message that left (its bytes until the broker
-    has it, its digest for good), the digest of every message that was taken, and how it ended.
+    has it, its digest for good), the digest of every message that was taken, and how it ended. The
+    audit trail (:mod:`~silograph.party.trail`) is a table of it, which is only added to.
 Guarantee
     A run id is taken once. A run's secret is on the disk before anything is drawn from it, and is
     wiped when the run ends. A message is frozen before it is sent, and what would go out under the
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from silograph import whole_files
 from silograph.errors import StoreError
 
 __all__ = ["COLUMNS", "TABLES", "Frozen", "Name", "Run", "Store", "Taken", "read_run"]
@@ -66,6 +68,20 @@ CREATE TABLE incoming (
     digest BLOB NOT NULL,
     UNIQUE (run, sender, round, slot)
 );
+CREATE TABLE trail (
+    number INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    event TEXT NOT NULL,
+    content TEXT NOT NULL,
+    chain TEXT NOT NULL
+);
+CREATE TRIGGER trail_no_update BEFORE UPDATE ON trail
+    BEGIN SELECT RAISE(ABORT, 'a trail is only added to'); END;
+CREATE TRIGGER trail_no_delete BEFORE DELETE ON trail
+    BEGIN SELECT RAISE(ABORT, 'a trail is only added to'); END;
+CREATE TRIGGER trail_in_order BEFORE INSERT ON trail
+    WHEN NEW.number IS NOT (SELECT ifnull(max(number), 0) + 1 FROM trail)
+    BEGIN SELECT RAISE(ABORT, 'a trail is added to at its end'); END;
 """
 
 
@@ -127,52 +143,64 @@ def read_run(row: tuple[object, ...]) -> Run:
 # --- The store ------------------------------------------------------------------------------------
 
 _APPLICATION_ID = 0x53494C53  # "SILS"
-_VERSION = 1
 _BUSY_SECONDS = 30.0
 #: Notes of messages that were taken and gave rise to nothing are written together.
 _NOTES = 64
 
 
 class Store:
-    """The open store of one party. Several threads may use it, and a command beside a service."""
+    """The open store of one party. Several threads may use it, and a command beside a service.
 
-    def __init__(self, path: Path, party: str) -> None:
+    Without the name of a party, the file must be there, and may be anyone's.
+    """
+
+    def __init__(self, path: Path, party: str | None) -> None:
         self.path = path
         self._lock = threading.RLock()
         self._notes: list[tuple[str, Taken]] = []
+        self._wiped = False  # in this transaction
         with self._explained():
-            new = not path.exists()
-            if new:
+            if not path.exists():
+                if party is None:
+                    raise StoreError(f"{path}: there is no state store")
                 path.touch(mode=0o600)
             elif path.stat().st_mode & 0o077:
                 raise StoreError(f"{path}: others can read it; a store holds run secrets")
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            self._check_kind()  # before anything is set: another program's file is left as it was
             # FAST overwrites what it deletes on pages that are written anyway: a run's secret. The
             # bytes of messages, which have left, are on pages of their own, and are not.
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = FAST"):
                 self._connection.execute(f"PRAGMA {setting}")
             self._open(party)
 
-    def _open(self, party: str) -> None:
-        with self._writing() as connection:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-            if not tables:
+    def _check_kind(self) -> bool:
+        """Whether there is anything in the file; refuse it where that is not a store."""
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        if tables and application != _APPLICATION_ID:
+            raise StoreError(f"{self.path}: not a Silograph state store")
+        return bool(tables)
+
+    def _open(self, party: str | None) -> None:
+        with self.together() as connection:
+            if not self._check_kind():
+                if party is None:
+                    raise StoreError(f"{self.path}: not a Silograph state store")
                 for statement in TABLES.split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                row = (_VERSION, uuid.uuid4().hex, party)
+                row = (whole_files.STORE.current, uuid.uuid4().hex, party)
                 connection.execute(
                     "INSERT INTO store (version, identity, party) VALUES (?, ?, ?)", row
                 )
-            elif application != _APPLICATION_ID:
-                raise StoreError(f"{self.path}: not a Silograph state store")
             found = connection.execute("SELECT version, identity, party FROM store").fetchall()
-        if len(found) != 1 or found[0][0] != _VERSION:
-            raise StoreError(f"{self.path}: a store of another version, or damaged")
-        if found[0][2] != party:
+        if len(found) != 1:
+            raise StoreError(f"{self.path}: the store is damaged")
+        whole_files.STORE.check(found[0][0], self.path, StoreError)
+        if party not in (None, found[0][2]):
             raise StoreError(f"{self.path}: this is the store of {found[0][2]}, not of {party}")
         self.identity: str = found[0][1]
 
@@ -183,7 +211,7 @@ class Store:
 
         Another proposal under a known run id is refused.
         """
-        with self._writing() as connection:
+        with self.together() as connection:
             known = self._run(connection, run)
             if known is None:
                 connection.execute(
@@ -196,7 +224,7 @@ class Store:
 
     def accept(self, run: str, by: str, secret: bytes) -> None:
         """Record an acceptance with the run's secret, before anything is drawn from it; once."""
-        with self._writing() as connection:
+        with self.together() as connection:
             done = connection.execute(
                 "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
                 " WHERE run = ? AND secret IS NULL AND state = 'open'",
@@ -209,11 +237,14 @@ class Store:
         """Record what an operator decided; the service acts on it."""
         self._change(run, "decision = ?, decided_by = ?", decision, by)
 
-    def mark_spent(self, run: str, witness: str) -> None:
-        """Note that the run's cost is in the ledger, and how far the ledger is."""
-        with self._writing() as connection:
-            connection.execute("UPDATE runs SET spent = 1 WHERE run = ?", (run,))
+    def mark_spent(self, run: str, witness: str) -> bool:
+        """Note that the run's cost is in the ledger, and how far the ledger is; False if known."""
+        with self.together() as connection:
             connection.execute("UPDATE store SET witness = ?", (witness,))
+            done = connection.execute(
+                "UPDATE runs SET spent = 1 WHERE run = ? AND spent = 0", (run,)
+            )
+            return done.rowcount == 1
 
     def mark_phase(self, run: str, phase: str) -> None:
         """Note where the run is."""
@@ -221,7 +252,7 @@ class Store:
 
     def end(self, run: str, state: str, code: str = "", last: Sequence[Frozen] = ()) -> None:
         """End a run: freeze the last word, wipe its secret, let go of all other bytes."""
-        with self._writing() as connection:
+        with self.together() as connection:
             connection.execute(
                 "UPDATE outgoing SET raw = NULL WHERE run = ? AND raw IS NOT NULL", (run,)
             )
@@ -230,10 +261,7 @@ class Store:
                 "UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",
                 (state, code, run),
             )
-        with self._lock, self._explained():
-            # What was wiped from the file is still in the log until it is folded in. A command
-            # that reads just now may keep that from happening; then the next end does it.
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._wiped = True
 
     def run(self, run: str) -> Run | None:
         """What is known of a run."""
@@ -254,7 +282,7 @@ class Store:
         return None if found is None else read_run(found)
 
     def _change(self, run: str, what: str, *values: object) -> None:
-        with self._writing() as connection:
+        with self.together() as connection:
             query = f"UPDATE runs SET {what} WHERE run = ?"  # noqa: S608 - the texts are here
             done = connection.execute(query, (*values, run))
             if done.rowcount != 1:
@@ -279,7 +307,7 @@ class Store:
                 self._notes.append((run, taken))
             if not outgoing and len(self._notes) < _NOTES:
                 return []
-        with self._writing() as connection:
+        with self.together() as connection:
             _release(connection, run, acked)
             return self._freeze(connection, run, outgoing)
 
@@ -313,7 +341,7 @@ class Store:
 
     def acked(self, run: str, names: Iterable[Name]) -> None:
         """The broker has these: their bytes are no longer needed here."""
-        with self._writing() as connection:
+        with self.together() as connection:
             _release(connection, run, names)
 
     def pending(self, run: str) -> list[Frozen]:
@@ -368,26 +396,38 @@ class Store:
 
     def set_roster(self, serial: int, digest: bytes) -> None:
         """Note the roster in force."""
-        with self._writing() as connection:
+        with self.together() as connection:
             connection.execute("UPDATE store SET roster_serial = ?, roster_digest = ?",
                                (serial, digest))  # fmt: skip
 
     # -- the file --------------------------------------------------------------------------
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """Write all that this block writes, or nothing of it; on return it is on the disk.
+
+        A block within a block is a part of the outer one. Nothing may be awaited inside.
+        """
         with self._lock, self._explained():
+            if self._connection.in_transaction:
+                yield self._connection
+                return
+            self._wiped = False
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                yield self._connection
                 for run, note in self._notes:
                     _note(self._connection, run, note)
-                yield self._connection
                 self._connection.execute("COMMIT")
                 self._notes.clear()
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+            if self._wiped:
+                # What was wiped from the file is still in the log until it is folded in. A command
+                # that reads just now may keep that from happening; then the next end does it.
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -414,7 +454,7 @@ class Store:
         """Close the file; notes that are not yet written are."""
         with self._lock, self._explained():
             if self._notes:
-                with self._writing():
+                with self.together():
                     pass
             self._connection.close()
 

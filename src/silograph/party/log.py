@@ -1,0 +1,216 @@
+"""A party's log: one JSON object a line, by :mod:`logging`.
+
+::
+
+    {"time":"…","level":"info","event":"run.phase","run":"…","phase":"keys"}
+
+A line says only what :data:`FIELDS` allows. The file has mode 0600. When it has grown to 16 MiB it
+is put aside as ``log.jsonl.1``, and eight such files are kept. Several processes may write one log;
+a process that has a file open when another one puts it aside goes on writing to that file.
+"""
+
+import json
+import logging
+import math
+import os
+import re
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from silograph.errors import (
+    CryptoError,
+    DeploymentError,
+    LedgerError,
+    ProtocolError,
+    StudyError,
+    TrailError,
+)
+
+__all__ = ["FIELDS", "Log", "plain_fields"]
+
+
+# --- What a line may say: a list of fields, each of one kind, and nothing else --------------------
+#
+# A log is copied, shipped and read by people who may not see the data. So a field that is not
+# listed is refused where it is written, not filtered where it is read; no field takes free text, a
+# list or a nested value; and of an error only its name is written, and its text only for those
+# errors whose texts hold nothing of a silo's data.
+
+_LONGEST_REASON = 400
+#: Their texts name files, parties, numbers of the protocol, settings and terms of a study.
+_TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
+
+Value = str | int | float
+_Check = Callable[[object], Value]
+
+
+def _matching(pattern: str) -> _Check:
+    compiled = re.compile(pattern)
+
+    def check(value: object) -> Value:
+        if isinstance(value, str) and compiled.fullmatch(value):
+            return value
+        raise ValueError
+
+    return check
+
+
+def _text(value: object) -> Value:
+    if isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable():
+        return value
+    raise ValueError
+
+
+def _count(value: object) -> Value:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise ValueError
+
+
+def _amount(value: object) -> Value:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return "unbounded" if math.isinf(value) else float(value)
+    raise ValueError
+
+
+def _moment(value: object) -> Value:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).isoformat(timespec="milliseconds")
+    raise ValueError
+
+
+def _digest(value: object) -> Value:
+    if isinstance(value, bytes) and len(value) == 32:
+        return value.hex()
+    return _matching(r"[0-9a-f]{64}")(value)
+
+
+def _run(value: object) -> Value:
+    if isinstance(value, bytes) and len(value) == 16:
+        return value.hex()
+    return _matching(r"[0-9a-f]{32}")(value)
+
+
+_word = _matching(r"[a-z0-9][a-z0-9_./+-]{0,63}")
+_name = _matching(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_version = _matching(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+
+#: Every field that a line may have, and what it may hold.
+FIELDS: dict[str, _Check] = {
+    # which run, and what of it
+    "run": _run, "study": _digest, "roster": _digest, "universe": _digest, "phase": _word,
+    "round": _word, "sequence": _count, "kind": _word, "method": _word, "protocol": _word,
+    "query": _word, "k": _count, "silos": _count, "deadline": _moment,
+    # who
+    "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _name,
+    # how much, of what may be known outside
+    "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
+    # what it costs
+    "lineage": _text, "epsilon": _amount, "delta": _amount, "collusion": _count,
+    "serial": _count, "head": _digest,
+    # how it went
+    "code": _word, "state": _word, "direction": _word, "signal": _word, "pid": _count,
+    "version": _version,
+    # the one number that depends on edges: how many named a node outside the universe
+    "edges_outside": _count,
+}  # fmt: skip
+
+
+def plain_fields(fields: dict[str, object]) -> dict[str, Value]:
+    """The fields as JSON values, in the order in which they were given.
+
+    The errors raised here name the field and never its value: it may be what must not be written.
+    """
+    made: dict[str, Value] = {}
+    for name, value in fields.items():
+        if value is None:
+            continue
+        if name == "error" and isinstance(value, BaseException):
+            made |= _told(value)
+            continue
+        check = FIELDS.get(name)
+        if check is None:
+            raise TrailError(f"a log has no field {name[:64]!r}; see silograph.party.log.FIELDS")
+        try:
+            made[name] = check(value)
+        except ValueError:
+            raise TrailError(f"this value may not stand in field {name!r} of a log") from None
+    return made
+
+
+def _told(error: BaseException) -> dict[str, Value]:
+    name = type(error).__name__
+    if not isinstance(error, _TOLD):
+        return {"error": name}
+    text = "".join(c if c.isprintable() else " " for c in str(error))
+    return {"error": name, "reason": text[:_LONGEST_REASON]}
+
+
+# --- Writing --------------------------------------------------------------------------------------
+
+_LARGEST = 16 << 20
+_KEPT = 8
+_EVENT = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+class Log:
+    """The log of one party. Its lines also reach what listens to the logger ``silograph``."""
+
+    def __init__(self, path: Path, party: str) -> None:
+        self._file = _PrivateFile(
+            path, maxBytes=_LARGEST, backupCount=_KEPT, encoding="utf-8", delay=True
+        )
+        self._file.setFormatter(_JsonLines())
+        # It is not in logging's own table: parties of one process whose names are equal, or joined
+        # by dots, would write to each other's files.
+        self._logger = logging.Logger(f"silograph.{party}", logging.DEBUG)
+        self._logger.parent = logging.getLogger("silograph")
+        self._logger.addHandler(self._file)
+        weakref.finalize(self, self._file.close)
+        #: Lines with an error that were added here, by event and by the error's name.
+        self.errors: Counter[tuple[str, str]] = Counter()
+
+    def event(self, event: str, /, *, level: str = "info", **fields: object) -> None:
+        """Add a line. Fields that are None are left out; one that is not listed is refused."""
+        if not isinstance(event, str) or len(event) > 64 or not _EVENT.fullmatch(event):
+            raise TrailError("an event is words of a-z, 0-9 and _, joined by dots")
+        if level not in _LEVELS:
+            raise TrailError(f"a level is one of {', '.join(_LEVELS)}")
+        plain = plain_fields(fields)
+        if "error" in plain:
+            self.errors[event, str(plain["error"])] += 1
+        text = " ".join([event, *(f"{name}={value}" for name, value in plain.items())])
+        self._logger.log(_LEVELS[level], text, extra={"event": event, "fields": plain})
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _PrivateFile(RotatingFileHandler):
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+            os.fchmod(descriptor, 0o600)
+            return descriptor
+
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        given = record.__dict__
+        head = {"time": time, "level": record.levelname.lower(), "event": given["event"]}
+        return json.dumps(head | given["fields"], separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,175 @@
+"""A party's audit trail: who proposed, who decided, what was spent, what left the house.
+
+What
+    A table of the state store: entries of a number, a time, an event, its content (JSON of listed
+    fields, see :mod:`~silograph.party.log`) and a chain, which is the SHA-256 of the chain before
+    it and of the entry.
+Guarantee
+    An entry is on the disk before the call returns, and is written in the same transaction as the
+    store's own row of what it tells of. Nothing is ever changed or removed: triggers refuse it, and
+    an entry that was changed, moved or removed all the same shows in :meth:`Trail.verify`. Entries
+    that are cut off at the end show to anyone who noted the last :class:`Mark`. Who can write the
+    file can write a whole new chain: note the mark where the operator of the machine cannot reach
+    it. Several processes may add to one trail.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from silograph.errors import TrailError
+from silograph.messages.identity import pack
+from silograph.party.log import plain_fields
+from silograph.party.store import Store
+
+__all__ = ["NOTHING", "Mark", "Trail"]
+
+#: The chain before the first entry.
+NOTHING = "0" * 64
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a trail: an entry's number, and the chain up to it."""
+
+    number: int
+    chain: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.chain}"
+
+
+def _chained(before: Mark, *entry: bytes) -> Mark:
+    number = before.number + 1
+    parts = (before.chain.encode(), str(number).encode(), *entry)
+    return Mark(number, hashlib.sha256(pack(b"silograph/trail/v1", *parts)).hexdigest())
+
+
+class Trail:
+    """The audit trail of a store.
+
+    A killed service leaves a trail that is no earlier and no later than its store. What was spent
+    stands in the ledger first, and a service that starts again adds what is missing here. What left
+    the house is told when a run ends, in sums by kind; its cost stands in :meth:`spent` before.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def proposed(
+        self,
+        run: bytes,
+        coordinator: str,
+        study: bytes,
+        *,
+        query: str | None = None,
+        method: str | None = None,
+        protocol: str | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        collusion: int | None = None,
+        deadline: datetime | None = None,
+    ) -> Mark:
+        """A study came in, with the terms that a policy looks at."""
+        return self._add(
+            "study.proposed", run=run, coordinator=coordinator, study=study, query=query,
+            method=method, protocol=protocol, epsilon=epsilon, delta=delta, collusion=collusion,
+            deadline=deadline,
+        )  # fmt: skip
+
+    def decided(self, run: bytes, by: str, code: str, error: BaseException | None = None) -> Mark:
+        """It was accepted or refused: by ``policy``, or by an operator's name."""
+        return self._add("study.decided", run=run, by=by, code=code, error=error)
+
+    def spent(
+        self,
+        run: bytes,
+        lineage: str,
+        epsilon: float,
+        delta: float,
+        collusion: int,
+        serial: int,
+        head: bytes,
+    ) -> Mark:
+        """What the run costs, and where the ledger stood after it was recorded there."""
+        return self._add(
+            "budget.spent", run=run, lineage=lineage, epsilon=epsilon, delta=delta,
+            collusion=collusion, serial=serial, head=head,
+        )  # fmt: skip
+
+    def left(self, run: bytes, kind: str, messages: int, size: int) -> Mark:
+        """What has left the house in a run: messages of one kind, and their bytes."""
+        return self._add("house.left", run=run, kind=kind, messages=messages, bytes=size)
+
+    def ended(self, run: bytes, state: str, error: BaseException | None = None) -> Mark:
+        """How the run ended here."""
+        return self._add("run.ended", run=run, state=state, error=error)
+
+    def _add(self, event: str, **fields: object) -> Mark:
+        content = json.dumps(plain_fields(fields), separators=(",", ":"), allow_nan=False)
+        now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
+        entry = (now, event, content)
+        with self._store.together() as connection:
+            last = connection.execute(
+                "SELECT number, chain FROM trail ORDER BY number DESC LIMIT 1"
+            ).fetchone()
+            before = Mark(0, NOTHING) if last is None else Mark(last[0], str(last[1]))
+            mark = _chained(before, *(part.encode() for part in entry))
+            connection.execute(
+                "INSERT INTO trail (number, time, event, content, chain) VALUES (?, ?, ?, ?, ?)",
+                (mark.number, *entry, mark.chain),
+            )
+        return mark
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Every entry, oldest first, each checked against the one before it.
+
+        Raises :class:`TrailError`, which names the entry, at the first that does not follow.
+        """
+        with self._store.together() as connection:
+            # As bytes: the chain is over bytes, and what is no text any more is an error here.
+            rows = connection.execute(
+                "SELECT number, CAST(time AS BLOB), CAST(event AS BLOB), CAST(content AS BLOB), "
+                "CAST(chain AS BLOB) FROM trail ORDER BY number"
+            ).fetchall()
+        last = Mark(0, NOTHING)
+        for number, now, event, content, chain in rows:
+            where = f"{self._store.path}: entry {number}"
+            if number != last.number + 1:
+                raise TrailError(
+                    f"{where} after entry {last.number}: entries were removed or moved"
+                )
+            parts = [bytes(part or b"") for part in (now, event, content)]
+            last = _chained(last, *parts)
+            if last.chain.encode() != chain:
+                raise TrailError(f"{where}: the entry, or one before it, was changed")
+            yield {"number": number, **_read(*parts, where=where), "chain": last.chain}
+
+    def verify(self, known: Mark | None = None) -> Mark:
+        """The last entry of a trail that is whole; with ``known``, this entry is in it."""
+        head, seen = Mark(0, NOTHING), known in (None, Mark(0, NOTHING))
+        for entry in self.entries():
+            head = Mark(entry["number"], entry["chain"])
+            seen = seen or head == known
+        if known is not None and not seen:
+            raise TrailError(
+                f"{self._store.path}: entry {known.number} with chain {known.chain[:16]}… is not "
+                "in it: entries were cut off, or it is another trail"
+            )
+        return head
+
+
+def _read(now: bytes, event: bytes, content: bytes, *, where: str) -> dict[str, Any]:
+    try:
+        return {"time": now.decode(), "event": event.decode(), **json.loads(content)}
+    except (ValueError, TypeError, RecursionError):
+        raise TrailError(f"{where}: not an entry of a trail") from None
