@@ -360,7 +360,7 @@ class TestTrail:
         """By a configuration, of a silo or of the coordinator; by one of both, or a file."""
         nodes = NodeUniverse.range(20)
         silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
-        trial = Trial(folder / "trial", silos, tls=False)
+        trial = LocalDeployment(folder / "trial", silos, tls=False)
         for config in (trial.silo("north"), trial.coordinator()):
             fails(StoreError, "trail", "show", "--config", config.file, match="there is no state")
             config.state.mkdir()
