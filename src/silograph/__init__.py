@@ -1,4 +1,7 @@
-"""Silograph: statistics of a graph that no one holds, under edge differential privacy.
+"""Silograph: statistics of a graph held by several silos, under edge differential privacy.
+
+No party sees the whole graph. Each silo holds some of its edges; together the silos answer queries
+about the union of their edges, with noise.
 
 >>> import warnings
 >>> import silograph as sg
@@ -68,8 +71,8 @@ __all__ = [
     "union",
 ]
 
-#: Where the names above live. They are loaded when they are first asked for, so that who imports
-#: the package for one of them does not wait for all.
+#: The modules of the names above. A name is loaded on first use, so that importing the package for
+#: one of them does not load all.
 _HOMES = {
     "Channel": "dp.channel",
     "Estimate": "estimators.estimate",

@@ -4,52 +4,51 @@
 
     SilographError
     ├── ArgumentError        a wrong argument; nothing was done
-    ├── MissingExtraError    a library that an extra brings is not installed
+    ├── MissingExtraError    a library of one of the extras is not installed
     ├── GraphError
     │   ├── UniverseError    the node list is wrong, or two lists differ
-    │   ├── EdgeError        an edge, a line or a file that cannot be read
-    │   └── DatasetError     a named dataset is absent, or is not what it should be
-    ├── ChannelError         probabilities that make no channel
-    ├── ReleaseError         a release file that is damaged, truncated or foreign
-    ├── ProtocolError        a message or a step that the protocol refuses
-    │   ├── EnvelopeError    bytes that are not a message
-    │   ├── SignatureError   a key or a signature that is not what it claims
-    │   ├── BindingError     of another run, with other parameters, for someone else
-    │   ├── OrderError       out of order, repeated, or after the end
-    │   ├── PayloadError     a message whose content cannot be right
+    │   ├── EdgeError        an edge, a line or a file cannot be read
+    │   └── DatasetError     a named dataset is missing, or is not the published one
+    ├── ChannelError         the probabilities do not form a channel
+    ├── ReleaseError         a release file is damaged, truncated or of another kind
+    ├── ProtocolError        the protocol refuses a message or a step
+    │   ├── EnvelopeError    the bytes are not a message
+    │   ├── SignatureError   a key or a signature is not valid
+    │   ├── BindingError     a message of another run, with other parameters, for someone else
+    │   ├── OrderError       a message out of order, repeated, or after the end
+    │   ├── PayloadError     the content of a message is not valid
     │   └── ViewsDifferError the silos were shown different things
-    ├── StudyError           a study that cannot be read, makes no sense, or is not for us
-    │   ├── PolicyError      a study that a silo's policy does not allow
-    │   └── DeadlineError    a study whose time is over
+    ├── StudyError           a study cannot be read, is not valid, or is not for us
+    │   ├── PolicyError      a silo's policy does not allow the study
+    │   └── DeadlineError    the deadline of the study has passed
     ├── ExperimentError      parameters, a journal or results of the reproduction are refused
-    ├── AbortedError         a run that ended without an answer
-    ├── LedgerError          a ledger that cannot be opened, read or written, or contradicts itself
-    │   ├── BudgetError      a spend that would pass the limit; nothing was spent
-    │   └── RollbackError    a ledger that is older than what was seen of it
-    ├── ReportError          a page that cannot be made or written
-    ├── DeploymentError      a file or a setting that a deployment rests on is refused
+    ├── AbortedError         a run ended without an answer
+    ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
+    │   ├── BudgetError      a spend would exceed the limit; nothing was spent
+    │   └── RollbackError    a ledger is older than what was seen of it
+    ├── ReportError          a page cannot be made or written
+    ├── DeploymentError      a file or a setting of a deployment is refused
     │   ├── KeyFileError     an identity file
     │   ├── RosterError      a roster file
-    │   ├── CertificateError a certificate, or what it is made from
-    │   ├── BrokerError      settings of a broker
-    │   ├── TrailError       an audit trail, or what a log may not say
+class TrailError(DeploymentError):
+    """An audit trail cannot be read or written, or its entries do not follow each other."""
     │   ├── ConfigError      a configuration file
     │   ├── StoreError       a state store, or one that contradicts the ledger
-    │   └── TransportError   a broker that cannot be reached, or does not do its part
-    └── CryptoError          a key, proof, cell or share is refused; nothing was made of it
-        ├── EncodingError    bytes that are no point, scalar or whole chunk
-        ├── ProofError       a proof that does not hold for this run
-        ├── KeyRefusedError  keys that repeat, cancel or are not the silo's own
-        └── DecryptionError  cells that do not open to bits
+    │   └── TransportError   a broker cannot be reached, or does not work as it should
+    └── CryptoError          a key, proof, cell or share is refused; it was not used
+        ├── EncodingError    the bytes are not a point, a scalar or a whole chunk
+        ├── ProofError       a proof is not valid for this run
+        ├── KeyRefusedError  keys repeat, cancel or do not belong to the silo
+        └── DecryptionError  cells do not open to bits
     SilographWarning
-    ├── CalibrationWarning   the raw noisy graph leaves the calibrated world
-    ├── LedgerWarning        a run that no ledger records, or a limit below what is spent
-    ├── PrivacyWarning       a choice that protects less than one may think
-    └── SplitWarning         a split could not reach the rate that was asked for
+    ├── CalibrationWarning   the raw noisy graph is used without calibration
+    ├── LedgerWarning        no ledger records a run, or a limit is below what is spent
+    ├── PrivacyWarning       a choice protects less than one may think
+    └── SplitWarning         a split could not reach the requested rate
 
-Messages say what, where, and how to mend it. They never contain secrets; an
-:class:`EdgeError` names the file, the line and the identifier at fault, and is meant for the
-silo that owns the file (what leaves a silo is never an error text).
+Messages say what is wrong, where, and how to fix it. They never contain secrets. An
+:class:`EdgeError` names the file, the line and the identifier at fault; it is meant for the silo
+that owns the file. Error texts never leave a silo.
 """
 
 __all__ = [
@@ -101,7 +100,7 @@ __all__ = [
 
 
 class SilographError(Exception):
-    """The root: catch this to catch everything that Silograph raises on purpose."""
+    """The root of all errors that Silograph raises on purpose."""
 
 
 class ArgumentError(SilographError, ValueError):
@@ -109,11 +108,11 @@ class ArgumentError(SilographError, ValueError):
 
 
 class MissingExtraError(SilographError, ImportError):
-    """A library that one of the package's extras brings is not installed. Nothing was done."""
+    """A library of one of the package's extras is not installed. Nothing was done."""
 
 
 class GraphError(SilographError):
-    """A graph cannot be made from what was given."""
+    """A graph cannot be made from the given input."""
 
 
 class UniverseError(GraphError):
@@ -121,22 +120,22 @@ class UniverseError(GraphError):
 
 
 class EdgeError(GraphError):
-    """An edge, a line or a whole file that cannot be read. Nothing was loaded."""
+    """An edge, a line or a whole file cannot be read. Nothing was loaded."""
 
 
 class DatasetError(GraphError):
-    """A named dataset is absent, or its counts are not what they should be."""
+    """A named dataset is missing, or its counts are not the published ones."""
 
 
 class ChannelError(SilographError, ValueError):
-    """Probabilities that make no channel."""
+    """The probabilities do not form a channel."""
 
 
 class CryptoError(SilographError):
-    """A key, proof, cell or share is refused. Nothing was made of it.
+    """A key, proof, cell or share is refused. It was not used.
 
-    ``silo`` is the index of the silo at fault (from 0), ``index`` that of the cell or share;
-    None where there is none.
+    ``silo`` is the index of the silo at fault (from 0), and ``index`` that of the cell or share;
+    they are None if they do not apply.
     """
 
     def __init__(self, message: str, *, silo: int | None = None, index: int | None = None) -> None:
@@ -146,29 +145,29 @@ class CryptoError(SilographError):
 
 
 class EncodingError(CryptoError):
-    """Bytes that are no canonical point or scalar, are the identity, or are too few or many."""
+    """The bytes are not a canonical point or scalar, are the identity, or have a wrong length."""
 
 
 class ProofError(CryptoError):
-    """A proof that does not hold for this run, roster, silo, chunk and these bytes."""
+    """A proof is not valid for this run, roster, silo, chunk and these bytes."""
 
 
 class KeyRefusedError(CryptoError):
-    """Public keys that repeat or cancel, or a secret key that is not the silo's own."""
+    """Public keys repeat or cancel, or a secret key does not belong to the silo."""
 
 
 class DecryptionError(CryptoError):
-    """Cells that do not open to bits: somebody encrypted something else."""
+    """Cells do not open to bits: somebody encrypted something else."""
 
 
 class ReleaseError(SilographError):
-    """A release file that is damaged, truncated, foreign or of another version."""
+    """A release file is damaged, truncated, of another kind or of another version."""
 
 
 class ProtocolError(SilographError):
-    """A message or a step that the protocol refuses. The state is what it was before.
+    """The protocol refuses a message or a step. The state is unchanged.
 
-    ``silo`` and ``round`` say whose message it was, where that is known.
+    ``silo`` and ``round`` say whose message it was, if that is known.
     """
 
     def __init__(self, what: str, *, silo: str | None = None, round: str | None = None) -> None:  # noqa: A002
@@ -181,23 +180,23 @@ class ProtocolError(SilographError):
 
 
 class EnvelopeError(ProtocolError):
-    """Bytes that are not a message."""
+    """The bytes are not a message."""
 
 
 class SignatureError(ProtocolError):
-    """A key or a signature that is not what it claims."""
+    """A key or a signature is not valid."""
 
 
 class BindingError(ProtocolError):
-    """A message of another run, with other parameters, or for someone else."""
+    """A message belongs to another run, has other parameters, or is for someone else."""
 
 
 class OrderError(ProtocolError):
-    """A message that is out of order, repeated, or after the end."""
+    """A message is out of order, repeated, or came after the end."""
 
 
 class PayloadError(ProtocolError):
-    """A message whose content cannot be right."""
+    """The content of a message is not valid."""
 
 
 class ViewsDifferError(ProtocolError):
@@ -205,28 +204,28 @@ class ViewsDifferError(ProtocolError):
 
 
 class StudyError(SilographError):
-    """A study that cannot be read, makes no sense, or is not for us. Nothing was drawn or spent."""
+    """A study cannot be read, is not valid, or is not for us. Nothing was drawn or spent."""
 
 
 class PolicyError(StudyError):
-    """A study that this silo's policy does not allow. The reason stays in the silo's own log."""
+    """This silo's policy does not allow the study. The reason stays in the silo's own log."""
 
 
 class DeadlineError(StudyError):
-    """A study whose time is over. Nothing of it goes on."""
+    """The deadline of the study has passed. It does not continue."""
 
 
 class ExperimentError(SilographError):
-    """Parameters, a journal or results of the reproduction that are absent, damaged or foreign.
+    """Parameters, a journal or results of the reproduction are missing, damaged or of another kind.
 
-    What was finished before stays as it is.
+    What was finished before is unchanged.
     """
 
 
 class AbortedError(SilographError):
-    """A run that ended without an answer. It costs what the ledgers say.
+    """A run ended without an answer. Its cost is what the ledgers say.
 
-    ``code`` is the bare code that goes out; ``by`` is the party that ended it.
+    ``code`` is the code that is sent to the other parties; ``by`` is the party that ended the run.
     """
 
     def __init__(self, message: str, *, code: str, by: str = "") -> None:
@@ -236,17 +235,17 @@ class AbortedError(SilographError):
 
 
 class LedgerError(SilographError):
-    """A ledger that cannot be opened, read or written, or a spend that contradicts it.
+    """A ledger cannot be opened, read or written, or a spend contradicts it.
 
-    Nothing may be released after one: what is spent is not known to be recorded.
+    Nothing may be released after this error, since the spending may not be recorded.
     """
 
 
 class BudgetError(LedgerError):
-    """A spend that would pass the limit of its lineage. Nothing was spent, nothing is written.
+    """A spend would exceed the limit of its lineage. Nothing was spent or written.
 
-    ``asked`` and ``left`` are (epsilon, delta) at collusion level ``collusion``; an epsilon of
-    ``math.inf`` is a loss without a bound. ``left`` is rounded down: it can be spent.
+    ``asked`` and ``left`` are (epsilon, delta) at collusion level ``collusion``. An epsilon of
+    ``math.inf`` is an unbounded loss. ``left`` is rounded down, so it can be spent.
     """
 
     def __init__(
@@ -265,57 +264,57 @@ class BudgetError(LedgerError):
 
 
 class RollbackError(LedgerError):
-    """A ledger that is older than what was seen of it, or has another past. Nothing was spent.
+    """A ledger is older than what was seen of it, or has another history. Nothing was spent.
 
-    Spends that somebody saw are not in it: going on would spend their budget again.
+    Some recorded spends are missing from it: continuing would spend their budget again.
     """
 
 
 class ReportError(SilographError):
-    """A page that cannot be made from what is there, or cannot be written. Nothing was written."""
+    """A page cannot be made or written. Nothing was written."""
 
 
 class DeploymentError(SilographError):
-    """A file or a setting that a deployment rests on is missing, damaged or refused.
+    """A file or a setting of a deployment is missing, damaged or refused.
 
-    Nothing was started or written. The texts name files, parties and settings, never secrets and
-    nothing of a silo's data.
+    Nothing was started or written. Messages name files, parties and settings; they never contain
+    secrets or anything of a silo's data.
     """
 
 
 class KeyFileError(DeploymentError):
-    """An identity file that is absent, open to others, damaged, foreign or does not unseal."""
+    """An identity file is missing, open to others, damaged, of another kind, or does not unseal."""
 
 
 class RosterError(DeploymentError):
-    """A roster file that is damaged, contradicts itself, or is not the one that people signed."""
+    """A roster file is damaged, inconsistent, or not the one that people signed."""
 
 
 class CertificateError(DeploymentError):
-    """A certificate that cannot be made, read or trusted."""
+    """A certificate cannot be made, read or trusted."""
 
 
 class BrokerError(DeploymentError):
-    """Settings by which a broker cannot be reached, or should not be."""
+    """The settings do not allow a broker to be reached, or are not safe."""
 
 
 class TrailError(DeploymentError):
-    """An audit trail whose entries do not follow each other, or a line that may not be written."""
+    """An audit trail cannot be read or written, or its entries do not follow each other."""
 
 
 class ConfigError(DeploymentError):
-    """A configuration file that is absent, unreadable or wrong; names the file and the key."""
+    """A configuration file is missing, unreadable or wrong; the message names file and key."""
 
 
 class StoreError(DeploymentError):
-    """A state store that cannot be opened or written, or that contradicts the ledger.
+    """A state store cannot be opened or written, or contradicts the ledger.
 
-    Nothing may be sent after one: what was sent before is not known.
+    Nothing may be sent after this error, since it is not known what was sent before.
     """
 
 
 class TransportError(DeploymentError):
-    """A broker that cannot be reached, or that does not do its part."""
+    """A broker cannot be reached, or does not work as it should."""
 
 
 class SilographWarning(UserWarning):
@@ -327,12 +326,12 @@ class CalibrationWarning(SilographWarning):
 
 
 class PrivacyWarning(SilographWarning):
-    """A choice that protects less than one may think."""
+    """A choice protects less than one may think."""
 
 
 class LedgerWarning(SilographWarning):
-    """A run that no ledger records, or a limit that is already passed."""
+    """No ledger records a run, or a limit is already exceeded."""
 
 
 class SplitWarning(SilographWarning):
-    """A split could not reach the sampling rate that was asked for."""
+    """A split could not reach the requested sampling rate."""

@@ -1,4 +1,4 @@
-"""Libraries that an extra brings. None is imported before it is needed."""
+"""Optional libraries, which come with the package's extras and are imported only when needed."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from silograph.errors import MissingExtraError
 
 __all__ = ["EXTRAS", "library"]
 
-#: Which extra brings which modules; pyproject.toml lists their distributions.
+#: The modules of each extra; pyproject.toml lists their distributions.
 EXTRAS = {
     "interop": ("igraph", "networkx", "pandas", "polars", "pyarrow", "scipy"),
     "deploy": ("cryptography", "nats", "prometheus_client"),
@@ -17,7 +17,7 @@ EXTRAS = {
 
 
 def library(name: str, users: str) -> Any:
-    """A module of an optional library, or one error that says who needs it and how to get it.
+    """A module of an optional library; the error says what needs it and how to install it.
 
     >>> library("scipy.sparse", "sparse matrices").__name__
     'scipy.sparse'
@@ -25,7 +25,7 @@ def library(name: str, users: str) -> Any:
     package = name.partition(".")[0]
     extra = next(extra for extra, packages in EXTRAS.items() if package in packages)
     try:
-        import_module(package)  # first, so that the error names it where it is absent
+        import_module(package)  # first, so that an error names the package
         return import_module(name)
     except ImportError as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == package

@@ -1,8 +1,8 @@
-"""Small files that are written whole or not at all, and read with their limits in mind.
+"""Small files that are written completely or not at all, and read with limits.
 
-A new file is made under another name, synced, and linked into place: a process that dies leaves
-either nothing or all of it, and a file that is there is never overwritten. One that replaces
-another takes its name in one step.
+A new file is made under another name, synced, and linked into place. A process that dies leaves
+either nothing or the complete file, and an existing file is never overwritten. A file that replaces
+another one takes its name in one step.
 """
 
 import os
@@ -41,20 +41,20 @@ __all__ = [
 
 @contextmanager
 def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """A file to write to; it takes its name at the end, if all went well, and else is gone."""
+    """A file to write to. It gets its name at the end, or is removed if an error occurs."""
     target = Path(path)
-    # A folder of its own, so that whoever writes makes the file, as the umask allows: the mode of
-    # a temporary file is private, and nobody can ask for the umask without changing it for all.
+    # Use a new folder, so that the caller creates the file with the mode that the umask allows.
+    # Temporary files are private, and the umask cannot be read without changing it for all threads.
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as beside:
         partial = Path(beside) / target.name
         yield partial
         sync_path(partial)
         partial.replace(target)
-    sync_path(target.parent)  # the new name must outlive a crash too
+    sync_path(target.parent)  # the new name must survive a crash too
 
 
 def sync_path(path: Path) -> None:
-    """Put a file, or the names in a folder, on the disk."""
+    """Sync a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -68,14 +68,14 @@ PRIVATE = 0o600
 
 
 def create(path: Path, content: bytes, error: type[SilographError], *, mode: int = PRIVATE) -> None:
-    """Write a new file, with ``mode`` whatever the umask; refuse where something is already."""
+    """Write a new file with exactly this ``mode``; refuse if the name exists already."""
     _write(path, content, error, mode, new=True)
 
 
 def replace(
     path: Path, content: bytes, error: type[SilographError], *, mode: int = PRIVATE
 ) -> None:
-    """Write a file in the place of the one that may be there."""
+    """Write a file, replacing one of the same name."""
     _write(path, content, error, mode, new=False)
 
 
@@ -106,13 +106,13 @@ def _write(
 
 
 def read(path: Path, limit: int, error: type[SilographError], *, private: bool = False) -> bytes:
-    """All of a regular file of at most ``limit`` bytes.
+    """Read a regular file of at most ``limit`` bytes.
 
-    With ``private``, only one that nobody but its owner may touch, and whose owner is this user
-    (or root, who may read everything anyway). What is checked is what is read: the open file.
+    With ``private``, the file must be accessible only to its owner, and its owner must be this user
+    (or root, who may read everything anyway). The checks are made on the open file.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would block
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
@@ -120,7 +120,7 @@ def read(path: Path, limit: int, error: type[SilographError], *, private: bool =
             if private and found.st_mode & 0o077:
                 raise error(
                     f"{path}: others can read or write it (mode {stat.S_IMODE(found.st_mode):04o})."
-                    " Take it as known to them: make a new one; or, if it was never exposed, "
+                    " Assume that they know it and make a new one; or, if it was never exposed, "
                     "chmod 600"
                 )
             if private and found.st_uid not in (os.geteuid(), 0):
@@ -138,7 +138,7 @@ def _reason(problem: OSError | ValueError) -> str:
 
 
 def parse_toml(path: Path, content: bytes, error: type[SilographError]) -> dict[str, Any]:
-    """TOML, or one error. Its text names the place and nothing of the content."""
+    """Parse TOML; an error names the place but shows nothing of the content."""
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
@@ -146,12 +146,12 @@ def parse_toml(path: Path, content: bytes, error: type[SilographError]) -> dict[
     except tomllib.TOMLDecodeError as problem:
         place = str(problem).rpartition("(at ")[2].rstrip(")")
         raise error(f"{path}: not TOML, at {place}") from None
-    except (ValueError, RecursionError):  # numbers without end, brackets without end
+    except (ValueError, RecursionError):  # endless numbers or brackets
         raise error(f"{path}: not TOML") from None
 
 
 def quoted(text: str) -> str:
-    """A printable text as a string of TOML, and of a broker's configuration.
+    """A printable text as a quoted string, for TOML and for a broker's configuration.
 
     >>> quoted('say "hi"')
     '"say \\\\"hi\\\\""'
@@ -162,13 +162,12 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-# --------------------------------------------------------------------------------------------------
-# Versions of every file that a deployment keeps, and one way to refuse those of other versions.
+# --- Versions of the files of a deployment --------------------------------------------------------
 #
-# Two parties may run different releases of Silograph for a while, and files outlive programs. So
-# each file says what it is and of which version, a reader takes the versions that it knows and
-# refuses the rest in the same words, and nothing guesses. (Messages carry their version in the text
-# that is signed; a message of another version is refused like a forged one.)
+# Parties may run different releases of Silograph for a while, and files outlive programs. So each
+# file states its kind and version. A reader accepts the versions that it knows, refuses all others
+# in the same words, and never guesses. (Messages carry their version in the signed text; a message
+# of another version is refused like a forged one.)
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class Format:
     reads: tuple[int, ...] = ()
 
     def check(self, found: object, where: object, error: type[SilographError]) -> int:
-        """The version, if it is one that can be read; otherwise raise ``error``."""
+        """The version, if it can be read; otherwise raise ``error``."""
         known = self.reads or (self.current,)
         if isinstance(found, int) and not isinstance(found, bool) and found in known:
             return found

@@ -204,7 +204,7 @@ CASES = [
     bad(f"{PLAN} --like-release unclaimed.release", "no view is claimed"),
     bad(f"{PLAN} --like-release near.release", "nothing but noise would come through"),
     bad(f"{PLAN} --like-release names.release", "views[0].name must be a text"),
-    bad(f"{PLAN} --like-release pair.release", "2 nodes: too few to plan by"),
+    bad(f"{PLAN} --like-release pair.release", "2 nodes is too small to plan with"),
     bad(f"{COUNT} 3 --like-release lie.release", "view 'published' says ε = 1"),
     bad(f"{COUNT} 3 --like-release views.release", "views must be a list, not None"),
     # --- ledgers and budgets
@@ -222,7 +222,7 @@ CASES = [
     bad("ledger export own.ledger -o a.csv", "never overwritten"),
     bad("ledger verify own.ledger --seen nonsense", "witness"),
     # --- planning and measuring
-    bad("plan --query edges --epsilon 1 --silos 4", "say how many nodes there are"),
+    bad("plan --query edges --epsilon 1 --silos 4", "give the number of nodes"),
     bad("plan --query squares --epsilon 1 --silos 4 --nodes 9", "squares"),
     bad("plan --query edges --epsilon 1 --silos 4 --nodes 9 --owned 2", "owned must be"),
     bad("plan --query edges --epsilon 1 --silos 4 --nodes -5", "-5"),

@@ -178,7 +178,7 @@ class TestTail:
         assert law.tail(10**4) < 1e-300
         reach = law.least_reach(1e-300)
         assert law.tail(reach + 1) <= 1e-300 < law.tail(reach)
-        with pytest.raises(ArgumentError, match="chance of 0"):
+        with pytest.raises(ArgumentError, match="chance must be positive"):
             law.least_reach(0.0)
 
     def test_fewer_steps_give_a_bound_that_is_less_tight(self) -> None:

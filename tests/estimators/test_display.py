@@ -71,9 +71,9 @@ def test_an_estimate_shows_what_its_text_shows() -> None:
         assert part in shown
     assert "ε = 3" in shown
     many = words(RELEASE.degrees()._repr_html_())
-    assert "60, one a node" in many
+    assert "60, one per node" in many
     bins = words(RELEASE.degree_histogram()._repr_html_())
-    assert f"{len(RELEASE.degree_histogram().value)}, one a bin" in bins
+    assert f"{len(RELEASE.degree_histogram().value)}, one per bin" in bins
 
 
 def test_a_sealed_display_says_delta_and_what_is_not_claimed() -> None:

@@ -107,7 +107,7 @@ def test_a_release_that_is_all_noise_still_gives_an_outline() -> None:
 @pytest.mark.parametrize("nodes", [3, 4, 7, 50, 100_000])
 def test_a_guess_from_the_nodes_alone(nodes: int) -> None:
     reference, w = guess(nodes, cycles=False), Channel.symmetric(1.0).weights
-    assert "8 edges a node" in reference.source
+    assert "8 edges per node" in reference.source
     assert reference.top_degree < nodes
     for query, k in [*QUERIES, ("degrees", None)]:
         assert reference.count(query, k) >= 0

@@ -328,8 +328,8 @@ class TestHostileFile:
                 "xyz",
                 "provenance.run must be 32 hexadecimal digits, or empty",
             ),
-            (("provenance", "extra"), 1, "provenance.'extra' is no field of this format"),
-            (("extra",), 1, "'extra' is no field of this format"),
+            (("provenance", "extra"), 1, "provenance.'extra' is not a field of this format"),
+            (("extra",), 1, "'extra' is not a field of this format"),
             (("views",), {}, "views must be a list, not {}"),
             (("views",), [], "no view is claimed"),
             (("views", 0), "published", "views[0] must be an object, not 'published'"),
@@ -351,9 +351,9 @@ class TestHostileFile:
             (("views", 0, "claimed"), False, "no view is claimed"),
             (("losses",), [3.0], "losses must be an object, not [3.0]"),
             (("losses",), {}, "losses.0 is missing"),
-            (("losses", "1"), 9.0, "losses.'1' is no field of this format"),
-            (("losses", "00"), 9.0, "losses.'00' is no field of this format"),
-            (("losses", "-1"), 9.0, "losses.'-1' is no field of this format"),
+            (("losses", "1"), 9.0, "losses.'1' is not a field of this format"),
+            (("losses", "00"), 9.0, "losses.'00' is not a field of this format"),
+            (("losses", "-1"), 9.0, "losses.'-1' is not a field of this format"),
             (("losses", "0"), None, "losses.0 must be a number from 0 up, or 'unbounded', not No"),
             (("losses", "0"), "∞", "losses.0 must be a number from 0 up, or 'unbounded', not '∞'"),
             (("losses", "0"), math.inf, "losses.0 must be a number from 0 up"),
@@ -435,7 +435,9 @@ class TestLies:
         made = Release.draw(SILO, Channel(p11, p01), seed=1)
         lie = View("coordinator", 1.0, claimed=claimed)
         dataclasses.replace(made, views=(*made.views, lie)).save(path)
-        with pytest.raises(ReleaseError, match=r"view 'coordinator' says ε = 1, but whoever sees"):
+        with pytest.raises(
+            ReleaseError, match=r"view 'coordinator' says ε = 1, but anyone who sees"
+        ):
             Release.load(path)
 
     def test_the_least_float_that_is_enough(self, tmp_path: Path) -> None:
@@ -467,7 +469,7 @@ class TestLies:
         below = math.nextafter(masked_release.channel.epsilon, 0)
         losses = {**masked_release.losses, t: below}
         dataclasses.replace(masked_release, losses=losses).save(path)
-        with pytest.raises(ReleaseError, match=rf"losses\.{t} says .*, but whoever sees its noise"):
+        with pytest.raises(ReleaseError, match=rf"losses\.{t} says .*, but anyone who sees"):
             Release.load(path)
 
     def test_losses_never_fall(self, masked_release: Release, tmp_path: Path) -> None:
@@ -476,7 +478,7 @@ class TestLies:
         assert masked_release.channel.epsilon <= losses[0] < losses[1] < losses[2]
         losses[2] = math.nextafter(losses[1], 0)
         dataclasses.replace(masked_release, losses=losses).save(path)
-        with pytest.raises(ReleaseError, match=r"losses\.2 says .*, less than with a silo fewer"):
+        with pytest.raises(ReleaseError, match=r"losses\.2 says .*, less than with one silo fewer"):
             Release.load(path)
         losses[2] = losses[1]
         dataclasses.replace(masked_release, losses=losses).save(path)
@@ -489,7 +491,7 @@ class TestLies:
         path = tmp_path / "graph.release"
         losses = dict.fromkeys(range(silos), masked_release.epsilon)
         dataclasses.replace(masked_release, losses=losses).save(path)
-        said = r"losses\.2 is missing" if silos == 2 else r"losses\.'3' is no field"
+        said = r"losses\.2 is missing" if silos == 2 else r"losses\.'3' is not a field"
         with pytest.raises(ReleaseError, match=said):
             Release.load(path)
 

@@ -103,7 +103,7 @@ def test_a_release_out_and_back() -> None:
 
 
 def test_an_unknown_ending_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(errors.ArgumentError, match=r"ends in \.csv"):
+    with pytest.raises(errors.ArgumentError, match=r"end in \.csv"):
         SILOS["numbers"].to_file(tmp_path / "edges.xlsx")
     assert list(tmp_path.iterdir()) == []
 

@@ -62,7 +62,7 @@ class TestCollect:
 
     def test_two_silos_mean_local_noise(self, tmp_path: Path) -> None:
         fed = sg.Federation.simulate(sg.split(GRAPH, 2, rate=0.6), sg.Ledger(tmp_path / "l"))
-        with pytest.warns(PrivacyWarning, match="plain local noise"):
+        with pytest.warns(PrivacyWarning, match="as in the local model"):
             fed.collect(epsilon=2.0)
 
     @pytest.mark.parametrize("protocol", ["masked", "clear"])

@@ -309,7 +309,7 @@ class TestPlans:
         ("change", "message"),
         [
             ({"method": "feat+", "options": {"split": "1,2"}}, "three numbers"),
-            ({"method": "feat+", "options": {"local": 3}}, "local is a text"),
+            ({"method": "feat+", "options": {"local": 3}}, "local must be a text"),
             ({"method": "feat+", "protocol": "elgamal/replace", "collusion": 0}, "against silos"),
             ({"method": "sealed"}, "no protocol to choose"),
             ({"method": "sealed", "protocol": "", "query": "four_cycles"}, "sealed answers"),
@@ -318,7 +318,7 @@ class TestPlans:
             ({"delta": 0.1}, "no use for delta"),
             ({"options": {"channel": "1/2,1/4"}}, "for protocol 'clear' only"),
             ({"protocol": "clear", "options": {"channel": "1/0,x"}}, "two fractions"),
-            ({"protocol": "clear", "options": {"channel": "1/0,1/2"}}, "without a value"),
+            ({"protocol": "clear", "options": {"channel": "1/0,1/2"}}, "denominator of 0"),
             ({"protocol": "clear", "options": {"channel": "1e9999999999,0"}}, "two fractions"),
             ({"options": {"channel": "1e9999999999,0"}}, "for protocol 'clear' only"),
             ({"index": Index("fold", 100, (), 2, "digits")}, "counts on pairs"),

@@ -1,1 +1,1 @@
-"""The audit: is every printed epsilon an upper bound? By enumeration, and by trying."""
+"""The audit: checks that every printed epsilon is an upper bound, by enumeration and by trials."""

@@ -1,7 +1,7 @@
 """What each observer sees of one pair, as exact laws, for every set of holders.
 
-Written from the protocols' descriptions, silo by silo, not from the formulas that the product
-certifies with: where the two disagree, one is wrong.
+The laws are written from the descriptions of the protocols, silo by silo, and not from the formulas
+that the product uses to certify losses. If the two disagree, one of them is wrong.
 """
 
 import itertools
@@ -24,18 +24,18 @@ __all__ = [
     "worst_loss",
 ]
 
-#: Outcomes of a view with their probabilities.
+#: The outcomes of a view with their probabilities.
 Law = Mapping[Any, Fraction]
 Holders = tuple[bool, ...]
 
 
 def holder_sets(silos: int) -> Iterator[Holders]:
-    """Every set of silos that may hold a pair, the empty one first."""
+    """Every set of silos that may hold a pair, starting with the empty one."""
     return itertools.product((False, True), repeat=silos)
 
 
 def loss(first: Law, second: Law) -> float:
-    """The larger log-ratio of the worst outcome, rounded up; infinite where only one can happen."""
+    """The largest absolute log-ratio of any outcome, rounded up; inf if only one law has it."""
     worst = Fraction(1)
     for outcome in first.keys() | second.keys():
         p, q = first.get(outcome, Fraction(0)), second.get(outcome, Fraction(0))
@@ -48,7 +48,7 @@ def loss(first: Law, second: Law) -> float:
 
 
 def worst_loss(law: Callable[[Holders], Law], silos: int) -> float:
-    """Over every holder set, against nobody."""
+    """The worst loss of any holder set, compared with no holder."""
     nobody, *others = (law(holders) for holders in holder_sets(silos))
     return max(loss(other, nobody) for other in others)
 
@@ -72,7 +72,7 @@ def _response(bit: bool, p: Fraction) -> dict[int, Fraction]:
 
 
 def printed(p: Fraction, holders: Holders) -> Law:
-    """Algorithm 3, lines 5–15: RR of silo 1's bit; each later silo sets 1 where its RR is 1."""
+    """Algorithm 3, lines 5–15: RR of silo 1's bit; each later silo sets 1 if its RR is 1."""
     law = _response(holders[0], p)
     for holds in holders[1:]:
         coin = _response(holds, p)
@@ -81,9 +81,9 @@ def printed(p: Fraction, holders: Holders) -> Law:
 
 
 def replaced(p: Fraction, holders: Holders, *, silo_one: bool = False) -> Law:
-    """Silo 1 shows RR of its bit; a later holder overwrites with RR(1).
+    """Silo 1 shows RR of its bit; a later holder overwrites it with RR(1).
 
-    The coordinator sees the result; silo 1 also remembers what it drew.
+    The coordinator sees the result; silo 1 also knows its own draw.
     """
     joint: dict[tuple[int, int], Fraction] = {
         (drawn, drawn): r for drawn, r in _response(holders[0], p).items()
@@ -105,7 +105,7 @@ def replaced(p: Fraction, holders: Holders, *, silo_one: bool = False) -> Law:
 
 
 def reports(p: Fraction, holders: Holders) -> Law:
-    """The baseline: the reports of these (honest) silos, all of them shown."""
+    """The baseline: all reports of these (honest) silos."""
     law: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     for holds in holders:
         answers = _response(holds, p)
@@ -114,7 +114,7 @@ def reports(p: Fraction, holders: Holders) -> Law:
 
 
 def blinded(b: Fraction, holders: Holders) -> Law:
-    """The union bit of these (honest) silos after each of them has flipped with its own coin."""
+    """The union bit of these (honest) silos, after each of them has flipped it with its coin."""
     bit = int(any(holders))
     law = {bit: Fraction(1), 1 - bit: Fraction(0)}
     for _ in holders:

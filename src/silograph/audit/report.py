@@ -1,4 +1,4 @@
-"""One line for every protocol, parameter set and view: certified, enumerated, tried."""
+"""The audit's report: a line for every protocol, parameter set and view, with all its losses."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ _ELGAMAL_PAIRS = 1 << 12
 
 @dataclass(frozen=True)
 class AuditLine:
-    """What is certified against one view, and what was found."""
+    """The loss that is certified against one view, and the losses that were found."""
 
     protocol: str
     epsilon: float
@@ -46,11 +46,11 @@ class AuditLine:
     view: View
     #: The worst loss over all holder sets, by enumeration.
     exact: float
-    #: A loss that was seen in real runs, unless a thing of probability 1e-9 happened.
+    #: A loss that was observed in real runs; wrong with probability at most 1e-9.
     seen: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; an infinite loss is null."""
+        """The line as plain values, ready for JSON; an infinite loss is null."""
         losses = {"certified": self.view.epsilon, "exact": self.exact, "seen": self.seen}
         return {
             "protocol": self.protocol,
@@ -65,7 +65,7 @@ class AuditLine:
 
     @property
     def holds(self) -> bool:
-        """Nothing that was found passes what is certified, nor what was asked for."""
+        """Whether no loss that was found exceeds the certified or the requested one."""
         asked = self.epsilon * (self.silos if self.protocol == "elgamal/printed" else 1)
         certified = self.view.epsilon
         within = self.exact <= certified and self.seen <= certified
@@ -83,7 +83,7 @@ def audit(
         noise = _noise(protocol, epsilon, silos, collusion)
         found: dict[int, tuple[float, float]] = {}
         for view in noise.views:
-            # A coalition learns the same with the coordinator and from the published release.
+            # A coalition learns as much from the published release as with the coordinator.
             against = 0 if view.name == "coordinator" else max(collusion, 1)
             if against not in found:
                 found[against] = _examine(noise, against, entropy, effort)
@@ -102,7 +102,7 @@ def _noise(protocol: str, epsilon: float, silos: int, collusion: int) -> Noise:
 
 
 def _examine(noise: Noise, against: int, entropy: Entropy, effort: float) -> tuple[float, float]:
-    """The enumerated loss, and the one seen, against so many colluding silos."""
+    """The enumerated and the observed loss against this many colluding silos."""
     silos, honest = noise.silos, noise.silos - against
     if isinstance(noise, MaskedNoise):
         exact = laws.worst_loss(lambda holders: laws.masked(noise.q, noise.b, holders), honest)
@@ -119,7 +119,7 @@ def _examine(noise: Noise, against: int, entropy: Entropy, effort: float) -> tup
     if noise.variant == "blinded":
         exact = laws.worst_loss(lambda holders: laws.blinded(noise.coin, holders), honest)
     elif against:
-        # Silo 1 remembers what it drew; that is enough to have no bound.
+        # Silo 1 knows its own draw, which is enough for an unbounded loss.
         exact = laws.loss(
             laws.replaced(noise.coin, (False,) * silos, silo_one=True),
             laws.replaced(noise.coin, (False,) * (silos - 1) + (True,), silo_one=True),
@@ -135,12 +135,12 @@ def _examine(noise: Noise, against: int, entropy: Entropy, effort: float) -> tup
 def _counter(
     trial: Callable[..., int], noise: Noise, against: int, pairs: int, entropy: Entropy
 ) -> Callable[[tuple[bool, ...]], int]:
-    """How often an event happens in real runs, by who holds the pairs."""
+    """A function that counts an event in real runs, given the holders of the pairs."""
     return lambda holders: trial(noise, holders, against, pairs, entropy)
 
 
 def _seen(count: Callable[[tuple[bool, ...]], int], silos: int, honest: int, pairs: int) -> float:
-    """The best bound over a few holder sets: one holder, and all of the honest ones."""
+    """The best bound over a few holder sets: one holder, and all honest silos."""
     nobody = count((False,) * silos)
     sets = {(True,) + (False,) * (silos - 1), (True,) * honest + (False,) * (silos - honest)}
     return max(trials.lower_bound((count(holders), nobody), pairs) for holders in sets)

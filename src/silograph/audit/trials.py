@@ -1,8 +1,8 @@
-"""Empirical lower bounds: run the real protocol on neighbouring federations, many pairs at once.
+"""Empirical lower bounds: the real protocol is run on neighbouring inputs, many pairs at once.
 
-Pairs are independent, so one run in which nobody holds any pair and one in which some silos hold
-all of them are many trials of the same two neighbouring inputs. The bound is the best log-ratio
-of an event's probability, with exact binomial (Clopper–Pearson) limits.
+Pairs are independent. So one run in which nobody holds any pair and one in which some silos hold
+all of them are many trials of the same two neighbouring inputs. The bound is the best log-ratio of
+an event's probability, with exact binomial (Clopper–Pearson) limits.
 """
 
 import math
@@ -24,9 +24,9 @@ __all__ = ["elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
 
 
 def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> float:
-    """An epsilon that the mechanism exceeds, unless a thing of that probability happened.
+    """An epsilon that the mechanism exceeds, except with probability ``false_alarm``.
 
-    ``hits`` counts one event in two neighbouring worlds, out of so many trials each.
+    ``hits`` counts one event on two neighbouring inputs, out of ``trials`` trials each.
     """
     each = false_alarm / 4
     best = 0.0
@@ -39,7 +39,7 @@ def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> 
 
 
 def _tail(hits: int, trials: int, p: float) -> float:
-    """ln P(Bin ≥ hits) bounded by Chernoff: exact enough to bisect, and never too small."""
+    """ln P(Bin ≥ hits), by Chernoff's bound: accurate enough to bisect, and never too small."""
     rate = hits / trials
     if rate <= p:
         return 0.0
@@ -53,7 +53,7 @@ def _divergence(a: float, p: float) -> float:
 
 
 def _beta_lower(hits: int, trials: int, false_alarm: float) -> float:
-    """A p so small that seeing so many hits would be a false alarm (Chernoff's bound)."""
+    """A p so small that this many hits would be a false alarm (Chernoff's bound)."""
     if hits == 0:
         return 0.0
     low, high = 0.0, hits / trials
@@ -73,10 +73,10 @@ def _beta_upper(hits: int, trials: int, false_alarm: float) -> float:
 def masked_zeros(
     noise: MaskedNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
 ) -> int:
-    """How often the sum of the honest silos is zero, over so many pairs with these holders.
+    """How often the sum of the honest silos is zero, over all pairs with these holders.
 
-    The last ``colluding`` silos pool what they know with the coordinator: they take their own
-    contributions out of the sum, and know the masks that they share with the honest ones.
+    The last ``colluding`` silos pool what they know with the coordinator: they subtract their own
+    contributions from the sum, and know the masks that they share with the honest silos.
     """
     m = noise.silos
     silent = limbs(Fraction(0))
@@ -102,7 +102,7 @@ def masked_zeros(
 def reports_agreed(
     noise: BaselineNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
 ) -> int:
-    """How many pairs all honest silos report as ones."""
+    """The number of pairs that all honest silos report as ones."""
     p11, p01 = limbs(noise.channel.p11), limbs(noise.channel.p01)
     words = -(-pairs // 64) * 8
     agreed = np.full(words, 0xFF, dtype=np.uint8)
@@ -116,7 +116,7 @@ def reports_agreed(
 def elgamal_ones(
     noise: ElgamalNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
 ) -> int:
-    """How many cells open to one; colluding silos take their own flips out (``blinded``)."""
+    """The number of cells that open to one; colluding silos undo their own flips (``blinded``)."""
     m, variant = noise.silos, noise.variant
     run = ElgamalRun(entropy.bytes(16), entropy.bytes(32))
     keys = [SecretKey(entropy.bytes(32)) for _ in range(m)]

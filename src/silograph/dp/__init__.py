@@ -1,1 +1,1 @@
-"""What noise costs: no messages, no input or output."""
+"""Noise and its privacy loss, without messages, input or output."""

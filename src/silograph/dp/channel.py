@@ -1,13 +1,14 @@
-"""The pair channel: everything that can be learnt from a release depends on it alone.
+"""The pair channel, which describes the noise of a release completely.
 
 What
-    A release shows, for each pair, y = 1 with probability p11 where the union holds the pair
-    and p01 where it does not, independently over pairs.
+    For each pair a release shows y = 1 with probability p11 if the union holds the pair, and with
+    probability p01 if it does not, independently over pairs.
 Neighbouring
     One edge is added or removed in every silo that holds it: one union bit changes.
 Guarantee
-    Who sees y alone has a loss of at most ``epsilon`` = the larger of ln(p11/p01) and
-    ln((1−p01)/(1−p11)), computed from the exact probabilities that the samplers use, rounded up.
+    The loss against anyone who sees only y is at most ``epsilon``, the larger of ln(p11/p01) and
+    ln((1−p01)/(1−p11)). It is computed from the exact probabilities that the samplers use, and
+    rounded up.
 Reference
     S. L. Warner, Randomized response, JASA 60 (1965).
 """
@@ -23,7 +24,7 @@ from silograph.errors import ChannelError
 __all__ = ["Channel", "Weights", "limbs"]
 
 
-# --- Exact fractions as the Rust samplers take them -----------------------------------------------
+# --- Exact fractions in the form that the Rust samplers take --------------------------------------
 
 
 def limbs(p: Fraction) -> tuple[bytes, bytes]:
@@ -38,16 +39,16 @@ def limbs(p: Fraction) -> tuple[bytes, bytes]:
 
 # --- The channel ----------------------------------------------------------------------------------
 
-# What the samplers take (crates/core/src/dp/bernoulli.rs).
+# The limit of the samplers (crates/core/src/dp/bernoulli.rs).
 _LARGEST_DENOMINATOR = 2**16000
-# The least p11 − p01. Below it a pair's weight is more than 10^30, and a product of eight of them,
-# as the error of 4-cycles has, nears the end of a float's range.
+# The smallest p11 − p01. Below it a pair's weight is more than 10^30, and a product of eight
+# weights, as in the error of 4-cycles, comes near the end of a float's range.
 _LEAST_G = Fraction(1, 2**100)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What turns noisy bits into unbiased ones: a(y) = beta + gamma·y, so that E[a(y)] = x.
+    """The weights that make noisy bits unbiased: a(y) = beta + gamma·y, so that E[a(y)] = x.
 
     ``v0`` and ``v1`` are the variances of a(y) on non-edges and on edges; the variance of any
     pair is v0 + delta·x.
@@ -75,9 +76,20 @@ class Weights:
 class Channel:
     """The probabilities of a noisy one, given a true one (p11) and a true zero (p01).
 
-    Numbers are kept as exact fractions: a float means exactly what it holds, a string such as
-    ``"20/21"`` or ``"0.05"`` what it says.
+    Parameters
+    ----------
+    p11
+        The probability that an edge is shown.
+    p01
+        The probability that a non-edge is shown; less than p11.
 
+    Notes
+    -----
+    Numbers are kept as exact fractions. A float stands for its exact value; a string such as
+    ``"20/21"`` or ``"0.05"`` for the number that is written.
+
+    Examples
+    --------
     >>> channel = Channel("20/21", "1/21")
     >>> channel
     Channel(p11=0.952381, p01=0.047619, epsilon=2.99574)
@@ -96,7 +108,7 @@ class Channel:
         if self.p01 >= self.p11:
             raise ChannelError(
                 f"p01 = {float(self.p01):.6g} must be less than p11 = {float(self.p11):.6g}: "
-                "otherwise a noisy one says nothing of a true one"
+                "otherwise a noisy one says nothing about a true one"
             )
         if self.g < _LEAST_G:
             raise ChannelError(
@@ -105,10 +117,27 @@ class Channel:
 
     @classmethod
     def symmetric(cls, epsilon: float) -> "Channel":
-        """Randomized response at epsilon: p01 = 1 − p11 = 1/(1+e^ε), rounded **up** to k/2^64.
+        """Randomized response: p01 = 1 − p11 = 1/(1+e^ε), rounded **up** to k/2^64.
 
-        Its certified epsilon is therefore at most the one asked for.
+        The certified epsilon is therefore at most the requested one.
 
+        Parameters
+        ----------
+        epsilon
+            The largest allowed loss.
+
+        Returns
+        -------
+        Channel
+            The channel.
+
+        Raises
+        ------
+        ChannelError
+            If epsilon is too small.
+
+        Examples
+        --------
         >>> Channel.symmetric(3.0)
         Channel(p11=0.952574, p01=0.0474259, epsilon=3)
         """
@@ -120,7 +149,7 @@ class Channel:
 
     @property
     def g(self) -> Fraction:
-        """p11 − p01: how much of the truth comes through."""
+        """p11 − p01, the share of the truth that remains."""
         return self.p11 - self.p01
 
     @property
@@ -141,7 +170,7 @@ class Channel:
 
     @cached_property
     def epsilon(self) -> float:
-        """The certified loss of one who sees y alone, rounded up; inf where a bit is certain."""
+        """The certified loss against anyone who sees only y; inf if a bit is certain."""
         if self.p01 == 0 or self.p11 == 1:
             return float("inf")
         return log_upper(max(self.p11 / self.p01, (1 - self.p01) / (1 - self.p11)))

@@ -1,30 +1,32 @@
-"""Integer noise: discrete Laplace values, whole or in shares, and what they cost.
+"""Integer noise: discrete Laplace variables, whole or in shares, and their privacy loss.
 
 What
-    Every one of m parties adds a **share**: the difference of two independent Pólya variables
-    (negative binomial, shape 1/h, p = e^(−1/scale)). Shapes add: k shares together are the
-    difference of two negative binomial variables of shape k/h, and h of them are one discrete
-    Laplace variable, P(z) ∝ e^(−|z|/scale). With h = 1 every party adds a whole one.
+    Each of m parties adds a **share**: the difference of two independent Pólya variables (negative
+    binomial, shape 1/h, p = e^(−1/scale)). Shapes add: k shares together are the difference of two
+    negative binomial variables of shape k/h, and h of them are one discrete Laplace variable,
+    P(z) ∝ e^(−|z|/scale). With h = 1 every party adds a whole one.
 Guarantee
-    Against those who know all shares but k, a number that changes by ``shift`` has a loss of
-    sup_z ln P(z)/P(z+shift), P of shape κ = k/h.
+    Against anyone who knows all shares but k, a number that changes by ``shift`` has a loss of
+    sup_z ln P(z)/P(z+shift), where P has shape κ = k/h.
 
-    κ ≥ 1: exactly shift/scale. The noise is a discrete Laplace variable and something independent,
-    which is post-processing: at most shift/scale; and P(z)/P(z+1) tends to e^(1/scale) for large z.
+    κ ≥ 1: exactly shift/scale. The noise is the sum of a discrete Laplace variable and an
+    independent variable. Adding the latter is post-processing, so the loss is at most shift/scale;
+    and P(z)/P(z+1) tends to e^(1/scale) for large z.
 
     κ < 1: exactly ln P(0)/P(shift), which is more. Proof: a negative binomial law of shape κ < 1
     is a mixture of geometric sequences (its k-th coefficient is the k-th moment of a Beta(κ, 1−κ)
-    variable), so P(z) = Σ_j nb(j)·nb(j+z) is one, as a function of z ≥ 0. Such a mixture decreases
-    and is log-convex, so P(z)/P(z+shift) is largest at z = 0 among z ≥ 0; for −shift < z < 0 it is
-    P(|z|)/P(shift−|z|) ≤ P(0)/P(shift); below that it is less than 1.
-Why a bound, and how
-    P are Fourier coefficients of (1 − 2p·cos θ + p²)^−κ, so ρ_s = P(s)/P(s−1) satisfies
-    ρ_s = (s−1+κ)/((p+1/p)·s − (s+1−κ)·ρ_{s+1}), which grows with ρ_{s+1} and falls with p+1/p.
-    Begun far out with the lower bound p·(s−1+κ)/s (nb(j+s)/nb(j+s−1) = p·(j+s−1+κ)/(j+s) is least
-    at j = 0), and rounded down at every step, it gives lower bounds of all ρ. P(0)/P(shift) is the
-    product of their reciprocals. The recursion takes a bounded number of steps: where the shift is
-    larger, ρ_s ≥ p·(s−1+κ)/s serves for the rest, whose product is a ratio of gamma functions with
-    Kershaw's bounds (x + κ/2)^(1−κ) < Γ(x+1)/Γ(x+κ) < (x − ½ + √(κ+¼))^(1−κ).
+    variable). So P(z) = Σ_j nb(j)·nb(j+z), as a function of z ≥ 0, is such a mixture too. It
+    decreases and is log-convex, so P(z)/P(z+shift) is largest at z = 0 among z ≥ 0; for
+    −shift < z < 0 it is P(|z|)/P(shift−|z|) ≤ P(0)/P(shift); below that it is less than 1.
+How the loss is bounded
+    The values of P are Fourier coefficients of (1 − 2p·cos θ + p²)^−κ, so ρ_s = P(s)/P(s−1)
+    satisfies ρ_s = (s−1+κ)/((p+1/p)·s − (s+1−κ)·ρ_{s+1}), which grows with ρ_{s+1} and falls with
+    p+1/p. The recursion starts at a large s with the lower bound p·(s−1+κ)/s
+    (nb(j+s)/nb(j+s−1) = p·(j+s−1+κ)/(j+s) is smallest at j = 0) and is rounded down at every step.
+    So it gives lower bounds of all ρ. P(0)/P(shift) is the product of their reciprocals. The
+    recursion takes a bounded number of steps. If the shift is larger, ρ_s ≥ p·(s−1+κ)/s is used for
+    the rest, whose product is a ratio of gamma functions with Kershaw's bounds
+    (x + κ/2)^(1−κ) < Γ(x+1)/Γ(x+κ) < (x − ½ + √(κ+¼))^(1−κ).
 Reference
     A. Ghosh, T. Roughgarden, M. Sundararajan, Universally utility-maximizing privacy mechanisms
     (2009), for the discrete Laplace law; S. Goryczka, L. Xiong (2017), for its shares; D. Kershaw,
@@ -46,25 +48,26 @@ from silograph.errors import ArgumentError
 
 __all__ = ["NoiseLaw", "round_up", "scale_for"]
 
-# What the samplers take (crates/core/src/dp/laplace.rs).
+# The limits of the samplers (crates/core/src/dp/laplace.rs).
 _LARGEST_PART = 2**62
 _LARGEST_SCALE = 2**50
-# Fixed point of the recursion for ρ, and how far out it begins.
+# The fractional bits of the recursion for ρ, and how far out it starts.
 _BITS = 128
 _REACH = 24
 _MOST_STEPS = 40_000
-# The longest table of a law, and the longest of which tails are summed.
+# The longest table of a law, and the longest table whose tails are summed.
 _MOST_VALUES = 30_000_000
 _MOST_SUMMED = 150_000
-# Fractional bits of λ.
+# The number of fractional bits of λ.
 _SPREAD_BITS = 320
 _PRECISE = Context(prec=180)
 
 
 def scale_for(sensitivity: int, epsilon: Fraction | float) -> Fraction:
-    """The least scale that costs at most epsilon and that the samplers take.
+    """The smallest scale that costs at most epsilon and that the samplers accept.
 
-    Sensitivity/ε where its parts are at most 2^62; otherwise the least such fraction above it.
+    It is sensitivity/ε if numerator and denominator are at most 2^62; otherwise the smallest such
+    fraction above it.
 
     >>> scale_for(2, 0.5)
     Fraction(4, 1)
@@ -84,7 +87,7 @@ def scale_for(sensitivity: int, epsilon: Fraction | float) -> Fraction:
 
 
 def round_up(exact: Fraction) -> float:
-    """The least float that is not less.
+    """The smallest float that is not less than the exact value.
 
     >>> round_up(Fraction(1, 3)) > 1 / 3 >= Fraction(1, 3) - Fraction(1, 2**54)
     True
@@ -94,14 +97,14 @@ def round_up(exact: Fraction) -> float:
 
 
 def _least_above(wanted: Fraction) -> Fraction:
-    """The least fraction ≥ wanted with parts up to 2^62: a walk down the Stern–Brocot tree.
+    """The smallest fraction ≥ wanted with parts up to 2^62, found in the Stern–Brocot tree.
 
-    Between two neighbours of the tree, a/b < c/d, every fraction has parts of at least a+c and
-    b+d: where those are too large, c/d is the answer.
+    Every fraction between two neighbours a/b < c/d of the tree has parts of at least a+c and b+d.
+    If these are too large, c/d is the answer.
     """
     a, b, c, d = 0, 1, 1, 0
     while above := c - wanted * d:
-        # Mediants below wanted replace a/b, the others c/d; many steps of one kind at once.
+        # Mediants below wanted replace a/b, the others c/d; take many equal steps at once.
         right = min(math.ceil((wanted * b - a) / above) - 1, _room(a, b, c, d))
         a, b = a + right * c, b + right * d
         left = min(math.floor(above / (wanted * b - a)), _room(c, d, a, b))
@@ -138,21 +141,21 @@ class NoiseLaw:
 
     @property
     def shape(self) -> Fraction:
-        """parties/shares: how many whole discrete Laplace variables the noise is worth."""
+        """parties/shares: the noise in units of whole discrete Laplace variables."""
         return Fraction(self.parties, self.shares)
 
     def summed(self, count: int) -> "NoiseLaw":
-        """The law of the sum of so many independent noises."""
+        """The law of the sum of this many independent noises."""
         return NoiseLaw(self.scale, self.shares, self.parties * count)
 
     # -- privacy -----------------------------------------------------------------------------
 
     def loss(self, honest: int, shift: int, steps: int = _MOST_STEPS) -> float:
-        """The certified loss of a number that changes by ``shift``, where only so many parties'
-        shares are unknown. ``steps`` bounds the work: fewer give a bound that is less tight.
+        """The certified loss of a number that changes by ``shift``, if the shares of ``honest``
+        parties are unknown. ``steps`` bounds the work; fewer steps give a less tight bound.
 
-        It grows with the shift, and falls as the scale grows. At equal shift/scale it grows with
-        the shift: P(0)/P(s) = e^(s/scale)/E[e^−v] where v has the density
+        The loss grows with the shift, and falls as the scale grows. At equal shift/scale it grows
+        with the shift: P(0)/P(s) = e^(s/scale)/E[e^−v] where v has the density
         [sinh(v/2s)·sinh((v/2 + s/scale)/s)]^−κ, up to a constant; since sinh(x/s)/sinh(x/s′) grows
         with x for s < s′, a larger s makes v larger.
         """
@@ -169,18 +172,20 @@ class NoiseLaw:
         return found if near == shift else found + self._far_loss(shape, near, shift)
 
     def _far_loss(self, shape: Fraction, near: int, shift: int) -> float:
-        """What the ratios from ``near`` to ``shift`` add to a loss, by Kershaw's bounds, and by
-        far more than the few last places that floats may lose."""
+        """What the ratios from ``near`` to ``shift`` add to a loss, by Kershaw's bounds.
+
+        The result is raised by far more than floats may lose by rounding.
+        """
         kappa = float(shape)
         rest = (1 - kappa) * math.log((shift - 0.5 + math.sqrt(kappa + 0.25)) / (near + kappa / 2))
         return (float((shift - near) / self.scale) + rest) * (1 + 2.0**-40) + 2.0**-40
 
     def tail(self, x: int) -> float:
-        """A certified upper bound of P(noise ≥ x), which is P(noise ≤ −x).
+        """A certified upper bound of P(noise ≥ x), which equals P(noise ≤ −x).
 
-        Σ_j nb(j)·P(second ≥ j+x), all terms positive. What is cut off is bounded by a geometric
-        series, and the result is raised by more than all rounding errors together. Where the law
-        is too wide for that, or x too far out, Chernoff's bound serves, which is less tight.
+        It is Σ_j nb(j)·P(second ≥ j+x), whose terms are all positive. The truncated rest is bounded
+        by a geometric series, and the result is raised by more than all rounding errors together.
+        If the law is too wide for that, or x too far out, the less tight Chernoff bound is used.
         """
         if x <= 0:
             return 1.0
@@ -207,32 +212,32 @@ class NoiseLaw:
             -shape * math.log(-math.expm1(theta - rate)),
             -shape * math.log(-math.expm1(-theta - rate)),
         )
-        # Each part loses a few last places: the sum is raised by far more than that.
+        # Rounding may change each part a little: raise the sum by far more than that.
         return math.exp(min(sum(parts) + sum(map(abs, parts)) * 2.0**-40, 0.0))
 
     @property
     def _width(self) -> int:
-        """How many values there are before a probability of about e^−60, twice."""
+        """Twice the number of values whose probability is above about e^−60."""
         shape, rate = float(self.shape), float(1 / self.scale)
         return 2 * math.ceil((shape + 12 * math.sqrt(shape) + 60) / rate) + 200
 
     @cached_property
     def _table(self) -> "_Table":
-        """As far out as a probability of about e^−60."""
+        """The table of the law, up to a probability of about e^−60."""
         shape, rate, size = float(self.shape), float(1 / self.scale), self._width
         law = _negative_binomial(shape, rate, size)
         ratio = math.exp(-rate) * max(1.0, (size + shape) / (size + 1))
         beyond = float(law[-1]) * ratio / (1 - ratio)
-        # Sums of n positive terms lose n·2^−53 at most; logarithms as `_negative_binomial` says.
+        # Sums of n positive terms lose at most n·2^−53; for logarithms see `_negative_binomial`.
         logs = abs(shape - 1) * (2 + math.log(size)) * (size + 16)
         logs += 4 * (shape * abs(math.log(-math.expm1(-rate))) + size * rate + 16)
         rounding = math.exp((2 * logs + 4 * size) * 2.0**-52)
         return _Table(law, np.cumsum(law[::-1])[::-1] + beyond, rounding)
 
     def least_reach(self, chance: float) -> int:
-        """The least s ≥ 0 for which P(noise ≤ −s−1) ≤ chance for certain."""
+        """The smallest s ≥ 0 for which P(noise ≤ −s−1) ≤ chance is certain."""
         if not chance > 0:
-            raise ArgumentError("a chance of 0 cannot be had")
+            raise ArgumentError("the chance must be positive")
         low, high = 0, 1
         while self.tail(high) > chance:
             low, high = high, 2 * high
@@ -263,28 +268,28 @@ class NoiseLaw:
         return math.sqrt(self.variance)
 
     def probabilities(self, reach: int) -> NDArray[np.float64]:
-        """P(z) for z from −reach to reach, to about 10^−15.
+        """P(z) for z from −reach to reach, accurate to about 10^−15.
 
-        The Fourier transform of the characteristic function ((1−p)²/(1−2p·cos θ+p²))^κ on a circle
-        so long that what is beyond it does not show.
+        It is the Fourier transform of the characteristic function ((1−p)²/(1−2p·cos θ+p²))^κ, on a
+        circle so long that values beyond it are negligible.
         """
-        # Beyond 1,400 nothing but 0 is left, to within 10^−300.
+        # Beyond 1,400 only P(0) remains, to within 10^−300.
         rate, shape = min(float(1 / self.scale), 1400.0), float(self.shape)
         wide = reach + math.ceil(40 / rate + 12 * self.stderr) + 64
         if wide > _MOST_VALUES:
             raise ArgumentError("the noise is too wide for a table of its law")
         size = 1 << (2 * wide).bit_length()
-        # 1 + sin²(θ/2)/sinh²(rate/2), without cancellation.
+        # 1 + sin²(θ/2)/sinh²(rate/2), computed without cancellation.
         bend = np.sin(np.pi * np.arange(size // 2 + 1) / size) / math.sinh(rate / 2)
         law = np.fft.irfft(np.exp(-shape * np.log1p(bend**2)), size)
         both: NDArray[np.float64] = np.concatenate([law[reach:0:-1], law[: reach + 1]])
         return np.maximum(both, 0)
 
     def margin(self, coverage: float = 0.95) -> int:
-        """The least q with P(|noise| ≤ q) ≥ coverage.
+        """The smallest q with P(|noise| ≤ q) ≥ coverage.
 
-        Where the noise is wider than some thousands, the law of a coarser grid is used, and q is
-        up to a part in two thousand larger than it need be.
+        For a noise wider than some thousands the law on a coarser grid is used, and q is too large
+        by at most one part in two thousand.
         """
         grid = max(1, int(self.stderr // 4096))
         law = NoiseLaw(self.scale / grid, self.shares, self.parties) if grid > 1 else self
@@ -296,8 +301,11 @@ class NoiseLaw:
 
 
 class _Table(NamedTuple):
-    """P(k) and P(≥ k) of the negative binomial law, the second with a bound of what is beyond the
-    table; and by how much rounding may have made sums of products of them too small."""
+    """P(k) and P(≥ k) of the negative binomial law, and a bound of the rounding errors.
+
+    P(≥ k) includes a bound of what is beyond the table. The last field says by how much rounding
+    may have made sums of their products too small.
+    """
 
     law: NDArray[np.float64]
     above: NDArray[np.float64]
@@ -305,10 +313,11 @@ class _Table(NamedTuple):
 
 
 def _negative_binomial(shape: float, rate: float, size: int) -> NDArray[np.float64]:
-    """P(k), k from 0 to size, of the negative binomial law with p = e^−rate.
+    """P(k), for k from 0 to size, of the negative binomial law with p = e^−rate.
 
-    The logarithm is a sum of size terms of one sign, which loses at most size·2^−52 times its
-    value, |shape − 1|·(1 + ln size) at most, and two terms that lose a few last places.
+    The logarithm is a sum of ``size`` terms of one sign and two more terms. The sum loses at most
+    size·2^−52 times its value, which is at most |shape − 1|·(1 + ln size). The other two terms lose
+    only their last digits.
     """
     k = np.arange(1, size + 1, dtype=np.float64)
     logs = np.concatenate([[0.0], np.cumsum(np.log1p((shape - 1) / k)) - rate * k])
@@ -318,14 +327,16 @@ def _negative_binomial(shape: float, rate: float, size: int) -> NDArray[np.float
 
 @lru_cache(maxsize=256)
 def _product_of_ratios(scale: Fraction, shape: Fraction, shift: int, steps: int) -> Fraction:
-    """A lower bound of P(shift)/P(0) for a shape below 1, in fixed point rounded down; of so many
-    steps, or of as many as the shift."""
-    # Enough bits for p itself, however small.
+    """A lower bound of P(shift)/P(0) for a shape below 1, in fixed point, rounded down.
+
+    The recursion takes ``steps`` steps, or as many as the shift if that is less.
+    """
+    # Use enough bits for p itself, however small it is.
     bits = _BITS + math.ceil(2 / scale)
     one = 1 << bits
     rate = _PRECISE.divide(Decimal(scale.denominator), Decimal(scale.numerator))
     p = Fraction(_PRECISE.exp(-rate))
-    # p + 1/p rounded up, p rounded down: by far more than the 180th place that may be wrong.
+    # Round p + 1/p up and p down, by far more than their errors in the 180th place.
     both = math.ceil((p + 1 / p) * one) + 1
     far = min(shift + math.ceil(_REACH * scale), max(shift + 1, steps))
     num, den = shape.numerator, shape.denominator

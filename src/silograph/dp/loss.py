@@ -1,10 +1,10 @@
-"""Privacy loss as a float that is never too small, and as a text that is never too small.
+"""Privacy loss, always rounded up, and the views that it is stated against.
 
 Every epsilon that the program computes goes through :func:`log_upper`: the logarithm of an exact
 ratio of probabilities, rounded **up**. Every epsilon that it prints goes through
-:func:`shown_loss`, which rounds up too. A loss belongs to a coalition, and a smaller coalition can
-see more than a larger one (its members' own parts need no hiding from themselves), so what is
-promised against *at most* t silos is :func:`worst_losses`.
+:func:`shown_loss`, which rounds up too. A loss belongs to a coalition. A smaller coalition can see
+more than a larger one, since its members' own parts need not be hidden from themselves. So the
+promise against *at most* t silos is :func:`worst_losses`.
 """
 
 import math
@@ -40,18 +40,18 @@ __all__ = [
 
 #: e^50 is more than 10^21: an answer at such a loss hides nothing.
 LARGEST_EPSILON = 50.0
-#: A millionth is all noise on any graph; below it the noise itself becomes costly to describe.
+#: At a millionth any answer is all noise; below that, the noise becomes expensive to describe.
 SMALLEST_EPSILON = 1e-6
 
 #: Probabilities of noise are multiples of 1/STEP.
 STEP = 2**64
 
-# Sixty digits: some forty more than a float shows, so rounding up twice costs nothing visible.
+# Sixty digits are some forty more than a float has, so rounding up twice has no visible effect.
 _CONTEXT = Context(prec=60, rounding=ROUND_CEILING)
 
 
 def check_epsilon(epsilon: object) -> float:
-    """Refuse an epsilon that is no number, protects nobody, or leaves nothing but noise.
+    """Refuse an epsilon that is not a number, protects nobody, or leaves nothing but noise.
 
     >>> check_epsilon("3")
     Traceback (most recent call last):
@@ -62,8 +62,8 @@ def check_epsilon(epsilon: object) -> float:
         raise ArgumentError(f"epsilon must be a positive, finite number, not {epsilon!r}")
     if value > LARGEST_EPSILON:
         raise ArgumentError(
-            f"epsilon {value:g} protects nobody: the answer would be the bare truth; take at "
-            f"most {LARGEST_EPSILON:g} (usual are 0.1 to 5)"
+            f"epsilon {value:g} protects nobody: the answer would be the exact truth; choose "
+            f"at most {LARGEST_EPSILON:g} (0.1 to 5 is usual)"
         )
     if value < SMALLEST_EPSILON:
         raise ArgumentError(f"epsilon {value:g} is too small: the answer would be all noise")
@@ -71,7 +71,7 @@ def check_epsilon(epsilon: object) -> float:
 
 
 def check_delta(delta: object) -> float:
-    """Refuse what is no probability below 1."""
+    """Refuse a delta that is not a probability below 1."""
     value = check_number("delta", delta)
     if not 0 <= value < 1:
         raise ArgumentError(f"delta must be at least 0 and less than 1, not {delta!r}")
@@ -79,7 +79,7 @@ def check_delta(delta: object) -> float:
 
 
 def check_number(name: str, value: object) -> float:
-    """Refuse what is no number; one that is too large for a float is infinite."""
+    """Refuse a value that is not a number; a number too large for a float becomes infinite."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ArgumentError(f"{name} must be a number, not {value!r}")
     try:
@@ -89,7 +89,7 @@ def check_number(name: str, value: object) -> float:
 
 
 def shown_loss(value: float, *, left: bool = False) -> str:
-    """A privacy loss in six digits, rounded up; of what is ``left`` of a budget, down.
+    """A privacy loss with six digits, rounded up; the rest of a budget (``left``) is rounded down.
 
     >>> [shown_loss(x) for x in (2.99999999999, 1.2345671, math.inf, 1e-9)]
     ['3', '1.23457', '∞', '1e-9']
@@ -104,7 +104,7 @@ def shown_loss(value: float, *, left: bool = False) -> str:
 
 
 def worst_losses(losses: Mapping[int, float]) -> dict[int, float]:
-    """From the loss against exactly t silos to the loss against at most t: a running maximum.
+    """From the losses against exactly t silos, the losses against at most t: a running maximum.
 
     >>> worst_losses({0: 1.0, 1: 0.5, 2: 1.25})
     {0: 1.0, 1: 1.0, 2: 1.25}
@@ -127,7 +127,7 @@ def float_below(x: Fraction) -> float:
 
 
 def log_upper(ratio: Fraction) -> float:
-    """The least float that is certainly at least ln(ratio).
+    """The smallest float that is certainly at least ln(ratio).
 
     >>> log_upper(Fraction(1))
     0.0
@@ -137,17 +137,17 @@ def log_upper(ratio: Fraction) -> float:
     if ratio == 1:
         return 0.0
     quotient = _CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    # ln is correctly rounded to nearest whatever the context says; one step up makes it a bound.
+    # ln rounds to nearest in every context; one step up makes the result an upper bound.
     bound = _CONTEXT.next_plus(_CONTEXT.ln(quotient))
     value = float(bound)
     return value if Decimal(value) >= bound else math.nextafter(value, math.inf)
 
 
 def least_share(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction | None:
-    """The least k/2^64 below ``most`` that fits, where everything larger fits as well.
+    """The smallest k/2^64 below ``most`` that fits, if everything larger fits as well.
 
-    Noise is rounded **up** this way: what is drawn never costs more than what was asked for.
-    None where nothing fits.
+    Noise is rounded **up** this way: the noise that is drawn never costs more than was requested.
+    Returns None if nothing fits.
 
     >>> third = least_share(lambda p: 3 * p >= 1, Fraction(1))
     >>> 0 < third - Fraction(1, 3) < Fraction(1, STEP)
@@ -161,32 +161,38 @@ def least_share(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction | 
 
 
 def ratio_within(ratio: Fraction, epsilon: float) -> bool:
-    """Whether ln(ratio) ≤ epsilon for certain (epsilon taken as the exact value of the float)."""
+    """Whether ln(ratio) ≤ epsilon for certain; epsilon is the exact value of the float."""
     return log_upper(ratio) <= epsilon
 
 
-# --- Views: who may be looking, and what a release costs against each of them ---------------------
+# --- Views: the possible observers, and the loss against each of them -----------------------------
 #
-# An epsilon without a view means nothing. The same release can be epsilon-private against its
-# coordinator and wide open to a silo that knows part of the noise.
+# An epsilon is meaningless without a view. The same release can be epsilon-private against its
+# coordinator and not private at all against a silo that knows part of the noise.
 
-
-#: One who sees the published release and nothing else.
+#: The view of anyone who sees only the published release.
 PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
 class View:
-    """An observer and the certified (epsilon, delta) against them.
+    """An observer, and the certified (epsilon, delta) against this observer.
 
     ``name`` is ``"published"``, ``"coordinator"``, ``"coordinator + 2 silos"``, ``"1 silo"`` …
+
+    Examples
+    --------
+    >>> print(View("coordinator", 1.5))
+    coordinator: ε = 1.5
+    >>> print(View("1 silo", 4.0, claimed=False))
+    1 silo: ε = 4 (not claimed)
     """
 
     name: str
     epsilon: float
     delta: float = 0.0
-    #: False for an observer whom the protocol does not claim to hold to epsilon; it is shown so
-    #: that nobody takes silence for a promise.
+    #: False if the protocol does not claim to limit this observer to the requested epsilon. The
+    #: view is shown nevertheless, so that nobody assumes a promise.
     claimed: bool = True
 
     def __post_init__(self) -> None:
@@ -204,7 +210,7 @@ class View:
 
 
 def check_parties(silos: int, collusion: int) -> None:
-    """Refuse numbers of silos and colluders that make no sense."""
+    """Refuse impossible numbers of silos and colluders."""
     for name, value in (("silos", silos), ("collusion", collusion)):
         if not isinstance(value, int) or isinstance(value, bool):
             raise ArgumentError(f"{name} must be an integer, not {value!r}")

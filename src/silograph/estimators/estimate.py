@@ -257,7 +257,7 @@ class Estimate(Generic[V]):
         """Show the estimate in notebooks."""
         rows: dict[str, str] = {}
         if isinstance(self.value, np.ndarray):
-            rows["answers"] = f"{self.value.size:,}, one a {_PLACES.get(self.query, 'place')}"
+            rows["answers"] = f"{self.value.size:,}, one per {_PLACES.get(self.query, 'place')}"
             rows["the first"] = _shown(self.value, np.asarray(self.stderr))
         else:
             low, high = (number(float(end)) for end in self.interval)

@@ -55,7 +55,7 @@ def gradient(
     The result does not depend on the pair's own bit, not even in its last digit.
     """
     if query not in GRADIENTS or (k is None) != (query != "kstars"):
-        raise ArgumentError(f"there is no local answer 'gradient' to {query}")
+        raise ArgumentError(f"local='gradient' does not answer {query}")
     found = GRADIENTS[query](noisy, channel, np.ascontiguousarray(pairs), k or 0)
     with np.errstate(over="ignore"):  # a tiny scale gives infinity, which is large enough
         return found / scale

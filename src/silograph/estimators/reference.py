@@ -115,6 +115,12 @@ class Reference:
         ------
         ArgumentError
             If no error can be predicted for the query.
+
+        Examples
+        --------
+        >>> from silograph.graph.samples import clustered_power_law
+        >>> reference_of(clustered_power_law(50, 3, seed=1)).count("edges")
+        141.0
         """
         match query:
             case "edges":
@@ -238,7 +244,7 @@ def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
     """The reference estimated from a past release, which costs no further privacy."""
     n = release.n
     if n < 3:
-        raise ArgumentError(f"a release of {n} nodes: too few to plan by; there must be 3")
+        raise ArgumentError(f"a release of {n} nodes is too small to plan with; it needs 3")
     edges, wedges = max(release.edges().value, 1.0), max(release.kstars(2).value, 1.0)
     degrees = np.clip(degree_values(release.graph, release.channel), 0, n - 1)
     found = _stand_in(
@@ -291,7 +297,7 @@ def guess(
     }
     for name, (value, limit) in given.items():
         if value is not None and not 0 < value <= limit:
-            raise ArgumentError(f"{name} = {value!r}: among {nodes:,} nodes 1 to {limit:,} fit")
+            raise ArgumentError(f"{name} = {value!r}; it must be from 1 to {limit:,} here")
     likely = float(edges) if edges else min(8.0 * nodes, most / 2)
     found = _stand_in(
         nodes,
@@ -303,7 +309,7 @@ def guess(
         cycles=cycles,
     )
     told = [name for name, (value, _) in given.items() if value is not None]
-    words = f"{', '.join(told)} as given" if told else "8 edges a node"
+    words = f"{', '.join(told)} as given" if told else "8 edges per node"
     return replace(found, source=f"{words}; the rest as in a clustered power-law graph")
 
 

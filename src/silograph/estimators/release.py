@@ -241,13 +241,13 @@ def _check_losses(channel: Channel, losses: Mapping[int, float]) -> None:
     for t, loss in losses.items():
         if loss < channel.epsilon:
             raise ReleaseError(
-                f"the release is refused: losses.{t} says ε = {shown_loss(loss)}, but whoever "
-                f"sees its noise has a loss of {shown_loss(channel.epsilon)}"
+                f"the release is refused: losses.{t} says ε = {shown_loss(loss)}, but anyone "
+                f"who sees its noise has a loss of {shown_loss(channel.epsilon)}"
             )
         if t and loss < losses[t - 1]:
             raise ReleaseError(
                 f"the release is refused: losses.{t} says ε = {shown_loss(loss)}, less than with "
-                f"a silo fewer, {shown_loss(losses[t - 1])}"
+                f"one silo fewer, {shown_loss(losses[t - 1])}"
             )
 
 
@@ -263,7 +263,7 @@ def _check_views(
         if view.epsilon < channel.epsilon:
             raise ReleaseError(
                 f"the release is refused: view {view.name!r} says ε = {shown_loss(view.epsilon)}, "
-                f"but whoever sees its noise has a loss of {shown_loss(channel.epsilon)}"
+                f"but anyone who sees its noise has a loss of {shown_loss(channel.epsilon)}"
             )
     worst = max(view.epsilon for view in views if view.claimed)
     loss = losses[collusion]
@@ -367,7 +367,7 @@ class _Fields:
     def check_all_read(self) -> None:
         """Refuse unknown fields: they may be meant to change the meaning of the others."""
         for name in self._left:
-            known = f"{self._where}{_shown(name)} is no field of this format"
+            known = f"{self._where}{_shown(name)} is not a field of this format"
             raise ReleaseError(f"the release is refused: {known}")
 
 
@@ -475,6 +475,12 @@ class Release:
         -------
         Release
             The simulated release.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(3), [[0, 1]])
+        >>> Release.draw(silo, Channel(1, 0), seed=1).n
+        3
         """
         rows = _core.draw_rows(
             len(graph.universe),
@@ -522,6 +528,13 @@ class Release:
         -------
         Estimate
             The unbiased count.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.edges().value
+        3.0
         """
         value = degrees.edges_value(self.graph, self.channel)
         return self._estimate("edges", value, degrees.edges_stderr(self.graph, self.channel))
@@ -533,6 +546,13 @@ class Release:
         -------
         Estimate
             The unbiased degrees.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.degrees().value.tolist()
+        [2.0, 2.0, 2.0, 0.0]
         """
         value = degrees.degree_values(self.graph, self.channel)
         return self._array("degrees", value, degrees.degree_stderrs(self.graph, self.channel))
@@ -551,6 +571,13 @@ class Release:
         -------
         Estimate
             The histogram; consistent but not unbiased.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.degree_histogram([0, 1, 4]).value.round(3).tolist()
+        [1.0, 3.0]
         """
         edges = degrees.check_bins(bins, self.n)
         value, stderr = degrees.degree_histogram(self.graph, self.channel, edges)
@@ -597,6 +624,13 @@ class Release:
         -------
         Estimate
             The unbiased count.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.triangles().value
+        1.0
         """
         value = triangles.triangles_value(self.sums, self.channel)
         return self._estimate(
@@ -610,6 +644,13 @@ class Release:
         -------
         Estimate
             The unbiased counts.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.node_triangles().value.tolist()
+        [1.0, 1.0, 1.0, 0.0]
         """
         value = triangles.node_triangle_values(self.sums, self.channel)
         stderr = triangles.node_triangle_stderrs(self.sums, self.channel)
@@ -622,6 +663,13 @@ class Release:
         -------
         Estimate
             The unbiased count.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.four_cycles().value
+        0.0
         """
         value = cycles.four_cycles_value(self.sums, self.channel)
         return self._estimate(
@@ -635,6 +683,13 @@ class Release:
         -------
         Estimate
             The coefficient; consistent but not unbiased.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.clustering().value
+        1.0
         """
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
@@ -659,6 +714,15 @@ class Release:
         ------
         ReleaseError
             If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "my.release"
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> Release.draw(silo, Channel("3/4", "1/4"), seed=1).save(path)
+        >>> Release.load(path, silo.universe).n
+        4
         """
         write(
             path,
@@ -721,6 +785,13 @@ class Release:
         ------
         UniverseError
             If the release was made with another node list.
+
+        Examples
+        --------
+        >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> release = Release.draw(silo, Channel(1, 0), seed=1)
+        >>> release.with_universe(NodeUniverse.range(4)).n
+        4
         """
         if universe.digest != self.universe_digest:
             raise UniverseError(

@@ -1,4 +1,4 @@
-"""Graphs: the public node universe, the edges of a silo, and where both come from."""
+"""Graphs: the public node universe, the edges of a silo, and the sources of both."""
 
 from silograph.graph.reading import LoadReport
 from silograph.graph.samples import clustered_power_law, dataset, split

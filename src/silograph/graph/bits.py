@@ -1,4 +1,4 @@
-"""A graph as bits: rows for counting, and one bit a pair for protocols."""
+"""A graph as bits: rows of bits for counting, and one bit per pair for protocols."""
 
 import math
 import os
@@ -17,11 +17,11 @@ from silograph.graph.silo import Silo
 __all__ = ["BitRows", "PairBits", "memory_of", "simd_levels", "triangle_bytes"]
 
 
-# --- A graph as padded rows of bits, and exact counts on it (the kernels are Rust) ----------------
+# --- A graph as padded rows of bits, and exact counts on it (the kernels are in Rust) -------------
 #
-# Two layouts of one graph. *Rows*: an (n, words) array of 64-bit words, row u has bit v where u and
-# v are joined; kernels use it. *Triangle*: bytes with one bit a pair, in pair order k = u·n −
-# u(u+1)/2 + (v−u−1); protocols and files use it.
+# A graph has two layouts. *Rows*: an (n, words) array of 64-bit words; row u has bit v set if u and
+# v are joined. The kernels use it. *Triangle*: bytes with one bit per pair, in pair order
+# k = u·n − u(u+1)/2 + (v−u−1). Protocols and files use it.
 
 
 def simd_levels() -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def simd_levels() -> tuple[str, ...]:
 
 
 def triangle_bytes(n: int) -> int:
-    """The length of a triangle of n nodes: whole 64-bit words."""
+    """The size of a triangle of n nodes in bytes, padded to 64-bit words."""
     return -(-(n * (n - 1) // 2) // 64) * 8
 
 
@@ -48,20 +48,20 @@ class BitRows:
 
     @classmethod
     def from_pairs(cls, n: int, pairs: NDArray[np.uint32]) -> Self:
-        """From an array of pairs u < v < n."""
+        """Make the graph from an array of pairs u < v < n."""
         return cls(_core.rows_from_pairs(n, np.ascontiguousarray(pairs, dtype=np.uint32)))
 
     @classmethod
     def from_triangle(cls, n: int, triangle: bytes) -> Self:
-        """From one bit a pair; see :meth:`to_triangle`."""
+        """Make the graph from one bit per pair; see :meth:`to_triangle`."""
         return cls(_core.rows_from_triangle(n, triangle))
 
     def to_triangle(self) -> bytes:
-        """One bit a pair, in pair order, padded with zeros to whole 64-bit words."""
+        """One bit per pair, in pair order, padded with zeros to 64-bit words."""
         return _core.triangle_of_rows(self.words)
 
     def pairs(self) -> NDArray[np.uint32]:
-        """The edges as pairs u < v, ascending."""
+        """The edges as pairs u < v, in ascending order."""
         return _core.pairs_of_rows(self.words)
 
     @property
@@ -94,8 +94,11 @@ class BitRows:
 
     @cached_property
     def triangles(self) -> int:
-        """The number of triangles. Of a dense graph they are counted on its complement: triples
-        with one or two of the three edges have two nodes at which one is there and one is not."""
+        """The number of triangles.
+
+        In a dense graph they are counted on its complement: triples with one or two of the three
+        edges have two nodes at which exactly one of the two pairs is an edge.
+        """
         pairs = self.n * (self.n - 1) // 2
         if 2 * self.edges <= pairs:
             return _core.count_triangles(self.words)
@@ -115,12 +118,12 @@ class BitRows:
 
     @cached_property
     def four_cliques(self) -> int:
-        """The number of complete subgraphs of four nodes."""
+        """The number of complete subgraphs on four nodes."""
         return _core.count_four_cliques(self.words)
 
     @cached_property
     def four_cycles(self) -> int:
-        """The number of 4-cycles: Σ c(c−1)/2 over pairs, c common neighbours, each seen twice."""
+        """The number of 4-cycles: Σ c(c−1)/2 over pairs with c common neighbours, halved."""
         everyone = np.arange(self.n, dtype=np.uint32)
         found = self.moments(everyone)
         return sum(int(c2) - int(c) for c, c2 in found[:, :2]) // 8
@@ -161,17 +164,16 @@ class BitRows:
         return f"BitRows(n={self.n}, edges={self.edges})"
 
 
-# --- A silo's edges as one bit a pair, all of them laid out before the first is asked for ---------
+# --- A silo's edges as one bit per pair, prepared before a run ------------------------------------
 #
-# Who watches the network sees when a silo sends a chunk, so the time to make one must not depend on
-# how many edges fall into it. All that is done for each edge is therefore done once, before a run's
-# first message; a chunk is then a copy of as many bytes as it has, whatever they are.
-
-#: The most bytes that are held in memory (of 92,682 nodes); more go to a file without a name.
+# Anyone who watches the network sees when a silo sends a chunk. So the time to make a chunk must
+# not depend on the number of edges in it. All work per edge is therefore done once, before a run's
+# first message. After that, making a chunk is a copy of a fixed number of bytes.
+#: The most bytes held in memory (enough for 92,682 nodes); larger bits go to an unnamed file.
 _IN_MEMORY = 1 << 29
 
 
-#: Bits that somebody holds, by the identity of their edges and the number of nodes.
+#: The bits that are in use, by the identity of their edges and the number of nodes.
 _ALIVE: "weakref.WeakValueDictionary[tuple[int, int], PairBits]" = weakref.WeakValueDictionary()
 
 
@@ -186,7 +188,7 @@ class PairBits:
 
     @classmethod
     def of(cls, silo: Silo) -> "PairBits":
-        """The same for everyone who asks, while anyone holds on to it."""
+        """The bits of a silo; all callers share one object while any of them uses it."""
         key = (id(silo.pairs), len(silo.universe))
         known = _ALIVE.get(key)
         if known is None or known._held() is not silo.pairs:
@@ -205,31 +207,31 @@ class PairBits:
     def chunk(self, start: int, count: int) -> bytes:
         """The bits of ``count`` pairs from ``start`` on, padded with zeros to 64-bit words.
 
-        A chunk is of whole words, but for the last one, which may end with the last pair.
+        A chunk consists of whole words; only the last one may end at the last pair.
         """
         end = start + count
         whole = start % 64 == 0 and (end % 64 == 0 or end == self._pairs)
         if not (whole and 0 <= start <= end <= self._pairs):
-            raise ArgumentError(f"{start}, {count}: a chunk is of whole 64-bit words of pairs")
+            raise ArgumentError(f"{start}, {count}: a chunk must consist of whole 64-bit words")
         words = self._words[start // 64 : -(-end // 64)]
         return words.astype("<u8", copy=False).tobytes()
 
 
 def memory_of(nodes: int) -> int:
-    """The bytes of memory that the bits of so many nodes take; a file takes the rest."""
+    """The memory that the bits of this many nodes take, in bytes; larger bits are in a file."""
     return min(triangle_bytes(nodes), _IN_MEMORY)
 
 
 def _room(size: int) -> NDArray[np.uint64]:
-    """So many bytes, with no pages that are only promised yet."""
+    """Zeroed space of this many bytes, whose pages are all allocated."""
     try:
         if size <= _IN_MEMORY:
             return np.empty(size // 8, dtype=np.uint64)
         with tempfile.TemporaryFile() as file:
-            # Also that a full disk is an error here, and does not end the process later.
+            # Allocate now, so that a full disk is an error here and does not end the process later.
             os.posix_fallocate(file.fileno(), 0, size)
             return np.memmap(file, dtype=np.uint64, mode="r+", shape=(size // 8,))
     except (OSError, MemoryError) as error:
         place = "memory" if size <= _IN_MEMORY else tempfile.gettempdir()
-        what = f"one bit a pair needs {size:,} bytes in {place}"
+        what = f"one bit per pair needs {size:,} bytes in {place}"
         raise GraphError(f"{what}: {getattr(error, 'strerror', None) or 'it is full'}") from None

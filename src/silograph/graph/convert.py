@@ -32,9 +32,8 @@ __all__ = [
 
 # --- Finding the header of an edge table, and the two columns that hold the ends ------------------
 #
-# A row that is wrongly taken for a header is an edge that is quietly lost, so the first row is a
-# header only for a reason that a reader of the file would accept too.
-
+# A row that is wrongly taken for a header is a silently lost edge. So the first row is taken for a
+# header only if a person who reads the file would agree.
 Columns = tuple[str, str] | tuple[int, int] | None
 
 _PAIRS = (
@@ -79,7 +78,7 @@ _WORDS = frozenset(word for pair in _PAIRS for word in pair if len(word) > 2) | 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the rows of a table are to be read."""
+    """How to read the rows of a table."""
 
     fields: int
     first: int
@@ -88,7 +87,7 @@ class Choice:
 
     @property
     def columns(self) -> tuple[str, str] | tuple[int, int]:
-        """The two columns by name, or by position where there are no names."""
+        """The two columns by name, or by position if there are no names."""
         if self.header is None:
             return self.first, self.second
         return self.header[self.first], self.header[self.second]
@@ -110,7 +109,7 @@ def is_number(field: str) -> bool:
 
 
 def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
-    """Places of two columns whose names are known to mean the ends of an edge.
+    """The positions of two columns whose names are known to mean the ends of an edge.
 
     >>> known_pair(["id", "From_Node_ID", "To_Node_ID"])
     (1, 2)
@@ -124,7 +123,7 @@ def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def check_columns(columns: object) -> Columns:
-    """Two different names, or two different positions from 0 up."""
+    """Check that these are two different names, or two different positions of at least 0."""
     match columns:
         case None:
             return None
@@ -139,7 +138,7 @@ def check_columns(columns: object) -> Columns:
 
 
 def choose_named(source: str, names: Sequence[str], columns: Columns) -> Choice:
-    """Two columns of a table that always has names, such as a data frame."""
+    """Choose two columns of a table that always has names, such as a data frame."""
     places = _places(source, names, columns)
     if places is None:
         raise EdgeError(
@@ -156,7 +155,7 @@ def choose(
     header: bool | None,
     holds: Callable[[str], bool] | None,
 ) -> Choice:
-    """How to read a table, from its first rows. ``holds`` asks the universe, if there is one."""
+    """How to read a table, from its first rows. ``holds`` looks ids up in the universe, if any."""
     first, body = rows[0], rows[1:]
     if len(first) < 2:
         raise EdgeError(
@@ -196,10 +195,10 @@ def _is_header(
     if any(column and all(map(is_number, column)) for column in below):
         return True
     if named is not None:
-        # "u v" may be an edge between two letters: then the letters come again.
+        # "u v" may be an edge between two nodes named by letters; then the letters occur again.
         again = {field for row in body for field in row}
         return not again.intersection(ends)
-    # Names that are not known: they must look like names, and not be nodes of the universe.
+    # Unknown names must look like names, and must not be nodes of the universe.
     words = {word for field in first for word in re.split(r"[\W_\d]+", field.lower())}
     return holds is not None and bool(words & _WORDS)
 
@@ -227,9 +226,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(map(shown, names[:8])) + (", …" if len(names) > 8 else "")
 
 
-# --------------------------------------------------------------------------------------------------
-# The ends of edges out of other libraries' objects. Nothing here is imported until it is used.
-
+# --- Edges from objects of other libraries, which are imported only when they are used ------------
 Ends = tuple[Iterable[object], Iterable[object]]
 Places = npt.NDArray[np.int64]
 
@@ -240,7 +237,7 @@ def _expect(source: object, kinds: tuple[type, ...], words: str) -> None:
 
 
 def array_ends(source: object) -> Ends:
-    """Two columns of a (k, 2) array, or of any sequence of pairs."""
+    """The two columns of a (k, 2) array, or of any sequence of pairs."""
     if isinstance(source, np.ndarray):
         if source.size == 0 and source.ndim <= 2:
             return (), ()
@@ -257,7 +254,7 @@ def array_ends(source: object) -> Ends:
             raise EdgeError(f"edge {number}: is not a pair of two ids")
         first.append(pair[0])
         second.append(pair[1])
-    # Only lists of nothing but integers may become arrays: numpy would change anything else.
+    # Only lists of integers become arrays: numpy would change anything else.
     if {type(id_) for id_ in first} | {type(id_) for id_ in second} <= {int}:
         try:
             return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
@@ -284,10 +281,10 @@ def position_ends(source: object, n: int) -> tuple[npt.NDArray[np.uint32], ...]:
 
 
 def scipy_ends(source: Any, n: int) -> Places:
-    """Places of a sparse matrix that are not zero."""
+    """The positions of the nonzero entries of a sparse matrix."""
     sparse = library("scipy.sparse", "sparse matrices")
     if not sparse.issparse(source):
-        raise ArgumentError(f"source is of type {type(source).__name__}; from scipy.sparse needed")
+        raise ArgumentError(f"source is of type {type(source).__name__}; a sparse matrix is needed")
     _square(source.shape, n)
     entries = source.tocoo()
     kept = entries.data != 0
@@ -295,7 +292,7 @@ def scipy_ends(source: Any, n: int) -> Places:
 
 
 def matrix_ends(source: object, n: int) -> Places:
-    """Places of a dense matrix that are not zero."""
+    """The positions of the nonzero entries of a dense matrix."""
     matrix = np.asarray(source)
     if matrix.dtype.kind not in "biuf":
         raise EdgeError(f"the adjacency matrix is of type {matrix.dtype}; numbers are needed")
@@ -331,20 +328,20 @@ def polars_ends(source: Any, columns: Columns) -> tuple[Ends, Choice]:
 
 
 def polars_values(series: Any) -> Iterable[object]:
-    """Integers as an array; anything else, and any column with gaps, as a list."""
+    """Integers as an array; other columns, and columns with missing values, as a list."""
     plain = series.dtype.is_integer() and series.null_count() == 0
     return series.to_numpy() if plain else series.to_list()  # type: ignore[no-any-return]
 
 
 def networkx_ends(source: Any) -> Ends:
-    """Ends of the edges of a networkx graph of any kind; nodes are ids."""
+    """The ends of the edges of a networkx graph of any kind; its nodes are ids."""
     _expect(source, (library("networkx", "networkx graphs").Graph,), "a networkx graph")
     edges = list(source.edges())
     return array_ends([(edge[0], edge[1]) for edge in edges])
 
 
 def igraph_ends(source: Any, attribute: str | None) -> Ends:
-    """Ends of the edges of an igraph graph; ids are a vertex attribute, or else the indices."""
+    """The ends of the edges of an igraph graph; ids are a vertex attribute, or else the indices."""
     _expect(source, (library("igraph", "igraph graphs").Graph,), "an igraph.Graph")
     known = source.vs.attributes()
     if attribute is not None and attribute not in known:
@@ -357,7 +354,7 @@ def igraph_ends(source: Any, attribute: str | None) -> Ends:
     return [ids[u] for u, _ in edges], [ids[v] for _, v in edges]
 
 
-# --- Parquet files, through pyarrow or else polars, whichever is installed ------------------------
+# --- Parquet files, read with pyarrow or polars, whichever is installed ---------------------------
 
 MAGIC = b"PAR1"
 
@@ -371,7 +368,7 @@ class Table:
 
 
 def read(path: str | PathLike[str], columns: Columns) -> Table:
-    """Reads two columns and no more."""
+    """Read only the two columns."""
     source = fspath(path)
     try:
         with Path(path).open("rb") as file:
@@ -383,7 +380,7 @@ def read(path: str | PathLike[str], columns: Columns) -> Table:
     reader = _pyarrow if find_spec("pyarrow") is not None else _polars
     try:
         return reader(source, columns)
-    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+    except (OSError, ValueError) as error:  # pyarrow's errors derive from these
         if type(error).__module__.startswith("silograph"):
             raise
         raise _damaged(source, error) from None
@@ -420,7 +417,7 @@ def _damaged(source: str, error: Exception) -> EdgeError:
     return EdgeError(f"{source}: damaged or not readable as Parquet: {reason[0][:200]}")
 
 
-# --- The way back: ids and pairs as other libraries' objects and as files -------------------------
+# --- Exports: ids and pairs as other libraries' objects and as files ------------------------------
 
 Ids = Sequence[str]
 Pairs = npt.NDArray[np.uint32]
@@ -429,25 +426,25 @@ COLUMNS = ("source", "target")
 
 
 def edges(ids: Ids, pairs: Pairs) -> np.ndarray[Any, Any]:
-    """A (k, 2) array of ids, which are text."""
+    """A (k, 2) array of ids as text."""
     if not len(pairs):
         return np.empty((0, 2), dtype="<U1")
     return np.asarray(ids)[pairs]
 
 
 def to_pandas(ids: Ids, pairs: Pairs) -> Any:
-    """Columns ``source`` and ``target``."""
+    """A frame with the columns ``source`` and ``target``."""
     return library("pandas", "pandas frames").DataFrame(_columns(ids, pairs))
 
 
 def to_polars(ids: Ids, pairs: Pairs) -> Any:
-    """Columns ``source`` and ``target``."""
+    """A frame with the columns ``source`` and ``target``."""
     polars = library("polars", "polars frames")
     return polars.DataFrame(_columns(ids, pairs), schema=dict.fromkeys(COLUMNS, polars.String))
 
 
 def to_networkx(ids: Ids, pairs: Pairs) -> Any:
-    """Nodes are ids, all of them."""
+    """A graph whose nodes are all ids of the universe."""
     made = library("networkx", "networkx graphs").Graph()
     made.add_nodes_from(ids)
     made.add_edges_from(_rows(ids, pairs))
@@ -455,7 +452,7 @@ def to_networkx(ids: Ids, pairs: Pairs) -> Any:
 
 
 def to_igraph(ids: Ids, pairs: Pairs) -> Any:
-    """Vertices are positions, and their names are ids."""
+    """A graph whose vertices are positions, named by their ids."""
     igraph = library("igraph", "igraph graphs")
     made = igraph.Graph(n=len(ids), edges=pairs.astype(np.int64))
     made.vs["name"] = ids
@@ -477,9 +474,9 @@ def adjacency(pairs: np.ndarray[Any, Any], n: int) -> Any:
 
 
 def to_file(ids: Ids, pairs: Pairs, path: str | PathLike[str], *, header: bool) -> None:
-    """CSV, TSV or Parquet, as the name says; written whole or not at all.
+    """Write CSV, TSV or Parquet, chosen by the file's name, completely or not at all.
 
-    ``header`` says whether a text file gets a first line with the names of its columns.
+    ``header`` says whether a text file starts with a line of column names.
     """
     suffix = Path(fspath(path)).suffix.lower()
     if suffix in (".parquet", ".pq"):
@@ -489,7 +486,7 @@ def to_file(ids: Ids, pairs: Pairs, path: str | PathLike[str], *, header: bool) 
         with written_whole(path) as partial:
             _write_text(ids, pairs, partial, "," if suffix == ".csv" else "\t", header)
     else:
-        raise ArgumentError(f"{fspath(path)}: a name ends in .csv, .tsv or .parquet, and so tells")
+        raise ArgumentError(f"{fspath(path)}: the name must end in .csv, .tsv or .parquet")
 
 
 def _write_text(ids: Ids, pairs: Pairs, path: Path, delimiter: str, header: bool) -> None:

@@ -1,4 +1,4 @@
-"""Fetching one file, whole or not at all."""
+"""Downloads of single files, written completely or not at all."""
 
 import http.client
 import os
@@ -21,10 +21,10 @@ _STEP = 1 << 16
 
 
 def fetch(url: str, target: Path, *, most: int = MOST_BYTES, timeout: float = TIMEOUT) -> None:
-    """Downloads to a temporary file beside the target, then renames it.
+    """Download to a temporary file beside the target, then rename it.
 
-    Only https is spoken, and plain http to this machine itself (which the tests need). What
-    comes is never trusted for its size: more than ``most`` bytes are refused.
+    Only https is allowed, and plain http to this machine itself (for tests). More than ``most``
+    bytes are refused, whatever size the server announces.
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (
@@ -44,7 +44,7 @@ def fetch(url: str, target: Path, *, most: int = MOST_BYTES, timeout: float = TI
         os.replace(partial, target)
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it is an open answer too
+            error.close()  # the error holds an open response
         reason = getattr(error, "reason", None) or error
         raise DatasetError(f"{url} cannot be fetched ({reason})") from None
     finally:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from silograph._core import EdgeText, GzipError, IdTable, LineError
 from silograph.errors import ArgumentError, EdgeError
 
-# --- The words for what is wrong with a file, a line or an identifier -----------------------------
+# --- Messages about files, lines and identifiers --------------------------------------------------
 
 
 class Lookup(Protocol):
-    """What a universe offers to whoever explains an unknown identifier."""
+    """The part of a universe that is needed to explain an unknown identifier."""
 
     @property
     def _table(self) -> IdTable:
@@ -27,7 +27,7 @@ class Lookup(Protocol):
 
     @property
     def case(self) -> str | None:
-        """The letter case that identifiers are given."""
+        """The letter case that identifiers are converted to."""
 
     def __len__(self) -> int: ...
 
@@ -35,7 +35,7 @@ class Lookup(Protocol):
 
 
 def shown(text: object, most: int = 40) -> str:
-    """A quoted, escaped, short form of a text that may be anything.
+    """A short, quoted and escaped form of any text.
 
     >>> print(shown("a" * 100))
     'aaaaaaaaaaaaaaaaaaaa…' (100 characters)
@@ -50,7 +50,7 @@ def shown(text: object, most: int = 40) -> str:
 
 
 def unknown_id(id_: str, universe: Lookup) -> str:
-    """What to say of an identifier that the universe does not hold, with a hint if there is one."""
+    """A message about an identifier that is not in the universe, with a hint if there is one."""
     message = f"id {shown(id_)} is not in the universe of {len(universe):,} nodes"
     stripped = id_.strip()
     if not stripped:
@@ -68,7 +68,7 @@ def unknown_id(id_: str, universe: Lookup) -> str:
 
 
 def open_text(path: str | PathLike[str]) -> EdgeText:
-    """A whole file in memory, unzipped; an :class:`EdgeError` where it cannot be had."""
+    """Read a whole file into memory, unzipped; raise :class:`EdgeError` if that fails."""
     try:
         return EdgeText.open(path)
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def open_text(path: str | PathLike[str]) -> EdgeText:
 def line_fault(
     source: str, error: LineError, universe: Lookup | None = None, magic: bytes = b""
 ) -> EdgeError:
-    """The error for one line: file, line, what, and how to mend it."""
+    """The error for one line: the file, the line, what is wrong, and how to fix it."""
     code, line, text, expected, found = error.args
     match code:
         case "fields":
@@ -122,15 +122,15 @@ def line_fault(
     return EdgeError(f"{source}:{line}: {what}")
 
 
-# --- Identifiers as text: the one place where a value of any kind becomes an identifier -----------
+# --- Identifiers as text: the only place where values become identifiers --------------------------
 
 
 class NotAnIdError(Exception):
-    """A value that is neither text nor an integer; the callers turn it into their own error."""
+    """A value that is neither text nor an integer; callers turn it into their own error."""
 
 
 def id_text(value: object) -> str:
-    """Text as it is, integers in decimal; anything else is refused.
+    """The identifier as text: text is unchanged, integers become decimal, others are refused.
 
     >>> id_text(7), id_text("007")
     ('7', '007')
@@ -148,7 +148,7 @@ def id_text(value: object) -> str:
 
 
 def id_texts(values: Iterable[object]) -> list[str]:
-    """Every value as text; :class:`NotAnIdError` carries the position as its second argument."""
+    """All values as text; :class:`NotAnIdError` has the position as its second argument."""
     texts: list[str] = []
     for position, value in enumerate(values):
         try:
@@ -163,7 +163,7 @@ def id_texts(values: Iterable[object]) -> list[str]:
 
 
 def plain_integers(values: object) -> npt.NDArray[np.uint64] | None:
-    """An integer array without negative values, fit for the fast road; otherwise nothing."""
+    """The values as an array if they are nonnegative integers, for fast lookup; otherwise None."""
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         return None
     if values.dtype.kind == "i" and values.size and values.min() < 0:
@@ -193,10 +193,10 @@ def find(
     place: Callable[[int], str],
     universe: Lookup | None = None,
 ) -> Positions:
-    """Positions of all values; an :class:`EdgeError` that names the first one without.
+    """The positions of all values; :class:`EdgeError` names the first value that has none.
 
-    ``place`` says in words where the value of a given number stands; ``universe`` is what the
-    table is of, for a hint at what is wrong with an id.
+    ``place`` describes in words where the value with a given number stands. ``universe`` is the
+    universe of the table, from which a hint about an unknown id is made.
     """
     integers = plain_integers(values)
     if integers is not None:

@@ -1,4 +1,4 @@
-"""Reading one edge file: its format, its header, then all of it or one error."""
+"""Reading edge files: the format, the header, and then either all edges or one error."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,20 @@ from silograph.graph.identifiers import (
     shown,
 )
 
-# --- What was met while a silo's edges were loaded ------------------------------------------------
+# --- The report of a load -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReport:
-    """Counts of one load. Rows = edges + repeats + self-loops.
+    """What was found while a silo's edges were loaded. Rows = edges + repeats + self-loops.
 
-    It is for the silo that owns the edges: every number in it depends on them.
+    The report is only for the silo that owns the edges, since every number depends on them.
+
+    Examples
+    --------
+    >>> print(LoadReport(source="a.csv", format="csv", rows=3, edges=2, repeats=1))
+    a.csv (csv): 2 edges from 3 rows
+      1 repeat merged (both directions count as one edge)
     """
 
     source: str
@@ -53,7 +59,7 @@ class LoadReport:
     header: tuple[str, ...] | None = None
     """The names in the first row, if it was taken for a header."""
     columns: tuple[str, str] | tuple[int, int] | None = None
-    """The two columns that were read: names where there is a header, otherwise positions."""
+    """The two columns that were read: names if there is a header, otherwise positions."""
     ignored: tuple[str, ...] | tuple[int, ...] = ()
     """The columns that were not read."""
 
@@ -80,7 +86,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-# --- Reading one edge file: its format, its header, then all of it or one error -------------------
+# --- Reading one edge file ------------------------------------------------------------------------
 
 Words = npt.NDArray[np.uint64]
 _T = TypeVar("_T")
@@ -93,12 +99,12 @@ _SUFFIXES = {
     ".pq": "parquet",
 }
 _FORMATS = ("whitespace", "snap", "csv", "tsv", "parquet")
-_LOOK_AHEAD = 100  # rows that the header is judged by
+_LOOK_AHEAD = 100  # the number of rows that are used to find the header
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What the caller said about a file."""
+    """What the caller specified about a file."""
 
     path: str | PathLike[str]
     columns: Columns
@@ -118,7 +124,7 @@ class Ask:
 
     @property
     def source(self) -> str:
-        """The file as messages show it."""
+        """The file's name as messages show it."""
         return fspath(self.path)
 
 
@@ -141,7 +147,7 @@ def read_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
 def read_alone(
     ask: Ask, *, strip: bool = False, case: Case = None
 ) -> tuple[IdTable, Words, LoadReport]:
-    """The pairs of a file over the ids in it, which are sorted."""
+    """The pairs of a file over the sorted ids that it contains."""
     text = _open(ask)
     if text is None:
         return _parquet_alone(ask, strip, case)
@@ -157,7 +163,7 @@ def read_alone(
 
 
 def sorted_ids(texts: set[str]) -> list[str]:
-    """Integers by value if all are integers in their usual spelling, otherwise by code point.
+    """Sort ids by value if all are integers in their usual spelling, otherwise by code point.
 
     >>> sorted_ids({"10", "9"}), sorted_ids({"10", "9", "x"})
     (['9', '10'], ['10', '9', 'x'])
@@ -170,7 +176,7 @@ def sorted_ids(texts: set[str]) -> list[str]:
 
 
 def _open(ask: Ask) -> EdgeText | None:
-    """The text of the file, or nothing if it is a Parquet file."""
+    """The text of the file, or None if it is a Parquet file."""
     suffix = Path(ask.source.lower()).suffix
     if ask.format == "parquet" or (ask.format is None and _SUFFIXES.get(suffix) == "parquet"):
         return None
@@ -179,7 +185,7 @@ def _open(ask: Ask) -> EdgeText | None:
 
 
 def _format(ask: Ask, text: EdgeText) -> tuple[str, int | None]:
-    """The name of a text format and the byte between its fields."""
+    """The name of a text format and the delimiter of its fields."""
     name = ask.format or _SUFFIXES.get(Path(ask.source.lower().removesuffix(".gz")).suffix)
     if name is None:
         rows = _explained(ask, text, lambda: text.head(None, 1), None)
@@ -189,7 +195,7 @@ def _format(ask: Ask, text: EdgeText) -> tuple[str, int | None]:
         return name, ord("\t")
     if name != "csv":
         return "whitespace", None
-    # Where the decimal comma is in use, spreadsheets write semicolons.
+    # Spreadsheets write semicolons where the decimal comma is used.
     rows = _explained(ask, text, lambda: text.head(ord(","), 1), None)
     semicolons = bool(rows) and len(rows[0]) == 1 and ";" in rows[0][0]
     return name, ord(";" if semicolons else ",")
@@ -260,7 +266,7 @@ def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, L
     if integers[0] is not None and integers[1] is not None:
         ids = np.unique(np.concatenate([integers[0], integers[1]])).astype(str).tolist()
     else:
-        # Normalised before sorting, so that what becomes the same is there once.
+        # Normalise before sorting, so that ids that become equal occur once.
         ids = sorted_ids(
             {
                 _file_id(_row(ask)(number), value, strip, case)
@@ -274,7 +280,7 @@ def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, L
 
 
 def _file_id(place: str, value: object, strip: bool, case: Case) -> str:
-    """An id of a file as a universe with this normalisation writes it."""
+    """An id of a file, normalised as in the universe."""
     try:
         text = id_texts([value])[0]
         if not strip and text != text.strip():

@@ -1,4 +1,4 @@
-"""Graphs to try things on: generated from a seed, dealt to silos, or public data by name."""
+"""Sample graphs: generated from a seed, split among silos, or public datasets by name."""
 
 import hashlib
 import math
@@ -16,13 +16,13 @@ from silograph.graph.reading import LoadReport
 from silograph.graph.silo import Silo, read_graph
 from silograph.graph.universe import NodeUniverse
 
-# --- From a seed that a person writes to the 32 bytes that the Rust core takes --------------------
+# --- Seeds: from a number to the 32 bytes that the Rust core takes --------------------------------
 #
-# For experiments only: what is drawn from such a seed can be drawn again by anyone who knows it.
+# For experiments only: anyone who knows the seed can repeat the draws.
 
 
 def seed_bytes(purpose: str, seed: int) -> bytes:
-    """32 bytes that depend on the purpose and on the seed.
+    """32 bytes that are derived from the purpose and the seed.
 
     >>> seed_bytes("split", 1) == seed_bytes("generate", 1)
     False
@@ -36,24 +36,47 @@ def seed_bytes(purpose: str, seed: int) -> bytes:
     return hashlib.sha256(f"silograph/seed/{purpose}/v1\0{value}".encode()).digest()
 
 
-# --- Dealing one graph to silos that overlap, for experiments -------------------------------------
+# --- Splitting one graph among overlapping silos, for experiments ---------------------------------
 
 
 def split(
     graph: Silo, silos: int, rate: float = 0.3, overlap: float = 0.2, seed: int = 0
 ) -> tuple[Silo, ...]:
-    """Deals the edges of a graph to 2 to 64 silos of equal size.
+    """Split the edges of a graph among silos of equal size.
 
     With m silos, rate ρ and overlap σ, the union of the silos holds a share min(1, mρ/(1+σ)) of
-    the edges. Of the union a share σ is held by two silos, or by more, spread evenly, where
-    mρ > 1+σ asks for it; the rest by one. Each silo then holds about ρ of the edges. Which edges
-    are left out or shared, and which silos share an edge, is uniformly random; single edges even
-    out the sizes. Where even edges shared by all silos cannot reach the rate
-    (mρ > 1+σ(m−1)), union and overlap are kept and a :class:`SplitWarning` names the rate that
+    the edges. A share σ of the union is held by two silos, or evenly by more if mρ > 1+σ requires
+    it; all other edges are held by one silo. So each silo holds about a share ρ of the edges. Which
+    edges are omitted or shared, and which silos share an edge, is uniformly random; unshared edges
+    make the sizes equal. If even edges shared by all silos cannot reach the rate
+    (mρ > 1+σ(m−1)), union and overlap are kept, and a :class:`SplitWarning` states the rate that
     was reached.
 
-    The same seed gives the same silos.
+    Parameters
+    ----------
+    graph
+        The graph to split.
+    silos
+        The number of silos, from 2 to 64.
+    rate
+        The share ρ of all edges that each silo holds.
+    overlap
+        The share σ of the union's edges that more than one silo holds.
+    seed
+        The seed; the same seed gives the same silos.
 
+    Returns
+    -------
+    tuple of Silo
+        The silos, over the universe of the graph.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
     >>> from silograph.graph import clustered_power_law
     >>> silos = split(clustered_power_law(200, 5), silos=4)
     >>> [len(silo) for silo in silos]
@@ -66,12 +89,12 @@ def split(
     edges = len(graph)
     joint = round(min(Fraction(1), count * share / (1 + common)) * edges)
     shared = round(common * joint)
-    # The holders of shared edges make up what single edges leave of the m·ρ·|E| that are asked.
+    # The holders of shared edges provide what unshared edges leave of the requested m·ρ·|E|.
     asked = round(count * share * edges) - (joint - shared)
     holders = min(max(asked, 2 * shared), count * shared)
     if count * share <= 1 + common:
         holders = 2 * shared
-    # Short by rounding alone is not worth a warning.
+    # A shortfall that is due to rounding only needs no warning.
     if asked > holders and count * share > 1 + common * (count - 1):
         reached = (joint - shared + holders) / (count * edges)
         warnings.warn(
@@ -101,7 +124,7 @@ def _silos(silos: int) -> int:
 
 
 def _share(name: str, value: float) -> Fraction:
-    """The decimal that was written, exactly: 4 · 0.3 / 1.2 is then 1 and not nearly 1."""
+    """The exact decimal that was written: 4 · 0.3 / 1.2 is then exactly 1."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -111,7 +134,7 @@ def _share(name: str, value: float) -> Fraction:
     return Fraction(repr(number))
 
 
-# --- Seeded graphs for examples and experiments ---------------------------------------------------
+# --- Generated graphs for examples and experiments ------------------------------------------------
 
 _MOST_EDGES = 2**31
 
@@ -119,17 +142,39 @@ _MOST_EDGES = 2**31
 def clustered_power_law(
     n: int = 1000, edges_per_node: int = 8, closure: float = 0.6, seed: int = 0
 ) -> Silo:
-    """A graph with a power-law degree distribution and many triangles.
+    """Generate a graph with a power-law degree distribution and many triangles.
 
-    Growth with preferential attachment and triad formation. It begins with ``edges_per_node``
-    nodes and no edges; every later node brings ``edges_per_node`` edges, so that there are
-    (n − edges_per_node) · edges_per_node in all. After the first, each of its edges closes a
-    triangle with probability ``closure``, where one is left to close. The same seed gives the
-    same graph.
+    The graph grows by preferential attachment and triad formation. It begins with
+    ``edges_per_node`` nodes and no edges. Every later node brings ``edges_per_node`` edges, so
+    there are (n − edges_per_node) · edges_per_node edges in total. Each edge of a node except the
+    first closes a triangle with probability ``closure``, if there is one left to close.
 
     Reference: P. Holme and B. J. Kim, Growing scale-free networks with tunable clustering,
     Physical Review E 65, 026107 (2002).
 
+    Parameters
+    ----------
+    n
+        The number of nodes.
+    edges_per_node
+        The number of edges that each later node brings.
+    closure
+        The probability that an edge closes a triangle.
+    seed
+        The seed; the same seed gives the same graph.
+
+    Returns
+    -------
+    Silo
+        The graph, over the nodes 0, 1, … n−1.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
     >>> graph = clustered_power_law(n=100, edges_per_node=4)
     >>> graph
     <Silo 'clustered power law': 384 edges over 100 nodes>
@@ -170,7 +215,7 @@ BASE_URL = "https://snap.stanford.edu/data/"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A graph that the registry knows. Counts are of the undirected graph without loops."""
+    """A known dataset. Its counts are of the undirected graph without self-loops."""
 
     file: str
     nodes: int
@@ -189,12 +234,38 @@ REGISTRY = {
 def dataset(
     name: str, *, folder: str | os.PathLike[str] | None = None, base_url: str = BASE_URL
 ) -> Silo:
-    """One of the graphs ``facebook``, ``wiki-vote``, ``ca-hepph`` and ``email-enron``.
+    """Load one of the graphs ``facebook``, ``wiki-vote``, ``ca-hepph`` and ``email-enron``.
 
-    The file is looked for in ``folder`` or, where that is not given, in the folder that the
-    environment variable ``SILOGRAPH_DATA`` names, then in the user's cache; if it is in none of
-    these, it is downloaded into the cache from ``base_url`` (a mirror may be named). Nodes, edges
-    and triangles are counted after reading.
+    The file is looked for in ``folder``. If ``folder`` is not given, it is looked for in the folder
+    named by the environment variable ``SILOGRAPH_DATA``, then in the user's cache; if it is in
+    neither, it is downloaded into the cache. Nodes, edges and triangles are counted after reading
+    and compared with the published numbers.
+
+    Parameters
+    ----------
+    name
+        The name of the dataset.
+    folder
+        The folder that holds the file.
+    base_url
+        The address to download from, such as a mirror.
+
+    Returns
+    -------
+    Silo
+        The graph.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no dataset of this name.
+    DatasetError
+        If the file cannot be found or downloaded, or is not the published one.
+
+    Examples
+    --------
+    >>> dataset("facebook")  # doctest: +SKIP
+    <Silo 'facebook': 88,234 edges over 4,039 nodes>
     """
     key = str(name).lower()
     if key not in REGISTRY:
@@ -210,7 +281,7 @@ def dataset(
     if found != expected:
         raise DatasetError(
             f"dataset {key}: {path} has {_counts(found)}, where {_counts(expected)} are "
-            "published; it is another or a damaged file"
+            "published; it is another file, or damaged"
         )
     return graph
 
@@ -227,7 +298,7 @@ def _find(key: str, entry: Entry, folder: str | os.PathLike[str] | None, base_ur
         if (place / entry.file).is_file():
             return place / entry.file
 
-    from silograph.graph.download import fetch  # noqa: PLC0415 (few who read a graph fetch one)
+    from silograph.graph.download import fetch  # noqa: PLC0415 (rarely needed)
 
     target = places[-1] / entry.file
     try:
@@ -241,7 +312,7 @@ def _find(key: str, entry: Entry, folder: str | os.PathLike[str] | None, base_ur
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: below XDG_CACHE_HOME, or else ~/.cache."""
+    """The folder for downloads: below XDG_CACHE_HOME, or else ~/.cache."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "silograph"
 

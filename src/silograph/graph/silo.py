@@ -27,11 +27,14 @@ Pairs = npt.NDArray[np.uint32]
 
 
 class Silo:
-    """Undirected edges over a universe. Immutable.
+    """The undirected edges of one party, over a universe. Immutable.
 
-    Both directions and repeats of an edge are one edge; self-loops are dropped. What was
-    merged and dropped is in :attr:`report`.
+    Both directions and repeats of an edge count as one edge; self-loops are dropped. :attr:`report`
+    says what was merged and dropped. A silo is made by one of the ``from_…`` methods. The exports
+    (``to_…``) are meant for the silo's own tools only.
 
+    Examples
+    --------
     >>> universe = NodeUniverse(["ada", "bob", "eve"])
     >>> silo = Silo.from_edges(universe, [("bob", "ada"), ("ada", "bob")])
     >>> len(silo), silo.pairs.tolist(), silo.report.repeats
@@ -56,7 +59,7 @@ class Silo:
         report: LoadReport,
         name: str,
     ) -> Self:
-        """From the 64-bit words of the core, each of which is a pair in memory."""
+        """Make a silo from the 64-bit words of the core; each word is a pair in memory."""
         words.setflags(write=False)
         return cls._with(universe, words.view(np.uint32).reshape(-1, 2), report, name)
 
@@ -65,7 +68,7 @@ class Silo:
         if not isinstance(name, str):
             raise ArgumentError(f"name is {name!r}; it must be text")
         pairs.setflags(write=False)
-        pairs = pairs.view()  # of a locked array: nobody can unlock it again
+        pairs = pairs.view()  # a view of a locked array cannot be unlocked again
         silo = cls.__new__(cls)
         for slot, value in zip(cls.__slots__, (name, pairs, report, universe), strict=True):
             object.__setattr__(silo, slot, value)
@@ -81,7 +84,7 @@ class Silo:
         *,
         choice: Choice | None = None,
     ) -> Self:
-        """From ids: look them up, then settle."""
+        """Make a silo from ids: look them up, then merge repeats and drop self-loops."""
         first, second = (
             find(universe._table, end, lambda number: f"edge {number}", universe) for end in ends
         )
@@ -114,13 +117,63 @@ class Silo:
 
     @classmethod
     def from_edges(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
-        """From a (k, 2) array of ids, or any sequence of pairs of ids; an empty one is allowed."""
+        """Make a silo from pairs of ids.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            A (k, 2) array of ids, or any sequence of pairs of ids. It may be empty.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+
+        Raises
+        ------
+        EdgeError
+            If an id is not in the universe, or an edge is not a pair.
+
+        Examples
+        --------
+        >>> len(Silo.from_edges(NodeUniverse.range(3), [(0, 1), (1, 2)]))
+        2
+        """
         _check(universe)
         return cls._found(universe, convert.array_ends(source), "edges", name)
 
     @classmethod
     def from_pairs(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
-        """From a (k, 2) array of positions in the universe."""
+        """Make a silo from pairs of positions.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            A (k, 2) array of positions in the universe.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+
+        Raises
+        ------
+        EdgeError
+            If a position is not in the universe.
+
+        Examples
+        --------
+        >>> len(Silo.from_pairs(NodeUniverse(["a", "b", "c"]), [[0, 1], [1, 2]]))
+        2
+        """
         _check(universe)
         first, second = convert.position_ends(source, len(universe))
         return cls._settled(universe, first, second, kind="pairs", name=name)
@@ -132,18 +185,49 @@ class Silo:
         path: str | PathLike[str],
         *,
         columns: Columns = None,
-        format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+        format: str | None = None,  # noqa: A002 (the usual word for it)
         header: bool | None = None,
         name: str = "",
     ) -> Self:
-        """From an edge file: white space (SNAP), CSV, TSV, each also gzipped, or Parquet.
+        """Make a silo from an edge file: white space (SNAP), CSV or TSV, possibly gzipped; or
+        Parquet.
 
-        ``format`` is ``"whitespace"`` (or ``"snap"``), ``"csv"``, ``"tsv"`` or ``"parquet"``;
-        left out, the file's name tells, and then its first line. Lines that begin with # or %
-        are comments in white-space files only. A header is found by itself and stands in the
-        report; ``header=True`` or ``False`` overrides. ``columns`` chooses two columns by name
-        or by position. An id outside the universe, a malformed line or an empty file is one
-        :class:`EdgeError` that names file, line and id, and nothing is loaded.
+        Lines that begin with # or % are comments in white-space files only. If an id is not in the
+        universe, a line is malformed or the file is empty, nothing is loaded.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        path
+            The file.
+        columns
+            The two columns that hold the ends, by name or by position.
+        format
+            ``"whitespace"`` (or ``"snap"``), ``"csv"``, ``"tsv"`` or ``"parquet"``. By default it
+            follows from the file's name, and then from its first line.
+        header
+            Whether the first row is a header. By default a header is detected; the report shows it.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+
+        Raises
+        ------
+        EdgeError
+            If the file cannot be loaded; the error names file, line and id.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.csv"
+        >>> _ = path.write_text("source,target\\n0,1\\n1,2\\n")
+        >>> len(Silo.from_file(NodeUniverse.range(3), path))
+        2
         """
         _check(universe)
         words, report = read_over(universe, Ask(path, columns, format, header))
@@ -151,7 +235,22 @@ class Silo:
 
     @classmethod
     def from_scipy(cls, universe: NodeUniverse, source: Any, *, name: str = "") -> Self:
-        """From an n × n scipy.sparse adjacency; rows are positions, directions are merged."""
+        """Make a silo from an n × n scipy.sparse adjacency matrix.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The matrix; its rows are positions, and directions are merged.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+        """
         _check(universe)
         places = convert.scipy_ends(source, len(universe))
         first, second = convert.position_ends(places, len(universe))
@@ -159,7 +258,27 @@ class Silo:
 
     @classmethod
     def from_adjacency(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
-        """From a dense n × n adjacency; rows are positions, directions are merged."""
+        """Make a silo from a dense n × n adjacency matrix.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The matrix; its rows are positions, and directions are merged.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+
+        Examples
+        --------
+        >>> Silo.from_adjacency(NodeUniverse.range(2), [[0, 1], [0, 0]]).pairs.tolist()
+        [[0, 1]]
+        """
         _check(universe)
         places = convert.matrix_ends(source, len(universe))
         first, second = convert.position_ends(places, len(universe))
@@ -174,7 +293,24 @@ class Silo:
         columns: Columns = None,
         name: str = "",
     ) -> Self:
-        """From two columns of a pandas frame: named, known by name, or the only two."""
+        """Make a silo from two columns of a pandas frame.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The frame.
+        columns
+            The two columns. By default those with well-known names, or the only two.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+        """
         _check(universe)
         ends, choice = convert.pandas_ends(source, columns)
         return cls._found(universe, ends, "pandas", name, choice=choice)
@@ -188,7 +324,24 @@ class Silo:
         columns: Columns = None,
         name: str = "",
     ) -> Self:
-        """From two columns of a polars frame: named, known by name, or the only two."""
+        """Make a silo from two columns of a polars frame.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The frame.
+        columns
+            The two columns. By default those with well-known names, or the only two.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+        """
         _check(universe)
         ends, choice = convert.polars_ends(source, columns)
         return cls._found(universe, ends, "polars", name, choice=choice)
@@ -197,7 +350,22 @@ class Silo:
     def from_networkx(
         cls, universe: NodeUniverse, source: "networkx.Graph[Any]", *, name: str = ""
     ) -> Self:
-        """From a networkx graph of any kind; its nodes are ids."""
+        """Make a silo from a networkx graph of any kind.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The graph; its nodes are ids.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+        """
         _check(universe)
         return cls._found(universe, convert.networkx_ends(source), "networkx", name)
 
@@ -210,22 +378,51 @@ class Silo:
         attribute: str | None = None,
         name: str = "",
     ) -> Self:
-        """From an igraph graph; ids are the vertex attribute, else ``name``, else the index."""
+        """Make a silo from an igraph graph.
+
+        Parameters
+        ----------
+        universe
+            The nodes.
+        source
+            The graph.
+        attribute
+            The vertex attribute that holds ids; by default ``name``, or else the vertex index.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        Silo
+            The silo.
+        """
         _check(universe)
         return cls._found(universe, convert.igraph_ends(source, attribute), "igraph", name)
 
     def to_edges(self) -> npt.NDArray[np.str_]:
-        """The edges as a (k, 2) array of ids. Like all exports, for the silo's own tools only."""
+        """The edges as a (k, 2) array of ids.
+
+        Examples
+        --------
+        >>> Silo.from_edges(NodeUniverse(["a", "b"]), [("b", "a")]).to_edges().tolist()
+        [['a', 'b']]
+        """
         return convert.edges(self.universe.ids, self.pairs)
 
     def to_file(self, path: str | PathLike[str]) -> None:
-        """Writes an edge file, .csv, .tsv or .parquet, whole or not at all."""
-        # A name that is an id too would be read as an edge.
+        """Write an edge file, completely or not at all.
+
+        Parameters
+        ----------
+        path
+            The file; its name ends in .csv, .tsv or .parquet.
+        """
+        # If a column's name is also an id, the header could be read as an edge; omit it.
         header = not any(word in self.universe for word in convert.COLUMNS)
         convert.to_file(self.universe.ids, self.pairs, path, header=header)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
-        """The symmetric n × n adjacency; rows are positions."""
+        """The symmetric n × n adjacency matrix; rows are positions."""
         return convert.to_scipy(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -237,11 +434,11 @@ class Silo:
         return convert.to_polars(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_networkx(self) -> "networkx.Graph[Any]":
-        """An undirected graph; its nodes are the ids of the universe, all of them."""
+        """An undirected graph whose nodes are all ids of the universe."""
         return convert.to_networkx(self.universe.ids, self.pairs)
 
     def to_igraph(self) -> "igraph.Graph":
-        """An undirected graph; its vertices are named by the ids of the universe, all of them."""
+        """An undirected graph whose vertices are named by all ids of the universe."""
         return convert.to_igraph(self.universe.ids, self.pairs)
 
     @property
@@ -251,7 +448,7 @@ class Silo:
 
     @property
     def name(self) -> str:
-        """What the silo is called, or nothing."""
+        """The silo's name; may be empty."""
         return self._name
 
     @property
@@ -261,17 +458,30 @@ class Silo:
 
     @property
     def report(self) -> LoadReport:
-        """What was met while the edges were loaded."""
+        """What was found while the edges were loaded."""
         return self._report
 
     def degrees(self) -> npt.NDArray[np.int64]:
-        """The number of edges at every node, in the order of the universe."""
+        """The number of edges at every node, in the order of the universe.
+
+        Examples
+        --------
+        >>> Silo.from_edges(NodeUniverse.range(3), [(0, 1), (1, 2)]).degrees().tolist()
+        [1, 2, 1]
+        """
         counts = np.bincount(self._pairs.ravel(), minlength=len(self._universe))
         return counts.astype(np.int64, copy=False)
 
     def triangles(self) -> int:
         """The exact number of triangles.
 
+        Returns
+        -------
+        int
+            The number.
+
+        Examples
+        --------
         >>> Silo.from_edges(NodeUniverse.range(4), [(0, 1), (1, 2), (0, 2), (2, 3)]).triangles()
         1
         """
@@ -314,15 +524,36 @@ class Silo:
 def union(silos: Iterable[Silo], name: str = "") -> Silo:
     """The graph of all edges that any of the silos holds.
 
-    For experiments, where one party may see all silos.
+    This is for experiments, in which one party may see all silos.
 
+    Parameters
+    ----------
+    silos
+        The silos, all over the same universe.
+    name
+        The name of the result.
+
+    Returns
+    -------
+    Silo
+        The union.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no silos.
+    UniverseError
+        If the silos have different universes.
+
+    Examples
+    --------
     >>> nodes = NodeUniverse.range(3)
     >>> len(union([Silo.from_edges(nodes, [(0, 1)]), Silo.from_edges(nodes, [(1, 0), (1, 2)])]))
     2
     """
     every = list(silos)
     if not every or not all(isinstance(silo, Silo) for silo in every):
-        raise ArgumentError("a union is of one silo or more")
+        raise ArgumentError("a union needs at least one silo")
     universe = every[0].universe
     for number, silo in enumerate(every):
         if silo.universe != universe:
@@ -344,27 +575,54 @@ def _check(universe: object) -> None:
         raise ArgumentError(f"universe is of type {kind}; a NodeUniverse is needed first")
 
 
-# --- Whole graphs out of edge files, where no universe is given -----------------------------------
+# --- Whole graphs from edge files, if no universe is given ----------------------------------------
 
 
 def read_graph(
     path: str | PathLike[str],
     *,
     columns: Columns = None,
-    format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+    format: str | None = None,  # noqa: A002 (the usual word for it)
     header: bool | None = None,
     strip: bool = False,
     case: Case = None,
     name: str = "",
 ) -> Silo:
-    """Reads an edge file over the universe of the ids in it.
+    """Read an edge file over the universe of the ids that it contains.
 
-    The options are those of :meth:`Silo.from_file`; ``strip`` and ``case`` become the
-    normalisation of the universe. Ids are sorted: integers by value, otherwise by code point.
+    Ids are sorted by value if all are integers, otherwise by code point. This is for local work and
+    experiments. Silos that answer queries together agree on a universe first, and then use
+    :meth:`Silo.from_file`.
 
-    For local work and experiments. Silos that answer together agree on a universe first, and
-    use :meth:`Silo.from_file`.
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        The two columns that hold the ends, by name or by position.
+    format
+        The format; see :meth:`Silo.from_file`.
+    header
+        Whether the first row is a header; see :meth:`Silo.from_file`.
+    strip
+        Whether white space at the ends of an id is removed.
+    case
+        ``"lower"`` or ``"upper"``, to convert ids to this case.
+    name
+        The name of the graph.
 
+    Returns
+    -------
+    Silo
+        The graph.
+
+    Raises
+    ------
+    EdgeError
+        If the file cannot be loaded.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.csv"
     >>> _ = path.write_text("source,target\\n10,9\\n9,10\\n9,9\\n")
@@ -372,6 +630,6 @@ def read_graph(
     >>> graph.universe.ids, len(graph), graph.report.self_loops
     (('9', '10'), 1, 1)
     """
-    NodeUniverse((), strip=strip, case=case)  # the options are checked before the file is read
+    NodeUniverse((), strip=strip, case=case)  # check the options before the file is read
     table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
     return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)

@@ -27,29 +27,36 @@ from silograph.graph.identifiers import (
 from silograph.graph.reading import universe_of_files
 from silograph.whole_files import written_whole
 
-# --- How two node universes differ, for people who have to agree on one ---------------------------
+# --- How two node universes differ ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniverseComparison:
-    """The outcome of :meth:`NodeUniverse.compare`; true when the two are the same."""
+    """The result of :meth:`NodeUniverse.compare`; true if the two universes are the same.
+
+    Examples
+    --------
+    >>> found = NodeUniverse(["a", "b"]).compare(NodeUniverse(["b", "c"]))
+    >>> bool(found), found.only_here, found.examples_there
+    (False, 1, ('c',))
+    """
 
     same: bool
     """Whether the digests are equal: ids, order and normalisation."""
     sizes: tuple[int, int]
     """The number of nodes here and there."""
     only_here: int
-    """How many ids the other does not have."""
+    """How many ids only this universe has."""
     only_there: int
-    """How many ids only the other has."""
+    """How many ids only the other universe has."""
     examples_here: tuple[str, ...]
     """A few of the ids that are only here."""
     examples_there: tuple[str, ...]
     """A few of the ids that are only there."""
     order_differs: bool
-    """Whether the ids that both have stand in another order."""
+    """Whether the common ids are in another order."""
     normalisation_differs: bool
-    """Whether ``strip`` or ``case`` are different."""
+    """Whether ``strip`` or ``case`` differ."""
 
     def __bool__(self) -> bool:
         return self.same
@@ -74,12 +81,10 @@ class UniverseComparison:
         return "\n".join(lines)
 
 
-# --------------------------------------------------------------------------------------------------
-# Universe files: Silograph's own, which carries its digest, and plain lists or tables of ids.
+# --- Universe files: Silograph's own format with a digest, and plain lists or tables of ids -------
 #
 # The own format is text: one line ``# silograph-universe v1 n=… strip=… case=… sha256=…``, then one
-# id a line.
-
+# id per line.
 _MARK = "# silograph-universe "
 _FIRST = re.compile(
     r"# silograph-universe v1 n=(\d{1,10}) strip=(true|false) case=(none|lower|upper)"
@@ -90,7 +95,7 @@ _NAMES = frozenset({"id", "ids", "node", "nodes", "node_id", "nodeid", "name", "
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the first line of the own format says."""
+    """The content of the first line of the own format."""
 
     n: int
     strip: bool
@@ -104,7 +109,7 @@ def name(path: str | PathLike[str]) -> str:
 
 
 def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
-    """Writes the own format, whole or not at all."""
+    """Write the own format, completely or not at all."""
     first = (
         f"{_MARK}v1 n={kept.n} strip={str(kept.strip).lower()} "
         f"case={kept.case or 'none'} sha256={kept.digest}\n"
@@ -117,7 +122,7 @@ def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
 def read(
     path: str | PathLike[str], *, column: str | int | None, header: bool | None
 ) -> tuple[list[str], Kept | None]:
-    """The ids of a file, and what its first line says if it is of the own format."""
+    """The ids of a file, and the content of its first line if it is in the own format."""
     source = name(path)
     delimiter = _delimiter(source)
     try:
@@ -141,7 +146,7 @@ def read(
 def _is_own(text: EdgeText) -> bool:
     try:
         rows = text.head(ord(","), 1)
-    except LineError:  # a list may hold what no table may
+    except LineError:  # a list may contain lines that a table may not
         return False
     return bool(rows) and rows[0][0].startswith(_MARK)
 
@@ -198,11 +203,11 @@ def _column(
         numbers = bool(body) and all(is_number(row[place]) for row in body if place < len(row))
         named = first[place].strip().lower() in _NAMES
         header = named or (numbers and not is_number(first[place]))
-    # The second column of a layout is not read here; any number past the last will do.
+    # The second column of a layout is not used here; any position past the last one will do.
     return text.column((delimiter, len(first), place, len(first), header))
 
 
-# --- The node universe: the public, ordered list of nodes that all silos agree on -----------------
+# --- The node universe ----------------------------------------------------------------------------
 
 MOST_NODES = 2**32 - 1
 _DOMAIN = b"silograph/node-universe/v1\0"
@@ -210,13 +215,27 @@ _STEP = 1 << 16
 
 
 class NodeUniverse:
-    """Ordered, distinct, public node ids. Immutable; equal when the digests are equal.
+    """Ordered, distinct, public node ids. Immutable; equal if the digests are equal.
 
     Every id is text, and integers are written in decimal: 7 and ``"7"`` are the same id,
-    ``"007"`` is another. ``strip`` (white space at both ends) and ``case`` (``"lower"`` or
-    ``"upper"``) are applied to the ids here and to every id that is looked up later, from
-    whatever source. Nothing else is changed; look-alike letters stay different.
+    ``"007"`` is another.
 
+    Parameters
+    ----------
+    ids
+        The ids, in order.
+    strip
+        Whether white space at both ends of an id is removed.
+    case
+        ``"lower"`` or ``"upper"``, to convert ids to this case.
+
+    Notes
+    -----
+    ``strip`` and ``case`` are applied to these ids and to every id that is looked up later, from
+    any source. Nothing else is changed; letters that look alike stay different.
+
+    Examples
+    --------
     >>> universe = NodeUniverse(["Ada", "Bob ", 7], strip=True, case="lower")
     >>> universe.ids
     ('ada', 'bob', '7')
@@ -259,8 +278,20 @@ class NodeUniverse:
 
     @classmethod
     def range(cls, n: int) -> Self:
-        """The nodes 0, 1, … n−1, at no cost in memory.
+        """The nodes 0, 1, … n−1, without using memory for each.
 
+        Parameters
+        ----------
+        n
+            The number of nodes.
+
+        Returns
+        -------
+        NodeUniverse
+            The universe.
+
+        Examples
+        --------
         >>> NodeUniverse.range(3) == NodeUniverse(["0", "1", "2"])
         True
         """
@@ -280,11 +311,40 @@ class NodeUniverse:
         strip: bool | None = None,
         case: Case = None,
     ) -> Self:
-        """Reads a universe from a file, which may be gzipped.
+        """Read a universe from a file, which may be gzipped.
 
-        A file that :meth:`save` wrote is checked against the digest in it, and carries its own
-        normalisation. Any other file is a list with one id a line or, where its name ends in
-        .csv or .tsv or where ``column`` (a name or a position) is given, a table.
+        A file that :meth:`save` wrote is checked against its digest, and carries its own
+        normalisation. Any other file is a table if its name ends in .csv or .tsv or if ``column``
+        is given, and otherwise a list with one id per line.
+
+        Parameters
+        ----------
+        path
+            The file.
+        column
+            The column that holds the ids, by name or by position.
+        strip
+            Whether white space at the ends of an id is removed.
+        case
+            ``"lower"`` or ``"upper"``, to convert ids to this case.
+
+        Returns
+        -------
+        NodeUniverse
+            The universe.
+
+        Raises
+        ------
+        UniverseError
+            If the file cannot be read or is damaged.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "nodes.txt"
+        >>> _ = path.write_text("ada\\nbob\\n")
+        >>> NodeUniverse.from_file(path).ids
+        ('ada', 'bob')
         """
         check_normalisation(bool(strip), case)
         ids, kept = read(path, column=column, header=header)
@@ -314,15 +374,44 @@ class NodeUniverse:
         cls,
         *paths: str | PathLike[str],
         columns: tuple[str, str] | tuple[int, int] | None = None,
-        format: str | None = None,  # noqa: A002 (the word that readers of tables know)
+        format: str | None = None,  # noqa: A002 (the usual word for it)
         header: bool | None = None,
         strip: bool = False,
         case: Case = None,
     ) -> Self:
-        """The ids that occur in edge files: integers by value, otherwise by code point.
+        """The ids that occur in edge files, sorted by value if all are integers, otherwise by code
+        point.
 
-        For local work. A universe that silos agree on must come from people: one that is made
-        from edges tells which nodes have any.
+        This is for local work. A universe that silos agree on must not be made from edges, since it
+        would show which nodes have any.
+
+        Parameters
+        ----------
+        *paths
+            The files.
+        columns
+            The two columns that hold the ends.
+        format
+            The format; see :meth:`Silo.from_file`.
+        header
+            Whether the first row is a header; see :meth:`Silo.from_file`.
+        strip
+            Whether white space at the ends of an id is removed.
+        case
+            ``"lower"`` or ``"upper"``, to convert ids to this case.
+
+        Returns
+        -------
+        NodeUniverse
+            The universe.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.txt"
+        >>> _ = path.write_text("10 9\\n9 7\\n")
+        >>> NodeUniverse.from_edge_files(path).ids
+        ('7', '9', '10')
         """
         if not paths:
             raise ArgumentError("at least one edge file is needed")
@@ -331,7 +420,21 @@ class NodeUniverse:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes a readable file, whole or not at all: a line with the digest, then the ids."""
+        """Write a readable file, completely or not at all: a line with the digest, then the ids.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "nodes.txt"
+        >>> NodeUniverse(["a", "b"]).save(path)
+        >>> NodeUniverse.from_file(path).ids
+        ('a', 'b')
+        """
         kept = Kept(len(self), self._strip, self._case, self.digest)
         write(path, kept, iter(self))
 
@@ -342,12 +445,12 @@ class NodeUniverse:
 
     @property
     def case(self) -> Case:
-        """The letter case that ids are given."""
+        """The letter case that ids are converted to."""
         return self._case
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of the ids in their order, their number and the normalisation."""
+        """SHA-256 (hex) of the ids in order, their number and the normalisation."""
         if self._digest is None:
             normal = f"strip={int(self._strip)};case={self._case or 'none'}".encode()
             total = hashlib.sha256(_DOMAIN)
@@ -365,14 +468,56 @@ class NodeUniverse:
         return tuple(self._table.texts(0, len(self)))
 
     def index(self, id_: object) -> int:
-        """The position of an id; a :class:`UniverseError` where it has none."""
+        """The position of an id.
+
+        Parameters
+        ----------
+        id_
+            The id.
+
+        Returns
+        -------
+        int
+            The position.
+
+        Raises
+        ------
+        UniverseError
+            If the id is not in the universe.
+
+        Examples
+        --------
+        >>> NodeUniverse(["a", "b"]).index("b")
+        1
+        """
         position = self._find(id_)
         if position is None:
             raise UniverseError(f"id {shown(id_)} is not in the universe of {len(self):,} nodes")
         return position
 
     def id(self, position: int) -> str:
-        """The id at a position."""
+        """The id at a position.
+
+        Parameters
+        ----------
+        position
+            The position, from 0.
+
+        Returns
+        -------
+        str
+            The id.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such position.
+
+        Examples
+        --------
+        >>> NodeUniverse(["a", "b"]).id(1)
+        'b'
+        """
         if not 0 <= position < len(self):
             raise ArgumentError(f"position {position} is not in 0 … {len(self) - 1}")
         return self._table.texts(position, position + 1)[0]
@@ -380,9 +525,20 @@ class NodeUniverse:
     def compare(self, other: "NodeUniverse", *, examples: int = 3) -> UniverseComparison:
         """How this universe and another differ.
 
-        >>> print(NodeUniverse("abc").compare(NodeUniverse("acd")))
-        Traceback (most recent call last):
-        silograph.errors.ArgumentError: ids is of type str; a list of ids is needed
+        Parameters
+        ----------
+        other
+            The other universe.
+        examples
+            How many ids to show as examples.
+
+        Returns
+        -------
+        UniverseComparison
+            The differences.
+
+        Examples
+        --------
         >>> print(NodeUniverse(list("abc")).compare(NodeUniverse(list("cad"))))
         different universes: 3 nodes here, 3 there
           only here: 1 ('b')

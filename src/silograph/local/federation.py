@@ -212,6 +212,16 @@ class Federation:
         -------
         Reports
             The reports of all silos.
+
+        Examples
+        --------
+        >>> import warnings, silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+        ...     reports = Federation.simulate(silos).reports(epsilon=3.0)
+        >>> reports.n, reports.epsilon <= 3.0
+        (100, True)
         """
         outcome = self._ask("baseline", RELEASE, epsilon, collusion, progress=progress)
         return cast("Reports", outcome.source)
@@ -257,6 +267,16 @@ class Federation:
         ------
         ArgumentError
             If an argument is not valid.
+
+        Examples
+        --------
+        >>> import warnings, silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+        ...     sealed = Federation.simulate(silos).seal(3.0, ["edges"])
+        >>> sealed.edges().query, sealed.epsilon <= 3.0
+        ('edges', True)
         """
         if isinstance(answers, str) or not all(isinstance(name, str) for name in answers or ()):
             raise ArgumentError(f"answers must be a list of names, not {answers!r}")
@@ -529,6 +549,6 @@ def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:
         try:
             made["split"] = ",".join(repr(float(share)) for share in split)
         except (TypeError, ValueError):
-            message = f"split is {split!r}; it is 'paper', 'auto' or three numbers"
+            message = f"split is {split!r}; it must be paper, auto or three numbers"
             raise ArgumentError(message) from None
     return made

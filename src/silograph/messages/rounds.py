@@ -33,7 +33,7 @@ class Collection:
         silos = self._binding.roster.silos
         name = silos[envelope.sender].name
         if envelope.sequence != 0:
-            raise PayloadError("has a sequence of its own", silo=name, round=envelope.round)
+            raise PayloadError("its sequence is not 0", silo=name, round=envelope.round)
         if envelope.sender in self._collected:
             raise OrderError("came twice", silo=name, round=envelope.round)
         self._collected[envelope.sender] = raw

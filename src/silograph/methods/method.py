@@ -163,7 +163,7 @@ def given_channel(study: Study) -> Channel | None:
         raise StudyError("option channel is two fractions, p11 and p01, in hexadecimal")
     a, b, c, d = (int(part, 16) for part in parts.groups())
     if not b or not d:
-        raise StudyError("option channel has a fraction without a value")
+        raise StudyError("option channel has a denominator of 0")
     return Channel(Fraction(a, b), Fraction(c, d))
 
 

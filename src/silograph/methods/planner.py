@@ -253,7 +253,7 @@ def plan(
     cycles = query == "four_cycles"
     if like is None:
         if nodes is None:
-            raise ArgumentError("say how many nodes there are, or give something like the graph")
+            raise ArgumentError("give the number of nodes, or something that is like the graph")
         reference = guess(
             nodes,
             edges,
@@ -325,7 +325,7 @@ def _baseline(reference: Reference, question: Question) -> Iterator[Option]:
         "reports",
         baseline_error(reference, question),
         needs=frozenset(),
-        assumes="silos add their noise; who holds an edge shows, as far as ε allows",
+        assumes="silos add their noise; the reports show, as far as ε allows, who holds an edge",
     )
 
 

@@ -104,7 +104,7 @@ class Index:
                 raise StudyError("an index of pairs has no groups, hubs, sub-buckets or form")
             return
         if self.kind != "fold":
-            raise StudyError(f"an index is of pairs or of fold, not {self.kind!r}")
+            raise StudyError(f"an index must be pairs or fold, not {self.kind!r}")
         _whole("groups", self.groups, 2, 1 << 20)
         _whole("sub", self.sub, 1, 64)
         _text("form", self.form)
@@ -154,7 +154,7 @@ class Study:
             value = getattr(self, name)
             _text(name, value, empty=name == "protocol")
             if not _WORD.fullmatch(value):
-                raise StudyError(f"{name} must be a word in small letters, not {value!r}")
+                raise StudyError(f"{name} must be a word in lower-case letters, not {value!r}")
         for name, count in (("run", 16), ("universe", 32), ("roster", 32)):
             _hex(name, getattr(self, name), count)
         for name, check in (("epsilon", check_epsilon), ("delta", check_delta)):
@@ -181,7 +181,7 @@ class Study:
         if self.encoding != PACKED:
             raise StudyError(f"encoding must be {PACKED!r}, not {self.encoding!r}")
         if not isinstance(self.index, Index):
-            raise StudyError("index must be an index")
+            raise StudyError("index must be an Index")
         self._check_silos()
         self._check_members()
         self._check_options()
@@ -242,14 +242,14 @@ class Study:
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
             raise StudyError("this is not a study") from None
         if not whole:
-            raise StudyError("the study is not in its one form")
+            raise StudyError("the study is not in its canonical form")
         return study
 
     def _check_proposed(self) -> None:
         if self.protocol in LOCAL_PROTOCOLS:
-            raise StudyError(f"protocol {self.protocol!r} is for runs in one process alone")
+            raise StudyError(f"protocol {self.protocol!r} is only for runs within one process")
         if self.deadline == 0:
-            raise StudyError("a study that is proposed has a deadline")
+            raise StudyError("a proposed study must have a deadline")
 
     @cached_property
     def digest(self) -> bytes:
@@ -281,7 +281,9 @@ class Study:
         wanted = set(self.silos)
         found = tuple(member for member in roster.silos if member.name in wanted)
         if tuple(member.name for member in found) != self.silos:
-            raise StudyError("the study names silos that are not in the roster, in its order")
+            raise StudyError(
+                "the study names silos that are not in the roster, or not in its order"
+            )
         return Roster(roster.coordinator, found)
 
     def binding(self, roster: Roster) -> Binding:

@@ -156,5 +156,5 @@ def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
             f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
         )
     if noise.silos - noise.collusion == 1:
-        return "one honest silo among all means plain local noise: every silo pays for itself"
+        return "with one honest silo, every silo adds all noise for itself, as in the local model"
     return ""

@@ -67,12 +67,12 @@ class TestCount:
 
     def test_two_silos_are_told(self, ledger: sg.Ledger) -> None:
         fed = sg.Federation.simulate(sg.split(GRAPH, 2, rate=0.6), ledger)
-        with pytest.warns(PrivacyWarning, match="plain local noise"):
+        with pytest.warns(PrivacyWarning, match="as in the local model"):
             fed.count("edges", "feat+", epsilon=2.0, split="paper")
 
     def test_all_to_the_release(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
         answer = fed.count("triangles", "feat+", epsilon=2.0, split=(1, 0, 0))
-        assert "which is feat" in answer.note
+        assert "as in feat" in answer.note
         assert len(ledger.rows()) == 1
 
     def test_what_is_refused_costs_nothing(self, fed: sg.Federation, ledger: sg.Ledger) -> None:

@@ -150,9 +150,9 @@ def test_nothing_held_is_the_release_itself(facebook: BitRows) -> None:
 
 def test_other_queries_have_no_such_answer() -> None:
     none = graph(4, 0).graph
-    with pytest.raises(ArgumentError, match="no local answer 'paper' to edges"):
+    with pytest.raises(ArgumentError, match="local='paper' does not answer edges"):
         local_value("edges", none, none, CHANNELS[0], np.array([0], dtype=np.uint32))
-    with pytest.raises(ArgumentError, match="no local answer 'paper' to edges of 4"):
+    with pytest.raises(ArgumentError, match="local='paper' does not answer edges of 4"):
         paper_sensitivity("edges", None, CHANNELS[0], 4)
     with pytest.raises(ArgumentError, match="triangles of 2 nodes"):
         paper_sensitivity("triangles", None, CHANNELS[0], 2)

@@ -266,7 +266,7 @@ class TestCombine:
         release = release_of(plan, 11)
         answer = combine(plan, release, None, ())
         assert (answer.value, answer.stderr) == (release.edges().value, release.edges().stderr)
-        assert "which is feat" in answer.note
+        assert "as in feat" in answer.note
 
 
 def test_reports_of_whole_graphs(facebook: BitRows) -> None:

@@ -43,8 +43,8 @@ class TestSplit:
         ("given", "why"),
         [
             ((0.5, 0.5, 0.5), "adds up to it, or to 1; this one to 1.5"),
-            ((0, 0.5, 0.5), "something for the release"),
-            ((1.2, -0.1, -0.1), "nothing below 0"),
+            ((0, 0.5, 0.5), "release needs a part"),
+            ((1.2, -0.1, -0.1), "no part is negative"),
             ((0.5, 0, 0.5), "to both the partition and the local answers"),
             ((0.5, 0.5, 0), "to both the partition and the local answers"),
             ((0.5, 0.5), "three numbers"),
@@ -124,7 +124,7 @@ class TestLosses:
             "2 silos + release: ε = 3",
         ]
         assert [v.name for v in found.views(losses, drawn=True)] == ["published"]
-        with pytest.raises(ArgumentError, match="it is gradient or paper"):
+        with pytest.raises(ArgumentError, match="it must be gradient or paper"):
             noise(local="guess")
 
 

@@ -590,10 +590,10 @@ class TestParameters:
             ({"nodes": 20_001}, r"20,001 would take 1\.\d GB .* 1\.\d GB and receive"),
             ({"chunk_pairs": 100}, "whole 64-bit words"),
             ({"chunk_pairs": 1 << 19}, "262,144 pairs"),
-            ({"names": ()}, "must be an output"),
-            ({"names": ("edges", "edges")}, "none twice"),
+            ({"names": ()}, "at least one output"),
+            ({"names": ("edges", "edges")}, "each at most once"),
             ({"names": ("wedges",)}, "unknown output"),
-            ({"noise": BoundedNoise("each", 1, 5, 1, 1, 1)}, "degrees with noise of their own"),
+            ({"noise": BoundedNoise("each", 1, 5, 1, 1, 1)}, "degrees with their own noise"),
         ],
     )
     def test_nonsense_is_refused(self, changes: dict, message: str) -> None:

@@ -138,8 +138,8 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("answers", "more", "message"),
         [
-            ([], {}, "answers are some of"),
-            (["stars"], {}, "answers are some of"),
+            ([], {}, "answers must be from"),
+            (["stars"], {}, "answers must be from"),
             (["degrees", "degrees"], {}, "each once"),
             (["edges", "degrees"], {}, "follows from the degrees"),
             (["edges", "triangles"], {"delta": 0.1}, "follows from the degrees"),

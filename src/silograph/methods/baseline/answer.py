@@ -526,6 +526,12 @@ class Reports:
         -------
         Reports
             The simulated reports.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> Reports.draw([graph, graph], Channel(1, 0), seed=1).n
+        4
         """
         noise = BaselineNoise(channel, len(silos))
         universe = silos[0].universe
@@ -598,6 +604,13 @@ class Reports:
         -------
         Estimate
             The count; unbiased unless raw.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.edges().value
+        3.0
         """
         if raw:
             return self._raw("edges", self.union.edges)
@@ -622,6 +635,13 @@ class Reports:
         -------
         Estimate
             The degrees; unbiased unless raw.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.degrees().value.tolist()
+        [2.0, 2.0, 2.0, 0.0]
         """
         if raw:
             value = self.union.degrees.astype(np.float64)
@@ -655,6 +675,13 @@ class Reports:
         ------
         ArgumentError
             If k is out of range.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.kstars(2).value
+        3.0
         """
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k < self.n:
             raise ArgumentError(f"k must be an integer from 1 to {self.n - 1}, not {k!r}")
@@ -681,6 +708,13 @@ class Reports:
         -------
         Estimate
             The count; unbiased unless raw.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.triangles().value, reports.triangles(raw=True).value
+        (1.0, 1.0)
         """
         if raw:
             return self._raw("triangles", self.union.triangles)
@@ -698,6 +732,13 @@ class Reports:
         -------
         Estimate
             The count; unbiased unless raw.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.four_cycles().value
+        0.0
         """
         if raw:
             return self._raw("four_cycles", self.union.four_cycles)
@@ -718,6 +759,13 @@ class Reports:
         -------
         Estimate
             The coefficient; consistent but not unbiased, and neither if raw.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> reports = Reports.draw([graph, graph], Channel(1, 0), seed=1)
+        >>> reports.clustering().value
+        1.0
         """
         if raw:
             wedges = self.union.wedges

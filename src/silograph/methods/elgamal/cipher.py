@@ -306,7 +306,7 @@ def _probability(name: str, value: Fraction) -> tuple[bytes, bytes]:
 
 def _noise(variant: Variant, p: Fraction) -> tuple[str, tuple[bytes, bytes]]:
     if variant not in ("printed", "replace", "blinded"):
-        raise ArgumentError(f"variant is {variant!r}; it is 'printed', 'replace' or 'blinded'")
+        raise ArgumentError(f"variant is {variant!r}; it must be 'printed', 'replace' or 'blinded'")
     if variant == "blinded" and p != 0:
         raise ArgumentError("p must be 0 in blinded: its noise is drawn by flip_hop")
     return variant, _probability("p", p)

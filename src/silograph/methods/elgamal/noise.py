@@ -57,7 +57,7 @@ class ElgamalNoise:
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
         if variant not in ("printed", "replace", "blinded"):
-            raise ArgumentError(f"variant is {variant!r}; it is printed, replace or blinded")
+            raise ArgumentError(f"variant is {variant!r}; it must be printed, replace or blinded")
         if variant != "blinded":
             if collusion:
                 raise ArgumentError(f"{variant} holds against no silo: it needs collusion=0")

@@ -116,7 +116,7 @@ def local_value(
         return local_triangles(held, noisy, channel, owned)
     if query == "kstars" and k is not None:
         return local_kstars(held, noisy, channel, owned, k)
-    raise ArgumentError(f"there is no local answer 'paper' to {query}")
+    raise ArgumentError(f"local='paper' does not answer {query}")
 
 
 def local_triples(held: BitRows, noisy: BitRows, owned: NDArray[np.uint32]) -> list[list[int]]:
@@ -215,8 +215,8 @@ def default_bound(
             try:
                 return 2 * math.exp(math.lgamma(d + 1) - math.lgamma(k) - math.lgamma(d - k + 2))
             except OverflowError:
-                raise ArgumentError(f"k = {k}: the number of stars is beyond a float") from None
-    raise ArgumentError(f"there is no local answer 'gradient' to {query}")
+                raise ArgumentError(f"k = {k}: the number of stars exceeds a float") from None
+    raise ArgumentError(f"local='gradient' does not answer {query}")
 
 
 def _neighbour_degree(
@@ -279,7 +279,7 @@ def combine(
     spent = {name: float(getattr(plan.noise.split, name)) for name in ("release", "partition")}
     spent["local"] = float(plan.noise.split.local)
     if shared is None or not plan.answers_locally:
-        note = "all of epsilon went to the release, which is feat: local answers do not pay here"
+        note = "all of epsilon went to the release, as in feat: local answers would not help here"
         parameters = {**own.parameters, "local": plan.local, "spent": spent}
         return _answer(own, plan, own.value, own.stderr, note, parameters)
     unit = plan.unit(shared.bound)

@@ -194,7 +194,7 @@ def _plan(
 ) -> FeatPlusTerms:
     local, bound = study.options.get("local", "gradient"), study.options.get("bound")
     if not isinstance(local, str) or isinstance(bound, str | bool):
-        raise StudyError("option local is a text, and bound a number")
+        raise StudyError("option local must be a text, and bound a number")
     return settle_featplus(
         study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
         study.protocol, study.nodes, None if bound is None else float(bound),
@@ -208,7 +208,7 @@ def _split(given: Option) -> str | tuple[float, float, float]:
     try:
         release, partition, local = (float(part) for part in str(given).split(","))
     except ValueError:
-        raise StudyError("option split is paper, or three numbers with commas") from None
+        raise StudyError("option split must be paper, or three numbers with commas") from None
     return release, partition, local
 
 

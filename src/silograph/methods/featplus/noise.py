@@ -91,10 +91,10 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.release <= 0 or min(self.partition, self.local) < 0:
-            raise ArgumentError("a split needs something for the release, and nothing below 0")
+            raise ArgumentError("the release needs a part of a split, and no part is negative")
         if (self.partition > 0) != (self.local > 0):
             raise ArgumentError(
-                "a split gives to both the partition and the local answers, or to neither"
+                "a split must give to both the partition and the local answers, or to neither"
             )
 
     @classmethod
@@ -106,7 +106,7 @@ class Split:
             shares = (given.release, given.partition, given.local)
         elif isinstance(given, str):
             if given != "paper":
-                raise ArgumentError(f"split is {given!r}; it is 'paper', 'auto' or three numbers")
+                raise ArgumentError(f"split is {given!r}; it must be paper, auto or three numbers")
             shares = PAPER_SHARES
         else:
             shares = _three(given)
@@ -136,7 +136,7 @@ def _three(given: object) -> tuple[Fraction, ...]:
     except (TypeError, ValueError, OverflowError):
         shares = ()
     if len(shares) != 3 or max(shares) > LARGEST_EPSILON:
-        raise ArgumentError(f"split is {given!r}; it is 'paper', 'auto' or three numbers")
+        raise ArgumentError(f"split is {given!r}; it must be paper, auto or three numbers")
     return shares
 
 
@@ -159,7 +159,7 @@ class FeatPlusNoise:
     def __post_init__(self) -> None:
         check_parties(self.silos, self.collusion)
         if self.local not in ("gradient", "paper"):
-            raise ArgumentError(f"local is {self.local!r}; it is gradient or paper")
+            raise ArgumentError(f"local is {self.local!r}; it must be gradient or paper")
 
     @cached_property
     def partition_scale(self) -> Fraction:
@@ -227,7 +227,7 @@ def paper_sensitivity(query: str, k: int | None, channel: Channel, n: int) -> Fr
     if query == "kstars" and k is not None:
         stars = math.comb(n - 2, k - 1)
         return 2 * largest_change(channel) * stars * omega ** (k - 1)
-    raise ArgumentError(f"there is no local answer 'paper' to {query} of {n} nodes")
+    raise ArgumentError(f"local='paper' does not answer {query} of {n} nodes")
 
 
 def gradient_sensitivity(channel: Channel, bound: float) -> Fraction:

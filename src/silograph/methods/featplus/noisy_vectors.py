@@ -150,7 +150,7 @@ class VectorCoordinator(Machine):
         """Take a silo's numbers."""
         envelope = self._opened(raw)
         if envelope.sequence != 0:
-            raise self._refuse(PayloadError, "has a sequence of its own", envelope)
+            raise self._refuse(PayloadError, "its sequence is not 0", envelope)
         if envelope.sender in self._vectors:
             raise self._refuse(OrderError, "came twice", envelope)
         if len(envelope.payload) != NUMBER_BYTES * self._parameters.length:

@@ -231,6 +231,14 @@ class SealedRelease:
         -------
         SealedRelease
             The simulated release.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.n
+        4
         """
         truth = graph.degrees()
         opened: dict[str, Any] = {}
@@ -292,6 +300,14 @@ class SealedRelease:
         ------
         ArgumentError
             If the run opened neither edges nor degrees.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.edges().value
+        2.5
         """
         if self.noisy_edges is not None:
             return self._count("edges", self.noisy_edges, self.noise.law("edges"))
@@ -313,6 +329,14 @@ class SealedRelease:
         ------
         ArgumentError
             If the run did not open the degrees.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.degrees().value.shape
+        (4,)
         """
         noisy, law = self._degrees("degrees")
         stderr, margin = np.full(self.n, law.stderr), np.full(self.n, float(law.margin()))
@@ -338,6 +362,14 @@ class SealedRelease:
         ------
         ArgumentError
             If the run did not open the degrees.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.degree_histogram([0, 1, 4]).value.shape
+        (2,)
         """
         edges = check_bins(bins, self.n)
         noisy, law = self._degrees("degree_histogram")
@@ -372,6 +404,14 @@ class SealedRelease:
         ------
         ArgumentError
             If k is out of range, or if the run did not open what is needed.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.kstars(2).name
+        'kstars(k=2)'
         """
         Release.check_k(k, self.n)
         k, more = int(k), {"parameters": {"k": int(k)}}
@@ -400,6 +440,14 @@ class SealedRelease:
         ------
         ArgumentError
             If the run did not open triangles.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.triangles().value
+        1.0
         """
         if self.noisy_triangles is None:
             self._not_opened("triangles")
@@ -420,6 +468,14 @@ class SealedRelease:
         ------
         ArgumentError
             If the run did not open what is needed.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
+        >>> release = SealedRelease.draw(graph, noise, seed=1)
+        >>> release.clustering().query
+        'clustering'
         """
         triangles, stars = self.triangles(), self.kstars(2)
         if stars.value <= 0:
@@ -444,7 +500,7 @@ class SealedRelease:
 
     def _not_opened(self, query: str) -> NoReturn:
         raise ArgumentError(
-            f"this run does not answer {query}: it opened {', '.join(self.noise.answers)} alone"
+            f"this run does not answer {query}: it opened only {', '.join(self.noise.answers)}"
         )
 
     def _count(self, query: str, value: int, law: NoiseLaw, **more: Any) -> Estimate[float]:

@@ -226,20 +226,22 @@ class SettledSealed(SettledStudy):
         options = {"answers": "degrees,triangles", "degree_share": 0.1, **study.options}
         answers, share = str(options["answers"]).split(","), options["degree_share"]
         if not set(answers) <= set(get_args(Answer)) or not isinstance(share, float):
-            raise StudyError("option answers names what is opened, and degree_share is a number")
+            raise StudyError(
+                "option answers must name what is opened, and degree_share be a number"
+            )
         self.noise = SealedNoise.choose(
             study.epsilon, study.nodes, self.silos, study.collusion,
             cast("list[Answer]", answers), delta=study.delta, degree_share=share,
             kind=_kind(study),
         )  # fmt: skip
         if "degree_share" in study.options and not _shares(self.noise):
-            raise StudyError("degree_share is for degrees or edges beside counts")
+            raise StudyError("degree_share needs counts besides degrees or edges")
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
         self._parameters = sealed_parameters(self.noise, study.subject)
         beyond = [v for v in self.views if not v.claimed and math.isfinite(v.epsilon)]
         if beyond:
             loss = shown_loss(beyond[0].epsilon)
-            self.advice = f"with collusion=0 one who holds {beyond[0].name} has a loss of {loss}"
+            self.advice = f"with collusion=0 the loss against {beyond[0].name} is {loss}"
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
@@ -286,7 +288,7 @@ def _check(study: Study) -> None:
     if study.query in ("triangles", "clustering"):
         check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
     if study.nodes > MOST_NODES:
-        raise StudyError(f"{study.nodes:,} nodes are too many to seal; {MOST_NODES:,} at most")
+        raise StudyError(f"{study.nodes:,} nodes are too many to seal; the limit is {MOST_NODES:,}")
 
 
 def _shares(noise: SealedNoise) -> bool:
@@ -298,5 +300,5 @@ def _shares(noise: SealedNoise) -> bool:
 def _kind(study: Study) -> Kind:
     kind = study.options.get("noise", "shared")
     if kind not in get_args(Kind):
-        raise StudyError("option noise is shared or each")
+        raise StudyError("option noise must be shared or each")
     return cast("Kind", kind)

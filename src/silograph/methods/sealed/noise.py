@@ -170,7 +170,7 @@ class SealedNoise:
             raise ArgumentError(f"{answer} is not among the answers: {', '.join(self.answers)}")
         if (bound is None) != (answer not in self.slacks):
             raise ArgumentError(
-                f"a bound is for counts with delta alone, and they need one: {answer}"
+                f"counts with delta need a bound, and nothing else takes one: {answer}"
             )
         if bound is not None and not 1 <= bound <= self.nodes - 2:
             raise ArgumentError(f"a bound is from 1 to {self.nodes - 2}, not {bound}")
@@ -238,11 +238,11 @@ class SealedNoise:
 
 def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> None:
     if kind not in get_args(Kind):
-        raise ArgumentError(f"noise is {kind!r}; it is shared or each")
+        raise ArgumentError(f"noise is {kind!r}; it must be shared or each")
     unknown = [answer for answer in answers if answer not in get_args(Answer)]
     if unknown or not answers or len(set(answers)) != len(answers):
         raise ArgumentError(
-            f"answers are some of {', '.join(get_args(Answer))}, each once, not {list(answers)!r}"
+            f"answers must be from {', '.join(get_args(Answer))}, each once, not {list(answers)!r}"
         )
     counts = any(answer in _COUNTS for answer in answers)
     if nodes < (3 if counts else 2):
@@ -312,7 +312,7 @@ class BoundedNoise:
     def __post_init__(self) -> None:
         _check_kind(self.kind, self.shares)
         if min(self.factor, self.cap, self.numerator, self.denominator) < 1 or self.margin < 0:
-            raise ArgumentError("factor, cap and the ratio must be positive, the margin not less")
+            raise ArgumentError("factor, cap and ratio must be positive, the margin at least 0")
         self.at(self.cap)
 
     def at(self, largest: int) -> Noise:
@@ -329,7 +329,7 @@ class BoundedNoise:
 
 def _check_kind(kind: str, shares: int) -> None:
     if kind not in ("shared", "each") or shares < 1 or (kind == "each" and shares != 1):
-        raise ArgumentError("noise is 'shared' among one silo or more, or of 'each'")
+        raise ArgumentError("noise must be 'shared' by at least one silo, or 'each'")
 
 
 @dataclass(frozen=True)

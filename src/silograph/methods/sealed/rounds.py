@@ -98,14 +98,14 @@ class SealedParameters(Chunked):
         self.check_chunks()
         if self.silos > 64 or self.chunk_pairs > CHUNK_PAIRS or self.nodes > MOST_NODES:
             raise ArgumentError(
-                f"there may be 64 silos, {MOST_NODES:,} nodes and {CHUNK_PAIRS:,} pairs in a chunk"
+                f"at most 64 silos, {MOST_NODES:,} nodes and {CHUNK_PAIRS:,} pairs in a chunk"
             )
         names = [output.name for output in self.outputs]
         check_matrix(self.nodes, self.silos, names)
         if not names or len(set(names)) != len(names):
-            raise ArgumentError("there must be an output, and none twice")
+            raise ArgumentError("there must be at least one output, and each at most once")
         if self.phases[1:] and not any(output.name == "degrees" for output in self.phases[0]):
-            raise ArgumentError("noise that degrees bound needs degrees with noise of their own")
+            raise ArgumentError("noise bounded by degrees needs degrees with their own noise")
 
     def has(self, name: str) -> bool:
         """Whether this output is asked for."""
