@@ -30,8 +30,7 @@
     ├── DeploymentError      a file or a setting of a deployment is refused
     │   ├── KeyFileError     an identity file
     │   ├── RosterError      a roster file
-class TrailError(DeploymentError):
-    """An audit trail cannot be read or written, or its entries do not follow each other."""
+    │   ├── TrailError       an audit trail, or a value that must not be written
     │   ├── ConfigError      a configuration file
     │   ├── StoreError       a state store, or one that contradicts the ledger
     │   └── TransportError   a broker cannot be reached, or does not work as it should

@@ -97,7 +97,7 @@ def check(config: Config, as_json: Json = False) -> None:
         ("universe", f"{len(party.universe):,} nodes, digest {party.universe.digest[:16]}…"),
         ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
         ("budget", f"{spent} of ε = {limit} spent on {given.data.lineage!r}"),
-        ("policy", f"{', '.join(policy.methods)}; ε ≤ {most} a study; {policy.accept}"),
+        ("policy", f"{', '.join(policy.methods)}; ε ≤ {most} per study; {policy.accept}"),
         ("broker", escape(said) if reached else f"[red]{escape(said)}[/]"),
     ):
         table.add_row(name, value)
