@@ -193,7 +193,7 @@ CASES = [
     bad("query old.release kstars --k 40", "needs more than 40 nodes"),
     bad("query old.release edges --k 2", "--k is for kstars, not for edges"),
     bad("query deep.release edges", "deep.release: the release is damaged"),
-    bad("query lie.release edges", "view 'published' says ε = 1, but whoever sees"),
+    bad("query lie.release edges", "view 'published' says ε = 1, but anyone who sees"),
     bad("query unclaimed.release edges", "no view is claimed, so it promises nothing"),
     bad("query near.release triangles", "nothing but noise would come through"),
     bad("query names.release edges", "views[0].name must be a text of 1 to 200 characters, not 7"),

@@ -190,7 +190,7 @@ def test_a_past_release_will_do() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({}, "how many nodes"),
+        ({}, "give the number of nodes"),
         ({"nodes": 100, "like": GRAPH}, "not both"),
         ({"nodes": 100, "epsilon": 0.0}, "epsilon"),
         ({"nodes": 100, "epsilon": math.nan}, "epsilon"),

@@ -123,7 +123,7 @@ class SealedSilo(Machine, SiloSession):
             raise self._refuse(OrderError, "our own message came back", message)
         silo = self._binding.roster.has_silo(message.sender)
         if not (silo if message.round in _FROM_SILOS else message.sender == COORDINATOR):
-            raise self._refuse(OrderError, "this message is not its to send", message)
+            raise self._refuse(OrderError, "there is no such message", message)
 
     def _settled(self, state: State) -> State:
         """The next state: a step that is the last of its kind leads further than ``state``."""
