@@ -24,7 +24,7 @@ from silograph import whole_files
 from silograph.cli import run as run_app
 from silograph.cli.exits import HELP
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json, noted
+from silograph.cli.output import echo_json, noted
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, ReportError
 

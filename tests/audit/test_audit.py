@@ -23,6 +23,7 @@ def lines() -> list[report.AuditLine]:
     return list(report.audit(OsEntropy(), effort=0.05))
 
 
+@pytest.mark.slow
 def test_everything_holds_and_is_tight(lines: list[report.AuditLine]) -> None:
     assert len(lines) == 27
     for line in lines:
@@ -107,6 +108,7 @@ class TestPlantedBugs:
         monkeypatch.setattr(MaskedNoise, "epsilon", lambda self, honest: epsilon(self, honest + 1))
         assert not self.audited(monkeypatch, ("masked", 1.0, 4, 1))
 
+    @pytest.mark.slow
     def test_flips_for_m_instead_of_h_silos(self, monkeypatch: pytest.MonkeyPatch) -> None:
         choose = ElgamalNoise.choose
 

@@ -60,7 +60,7 @@ BUGS = [
     Bug(
         "commands: spend first, look for room after",
         "on a full disk the budget is spent and the release is lost",
-        "src/silograph/cli/terminal.py",
+        "src/silograph/cli/output.py",
         "os.posix_fallocate(trial.fileno(), 0, size)",
         "pass",
         _BAD + " -k disk",
@@ -68,7 +68,7 @@ BUGS = [
     Bug(
         "commands: outputs over inputs",
         "a release takes the place of the edges that it was made from",
-        "src/silograph/cli/terminal.py",
+        "src/silograph/cli/output.py",
         "if path.exists() and given.exists() and path.samefile(given):",
         "if path == given.name:",
         _BAD,
@@ -76,7 +76,7 @@ BUGS = [
     Bug(
         "commands: outputs over what was paid for",
         "a release that was paid for is written over without a word",
-        "src/silograph/cli/terminal.py",
+        "src/silograph/cli/output.py",
         "if path.exists() and not force:",
         "if path.exists() and force:",
         _RUNS,
@@ -108,7 +108,7 @@ BUGS = [
     Bug(
         "commands: nothing is said of a missing ledger",
         "runs without a ledger look like any other",
-        "src/silograph/cli/terminal.py",
+        "src/silograph/cli/output.py",
         "                note(str(message))\n",
         "                pass\n",
         _RUNS,
@@ -116,7 +116,7 @@ BUGS = [
     Bug(
         "commands: infinity in JSON",
         "programs that read JSON stop at a loss without a bound",
-        "src/silograph/cli/terminal.py",
+        "src/silograph/cli/output.py",
         "return value if math.isfinite(value) else None",
         "return value",
         _RUNS,

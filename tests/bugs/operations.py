@@ -49,7 +49,7 @@ BUGS = [
         "operations: a slip in a lineage",
         "a dataset under another name has no limit",
         "src/silograph/ledger/book.py",
-        "if not new_lineage and reading.is_new(connection, lineage):",
+        "if not new_lineage and file.is_new(connection, lineage):",
         "if not new_lineage and not lineage:",
         _LEDGER + " -k TestNewLineages",
     ),

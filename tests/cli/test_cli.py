@@ -47,6 +47,7 @@ def test_version() -> None:
     assert run("--version").stdout.startswith(f"silograph {__version__} ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["edges", "triangles", "four_cycles", "clustering", "degrees"])
 def test_query(release: Path, query: str) -> None:
     assert run("query", release, query).stdout.startswith(query)
@@ -62,6 +63,7 @@ def test_kstars(release: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -86,6 +88,7 @@ def test_errors_are_one_line(release: Path, arguments: tuple[str, ...], message:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_audit() -> None:
     done = run("audit", "--effort", "0.01")
     assert done.returncode == 0, done.stdout

@@ -78,6 +78,7 @@ class TestLaws:
         drawn = _core.polya_difference(DRAWS, num, den, shares, seed(2))
         assert fits(drawn, difference_law(num, den, 1 / shares, reach))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shares", [1, 2, 3, 4, 7])
     @pytest.mark.parametrize(("num", "den"), SCALES)
     def test_all_shares_together_are_one_discrete_laplace(

@@ -38,6 +38,7 @@ def test_sampled_standard_errors_are_near_the_full_ones(
     assert again.triangles().value == release.triangles().value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=str)
 def test_standard_errors_match_the_spread_of_draws(channel: Channel) -> None:
     """Also on channels that are not symmetric, and for the queries without an exact test."""
@@ -69,6 +70,7 @@ def test_four_cycle_variance_is_nearly_unbiased_on_asymmetric_channels() -> None
 
 
 class TestHistogram:
+    @pytest.mark.slow
     def test_it_beats_the_naive_one(self, data_folder: Path) -> None:
         graph = dataset("facebook", folder=data_folder)
         release = Release.draw(graph, Channel.symmetric(3.0), seed=4)

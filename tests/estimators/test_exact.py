@@ -55,6 +55,7 @@ FIVE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=str)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda q: f"{q[0]}{q[1] or ''}")
 def test_every_graph_of_four_nodes(query: tuple[str, int], channel: Channel) -> None:
@@ -66,6 +67,7 @@ def test_every_graph_of_four_nodes(query: tuple[str, int], channel: Channel) -> 
         assert spread == variance(graph(4, truth), channel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS[:2], ids=str)
 @pytest.mark.parametrize("query", [*QUERIES, ("kstars", 4)], ids=lambda q: f"{q[0]}{q[1] or ''}")
 def test_graphs_of_five_nodes(query: tuple[str, int], channel: Channel) -> None:
@@ -107,6 +109,7 @@ def test_variance_estimates_are_unbiased(channel: Channel) -> None:
             assert mean_of(values, 4, truth, channel) == pytest.approx(expected, rel=1e-9), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=str)
 def test_values_per_node(channel: Channel) -> None:
     """Degrees and triangles at each node: unbiased, and so are the estimates of their variance."""

@@ -83,6 +83,7 @@ def near(reference: Reference, known: BitRows, factor: float) -> None:
             assert 1 / factor <= found / right <= factor, (query, k, found, right)
 
 
+@pytest.mark.slow
 def test_a_guess_from_the_main_numbers_is_near(facebook: BitRows) -> None:
     known = facebook
     reference = guess(

@@ -33,6 +33,7 @@ def test_rows_are_read_only() -> None:
         GRAPH.words[0, 0] = 1
 
 
+@pytest.mark.slow
 def test_counts_agree_with_networkx(peer: "networkx.Graph[int]") -> None:
     assert GRAPH.degrees.tolist() == [d for _, d in peer.degree()]
     assert GRAPH.triangles == sum(networkx.triangles(peer).values()) // 3

@@ -43,6 +43,7 @@ def spend_together(path: Path, own: int, start: Any, pipe: Connection) -> None:
         pipe.send(f"{type(error).__name__}: {error}")
 
 
+@pytest.mark.slow
 def test_32_processes_never_overspend_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "silo.ledger"
     start = CONTEXT.Barrier(PROCESSES)
@@ -237,6 +238,7 @@ class TestForks:
             assert pay(ledger, "p", {1: 1.0}).number == 1
 
 
+@pytest.mark.slow
 def test_killed_60_times(tmp_path: Path) -> None:
     """What a spend has reported is in the file, whenever its process dies."""
     report = kill_while_spending(tmp_path / "silo.ledger", kills=60, seed=20310506)

@@ -65,6 +65,7 @@ class TestCollect:
         with pytest.warns(PrivacyWarning, match="as in the local model"):
             fed.collect(epsilon=2.0)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("protocol", ["masked", "clear"])
     def test_every_pair_follows_the_channel(self, fed: sg.Federation, protocol: str) -> None:
         """The real protocol with the operating system's entropy: exact limits over all pairs."""
@@ -293,6 +294,7 @@ def test_entropy_is_the_operating_systems() -> None:
     assert all(len(secret) == 32 for secret in drawn)
 
 
+@pytest.mark.slow
 def test_feat_on_facebook_through_the_real_protocol(data_folder: Path, tmp_path: Path) -> None:
     """100 runs at ε = 3, t = 0: the error is what the channel's variance formula says."""
     graph = sg.dataset("facebook", folder=data_folder)

@@ -109,6 +109,7 @@ def test_dealt_at_random_local_answers_do_not_pay(query: str, epsilon: float) ->
     assert chosen.bound is None
 
 
+@pytest.mark.slow
 def test_where_silos_hold_whole_communities_local_answers_can_pay() -> None:
     """Cliques, each in one silo: nearly all common neighbours are at edges, which have owners."""
     cliques = [list(itertools.combinations(range(80 * i, 80 * i + 80), 2)) for i in range(8)]
@@ -140,6 +141,7 @@ def test_a_partition_finds_owners_as_far_as_its_noise_lets_it() -> None:
     assert owned_share(OUTLINE, at_random, 5.0) == pytest.approx(0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_predictions_are_what_runs_show(epsilon: float) -> None:
     """150 runs of feat+ as in the paper; the planner's error is within 20 % of what they show

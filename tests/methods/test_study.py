@@ -343,6 +343,7 @@ class TestPlans:
             plan_study(study(**change))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["triangles", "kstars", "clustering"])
 @pytest.mark.parametrize("silos", [3, 8, 64])
 @pytest.mark.parametrize("nodes", [40, 4000, 40_000])

@@ -45,6 +45,7 @@ def test_a_figure_has_its_panels_tools_and_data() -> None:
     assert "<td>&lt;/script&gt;</td>" in made
 
 
+@pytest.mark.slow
 def test_the_scripts_are_embedded_once_and_the_same_every_time() -> None:
     made = page("page.html", [figure()], title="", contents={})
     assert page("page.html", [figure()], title="", contents={}) == made

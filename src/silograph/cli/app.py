@@ -12,7 +12,7 @@ from typer.main import get_group
 
 from silograph import __version__, _core
 from silograph.cli.exits import HELP
-from silograph.cli.terminal import noted
+from silograph.cli.output import noted
 from silograph.extras import EXTRAS
 
 __all__ = ["app"]

@@ -12,7 +12,7 @@ from silograph.audit.report import AuditLine
 from silograph.audit.report import audit as run_audit
 from silograph.cli.exits import FINE, NO
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
 from silograph.messages.entropy import OsEntropy
 

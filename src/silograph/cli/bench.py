@@ -18,7 +18,7 @@ from rich.table import Table
 
 from silograph import _core
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.dp.channel import Channel
 from silograph.dp.loss import check_parties
 from silograph.errors import ArgumentError, LedgerWarning

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.errors import ArgumentError
 from silograph.nats.broker import ServerSettings, write_broker_files
 from silograph.party import certificates

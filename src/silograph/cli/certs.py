@@ -8,7 +8,7 @@ import typer
 
 from silograph.cli.exits import FINE, NO
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.party import certificates
 from silograph.party.roster import read_roster
 

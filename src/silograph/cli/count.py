@@ -35,7 +35,7 @@ from silograph.cli.options import (
     check_question,
     one_of,
 )
-from silograph.cli.terminal import check_output, echo_json
+from silograph.cli.output import check_output, echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.graph.bits import triangle_bytes
 from silograph.graph.silo import Silo

@@ -19,7 +19,7 @@ from silograph.cli.options import (
     Strip,
     column_pair,
 )
-from silograph.cli.terminal import check_output, echo_json
+from silograph.cli.output import check_output, echo_json
 from silograph.errors import ArgumentError
 from silograph.graph.samples import clustered_power_law
 from silograph.graph.samples import split as deal

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph.cli.options import Epsilon, Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.dp.channel import Channel
 from silograph.dp.loss import shown_loss
 from silograph.estimators.cycles import four_cycles_variance

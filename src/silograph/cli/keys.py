@@ -7,7 +7,7 @@ import typer
 
 from silograph import whole_files
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.errors import KeyFileError
 from silograph.party import keys
 from silograph.party.keys import show_identity

@@ -8,7 +8,7 @@ import typer
 
 from silograph import whole_files
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.errors import ArgumentError, LedgerError
 from silograph.ledger.book import Ledger, Witness
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from silograph.cli.exits import explain
 from silograph.cli.options import column_pair
-from silograph.cli.terminal import note
+from silograph.cli.output import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
 from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of

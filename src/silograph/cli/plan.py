@@ -18,7 +18,7 @@ from silograph.cli.options import (
     Trust,
     one_of,
 )
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
 from silograph.methods.catalogue import TRUST
 from silograph.methods.planner import PLANNED, Plan

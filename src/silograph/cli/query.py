@@ -11,7 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import typer
 
 from silograph.cli.options import Json, K, Query, check_question
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.release import Release
 

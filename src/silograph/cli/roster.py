@@ -8,7 +8,7 @@ import typer
 
 from silograph.cli.keys import PassphraseFile, for_identity
 from silograph.cli.options import Json, one_of
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.errors import ArgumentError, RosterError
 from silograph.messages.identity import ROLES, Member
 from silograph.party.keys import key_text, load_identity, read_key

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from silograph.cli.exits import FINE, NO
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
 from silograph.errors import ConfigError, StudyError, TransportError
 from silograph.ledger.book import Ledger

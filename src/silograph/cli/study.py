@@ -12,7 +12,7 @@ from rich.table import Table
 
 from silograph import whole_files
 from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, one_of
-from silograph.cli.terminal import check_output, echo_json, note
+from silograph.cli.output import check_output, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.methods.catalogue import METHODS, QUERIES

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.options import Json
-from silograph.cli.terminal import echo_json
+from silograph.cli.output import echo_json
 from silograph.errors import ArgumentError
 from silograph.party.config import read_config
 from silograph.party.store import Store

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from silograph.errors import ArgumentError, LedgerError, RollbackError
 from silograph.ledger import chain, file
@@ -26,7 +27,7 @@ from silograph.ledger.chain import Witness
 from silograph.ledger.entries import ANYONE, Spend, check_delta, check_loss, check_name
 from silograph.whole_files import sync_path
 
-__all__ = ["back_up", "restore_backup"]
+__all__ = ["back_up", "restore_backup", "restores"]
 
 
 def back_up(connection: sqlite3.Connection, target: Path) -> Witness:
@@ -164,3 +165,10 @@ def _new(target: Path) -> Iterator[str]:
     finally:
         for suffix in ("", "-wal", "-shm"):
             Path(name + suffix).unlink(missing_ok=True)
+
+
+def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return every restoration from a backup as plain values, oldest first."""
+    names = ("number", "base", "seen", "seen_digest", "statement", "time")
+    found = connection.execute(f"SELECT {', '.join(names)} FROM restores ORDER BY number")  # noqa: S608
+    return [dict(zip(names, row, strict=True)) for row in found]

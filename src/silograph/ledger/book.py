@@ -38,8 +38,7 @@ from typing import Any, Self
 from silograph import whole_files
 from silograph.errors import LedgerError, LedgerWarning
 from silograph.ledger import chain, entries, file
-from silograph.ledger import file as reading
-from silograph.ledger.backup import back_up, restore_backup
+from silograph.ledger.backup import back_up, restore_backup, restores
 from silograph.ledger.chain import Witness
 from silograph.ledger.entries import (
     ANYONE,
@@ -229,7 +228,7 @@ class Ledger:
         except (ValueError, OSError, RuntimeError) as error:
             raise LedgerError(f"{os.fspath(path)!r} cannot be a ledger's path: {error}") from None
         self._clock = clock
-        self._totals = reading.Totals(self.path)  # only used in transactions, by one thread
+        self._totals = file.Totals(self.path)  # only used in transactions, by one thread
         self._transactions = Transactions(self.path, timestamp(clock()) if create else None)
         with self._transactions.reading() as connection:
             row = connection.execute("SELECT identity, created FROM ledger").fetchone()
@@ -284,7 +283,7 @@ class Ledger:
         )
         with self._transactions.writing() as connection:
             self._past(connection)
-            current = reading.limit_in_force(connection, lineage)
+            current = file.limit_in_force(connection, lineage)
             if current is not None and replace(current, time=limit.time) == limit:
                 limit = current
             else:
@@ -371,7 +370,7 @@ class Ledger:
         )
         with self._transactions.writing() as connection:
             last = self._past(connection)
-            known = reading.find_spend(connection, lineage, run, phase)
+            known = file.find_spend(connection, lineage, run, phase)
             if known is not None:
                 if not known.same_as(asked):
                     raise LedgerError(
@@ -382,16 +381,16 @@ class Ledger:
                 # The process that wrote the entry may have died before it was on the disk.
                 file.sync(self.path)
                 return replace(known, repeated=True)
-            if not new_lineage and reading.is_new(connection, lineage):
+            if not new_lineage and file.is_new(connection, lineage):
                 raise LedgerError(
                     f"{self.path}: lineage {lineage!r} is not in this ledger, which has limits for "
-                    f"{', '.join(map(repr, reading.lineages(connection)))}; if the dataset is "
+                    f"{', '.join(map(repr, file.lineages(connection)))}; if the dataset is "
                     "new, say so (--new-lineage, new_lineage=True). Nothing was spent"
                 )
-            limit = reading.limit_in_force(connection, lineage)
+            limit = file.limit_in_force(connection, lineage)
             if limit is not None:
                 spent = self._totals.at(connection, lineage, limit.collusion)
-                reading.check_budget(asked, spent, limit)
+                file.check_budget(asked, spent, limit)
             number, end = chain.add_spend(connection, self.path, asked, last)
         self._seen = Witness(self.identity, *end)  # now that it is on the disk
         return replace(asked, number=number)
@@ -424,7 +423,7 @@ class Ledger:
         None
         """
         with self._transactions.reading() as connection:
-            return reading.limit_in_force(connection, lineage)
+            return file.limit_in_force(connection, lineage)
 
     def limits(self, lineage: str | None = None) -> list[Limit]:
         """Return every limit that was ever set, oldest first.
@@ -449,7 +448,7 @@ class Ledger:
         [3.0, 5.0]
         """
         with self._transactions.reading() as connection:
-            return reading.limit_history(connection, lineage)
+            return file.limit_history(connection, lineage)
 
     def spent(self, lineage: str, collusion: int | None = None) -> Amount:
         """Return the total spent on a lineage, rounded up.
@@ -485,7 +484,7 @@ class Ledger:
         level = None if collusion is None else check_collusion(collusion)
         with self._transactions.reading() as connection:
             if level is None:
-                level = reading.level_in_force(reading.limit_in_force(connection, lineage))
+                level = file.level_in_force(file.limit_in_force(connection, lineage))
             return self._totals.at(connection, lineage, level).amount()
 
     def remaining(self, lineage: str) -> Amount | None:
@@ -512,7 +511,7 @@ class Ledger:
         ε = 1.75
         """
         with self._transactions.reading() as connection:
-            limit = reading.limit_in_force(connection, lineage)
+            limit = file.limit_in_force(connection, lineage)
             if limit is None:
                 return None
             return self._totals.at(connection, lineage, limit.collusion).left(limit)
@@ -540,7 +539,7 @@ class Ledger:
         [(1, 'run-1')]
         """
         with self._transactions.reading() as connection:
-            return reading.spends(connection, lineage)
+            return file.spends(connection, lineage)
 
     def is_new(self, lineage: str) -> bool:
         """Return whether :meth:`spend` would refuse this lineage as unknown.
@@ -564,7 +563,7 @@ class Ledger:
         (False, True)
         """
         with self._transactions.reading() as connection:
-            return reading.is_new(connection, lineage)
+            return file.is_new(connection, lineage)
 
     def lineages(self) -> list[str]:
         """Return every lineage that has a spend or a limit.
@@ -584,7 +583,7 @@ class Ledger:
         ['claims', 'payments']
         """
         with self._transactions.reading() as connection:
-            return reading.lineages(connection)
+            return file.lineages(connection)
 
     def witness(self) -> Witness:
         """Return the witness of the last entry.
@@ -793,13 +792,13 @@ class Ledger:
         {'epsilon': 3.0, 'delta': 0.0, 'collusion': 1}
         """
         with self._transactions.reading() as connection:
-            rows = reading.spends(connection, None)
+            rows = file.spends(connection, None)
             lineages = []
-            for lineage in reading.lineages(connection):
-                limit = reading.limit_in_force(connection, lineage)
+            for lineage in file.lineages(connection):
+                limit = file.limit_in_force(connection, lineage)
                 own = [row for row in rows if row.lineage == lineage]
                 levels = sorted({t for row in own for t in row.losses} - {ANYONE})
-                total = self._totals.at(connection, lineage, reading.level_in_force(limit))
+                total = self._totals.at(connection, lineage, file.level_in_force(limit))
                 lineages.append(
                     {
                         "lineage": lineage,
@@ -819,9 +818,9 @@ class Ledger:
                 "created": self.created,
                 "witness": str(chain.head(connection)),
                 "lineages": lineages,
-                "limits": [limit.to_dict() for limit in reading.limit_history(connection, None)],
+                "limits": [limit.to_dict() for limit in file.limit_history(connection, None)],
                 "spends": [row.to_dict() for row in rows],
-                "restores": reading.restores(connection),
+                "restores": restores(connection),
             }
 
     def summary(self) -> str:

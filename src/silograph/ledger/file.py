@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from silograph import whole_files
 from silograph.errors import BudgetError, LedgerError
@@ -51,7 +50,6 @@ __all__ = [
     "limit_history",
     "limit_in_force",
     "lineages",
-    "restores",
     "spends",
     "sync",
 ]
@@ -492,10 +490,3 @@ def is_new(connection: sqlite3.Connection, lineage: str) -> bool:
         (lineage,),
     ).fetchone()
     return bool(found)
-
-
-def restores(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Return every restoration from a backup as plain values, oldest first."""
-    names = ("number", "base", "seen", "seen_digest", "statement", "time")
-    found = connection.execute(f"SELECT {', '.join(names)} FROM restores ORDER BY number")  # noqa: S608
-    return [dict(zip(names, row, strict=True)) for row in found]

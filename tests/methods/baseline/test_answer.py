@@ -161,6 +161,7 @@ ASK: dict[str, tuple[Callable[[Reports], Estimate[float]], float]] = {
 }
 
 
+@pytest.mark.slow
 def test_error_bars_match_the_spread() -> None:
     """On a clustered graph in three overlapping silos, ε = 12; the same draws for every query."""
     draws = [draw(SILOS, 12.0, seed) for seed in range(DRAWS)]
@@ -238,6 +239,7 @@ class TestQueries:
         assert math.isnan(reports.clustering(raw=True).value)
 
 
+@pytest.mark.slow
 def test_facebook(data_folder: Path) -> None:
     """At ε = 3 and four silos: the raw counts are wrong by orders of magnitude, the calibrated ones
     are within their error bars, and the error bars dwarf those of one noise on the union."""

@@ -114,6 +114,7 @@ def variances(name: str, channel: Channel, silos: int) -> Table:
     return means(values**2, channel, silos) - means(values, channel, silos) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channel", "silos"), CASES, ids=str)
 @pytest.mark.parametrize("query", QUERIES)
 def test_unbiased_for_every_number_of_holders(query: str, channel: Channel, silos: int) -> None:
@@ -122,6 +123,7 @@ def test_unbiased_for_every_number_of_holders(query: str, channel: Channel, silo
     assert (found == truths(silos, cache(truth))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channel", "silos"), CASES, ids=str)
 def test_the_variance_of_edges(channel: Channel, silos: int) -> None:
     """The sum over pairs of the variance given the number of holders."""
@@ -145,6 +147,7 @@ def test_weights_of_one_pair(channel: Channel, silos: int) -> None:
         assert square - mean**2 == weights.variance(holders) == spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channel", "silos"), CASES, ids=str)
 @pytest.mark.parametrize("query", SPREADS)
 def test_variance_estimates_are_unbiased(query: str, channel: Channel, silos: int) -> None:
@@ -174,6 +177,7 @@ def test_the_variance_of_clusterings_linear_part() -> None:
     assert (means(found, channel, silos) == spread).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channel", "silos"), CASES, ids=str)
 def test_the_raw_form_is_biased(channel: Channel, silos: int) -> None:
     """As printed: on every federation with fewer edges than pairs the union has too many, and by

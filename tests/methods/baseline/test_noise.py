@@ -35,6 +35,7 @@ def holder_sets(count: int) -> list[Holders]:
     return list(itertools.product((False, True), repeat=count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("silos", [2, 3, 4, 5])
 def test_every_coalition_and_every_holder_set(epsilon: float, silos: int) -> None:

@@ -61,12 +61,14 @@ def replaced(bits: list[int], p: Fraction) -> Fraction:
     return 1 - p if any(bits) else p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [[0, 0], [0, 1], [1, 0], [1, 1]])
 def test_printed_and_replace_follow_their_channels(bits: list[int]) -> None:
     assert fits(opened(bits, "printed", P, Fraction(0)), printed(bits, P))
     assert fits(opened(bits, "replace", P, Fraction(0)), replaced(bits, P))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [[0, 0], [0, 1], [1, 1]])
 def test_blinded_flips_once_per_silo(bits: list[int]) -> None:
     b = Fraction(1, 5)
@@ -129,6 +131,7 @@ def test_the_limits_reject_a_bad_sampler(
     assert not fits(bad(rng), P)
 
 
+@pytest.mark.slow
 def test_the_limits_accept_a_good_sampler() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):

@@ -119,6 +119,7 @@ def test_every_silo_flips_once(silos: int) -> None:
     assert run.finish() == (union if silos == 2 else set(range(PAIRS)) - union)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["replace", "blinded"])
 @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
 def test_every_pair_follows_the_channel(variant: str, holders: tuple[int, ...]) -> None:

@@ -65,6 +65,7 @@ def test_a_gradient_does_not_look_at_its_own_bit(query: str, k: int | None) -> N
         assert one.tolist() == other.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=str)
 @pytest.mark.parametrize(("query", "k"), GRADIENT)
 def test_every_term_has_the_mean_zero(query: str, k: int | None, channel: Channel) -> None:

@@ -36,6 +36,7 @@ def answers(query: str, k: int | None, channel: Channel) -> dict[tuple[int, int]
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "k"), PAPER)
 def test_answers_are_products_of_weights(query: str, k: int | None) -> None:
     channel = CHANNELS[1]
@@ -45,6 +46,7 @@ def test_answers_are_products_of_weights(query: str, k: int | None) -> None:
             assert found == expected, (held, noisy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS[1:3], ids=str)
 @pytest.mark.parametrize(("query", "k"), PAPER)
 def test_unbiased_for_every_holder_set_and_every_owner(
@@ -76,6 +78,7 @@ def test_unbiased_for_every_holder_set_and_every_owner(
         assert (means == np.array(exact, dtype=object) * den * common).all(), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS[1:3], ids=str)
 @pytest.mark.parametrize(("query", "k"), PAPER)
 def test_joint_sensitivity_of_all_silos(query: str, k: int | None, channel: Channel) -> None:

@@ -52,6 +52,7 @@ def release_of(plan: FeatPlusTerms, noisy: int) -> Release:
     return Release(shown, union.channel, "", provenance, union.views, union.losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "k", "local"), QUERIES)
 @pytest.mark.parametrize(("silos", "channel"), [(2, CHANNELS[0]), (3, CHANNELS[1])], ids=str)
 def test_unbiased_for_every_holder_set(

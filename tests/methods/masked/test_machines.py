@@ -87,6 +87,7 @@ class TestResult:
         )
         assert raw == run.chunk(0, 0, {1, 2, 3})
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
     def test_every_pair_follows_the_channel(self, holders: tuple[int, ...]) -> None:
         """Exact binomial limits for each place in a chunk and in the last, shorter one.

@@ -34,6 +34,7 @@ def worst_loss(q: int, b: Fraction, honest: int) -> float:
     return log_upper(max(ratios))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize(("silos", "collusion"), [(m, t) for m in (2, 3, 4, 5) for t in range(m)])
 def test_every_view_is_within_epsilon_and_wastes_little(

@@ -68,6 +68,7 @@ def expectation(law: NoiseLaw, function: Callable[[int], Fraction]) -> Decimal:
 class TestExact:
     """The mean over all noise is the truth, for every shape, degree and k."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("law", LAWS)
     def test_stars_have_no_bias_and_their_variance(self, law: NoiseLaw) -> None:
         for d in (0, 1, 3, 6):
@@ -86,6 +87,7 @@ class TestExact:
             growing = variances[k // 2 :]
             assert growing == sorted(growing)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("law", LAWS)
     def test_variances_are_estimated_without_bias(self, law: NoiseLaw) -> None:
         for d in (0, 2, 5):
@@ -130,6 +132,7 @@ class TestQueries:
             np.histogram(d, histogram.parameters["bins"])[0], abs=0.5
         )
 
+    @pytest.mark.slow
     def test_noise_too_small_for_a_float(self, hardly_any_noise: None) -> None:
         noise = choose(1e6, 60, "degrees", "triangles")
         answer = SealedRelease.draw(GRAPH, noise, seed=1).clustering()
@@ -216,6 +219,7 @@ class TestIntervals:
             13,
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["shared", "each"])
     def test_they_cover_as_often_as_they_say(self, kind: str) -> None:
         noise = choose(2.0, 60, "degrees", "triangles", kind=kind, delta=1e-4)

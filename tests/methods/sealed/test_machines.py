@@ -72,6 +72,7 @@ def answers(run: SealedRun) -> tuple[int, list[int], int, int]:
 
 
 class TestCounts:
+    @pytest.mark.slow
     @pytest.mark.parametrize("silos", range(2, 8))
     def test_ten_random_federations_of_every_size(self, silos: int) -> None:
         """Without noise the shares open to exactly the union's counts, at every party."""

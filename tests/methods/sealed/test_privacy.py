@@ -67,6 +67,7 @@ def uniform_bytes(words: Words) -> bool:
 
 
 class TestOpenings:
+    @pytest.mark.slow
     @pytest.mark.parametrize("full", [False, True], ids=["empty", "complete"])
     def test_every_opened_vector_is_uniform_and_so_is_every_share(self, full: bool) -> None:
         nodes = 600
@@ -84,6 +85,7 @@ class TestOpenings:
         matrix = shares["open", 3]
         assert all(uniform_bytes(words) for words in (*matrix, np.add.reduce(matrix)))
 
+    @pytest.mark.slow
     def test_each_bit_of_each_opening_over_many_runs(self) -> None:
         """Three nodes, two silos, 400 runs: exact binomial limits for every bit that is opened."""
         runs = 400
@@ -163,6 +165,7 @@ class TestOutputs:
         assert words.all()
         assert len(np.unique(words)) == len(words)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("silos", [2, 3])
     def test_each_output_share_is_uniform(self, silos: int) -> None:
         """Without noise and on an empty graph: every bit of every silo's share, over 300 runs."""
