@@ -110,7 +110,7 @@ bench-union: $(BUILT) ## time, growth and memory of the private unions, beside t
 	$(BIN)/python -m benchmarks.union
 
 soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
-	@$(BIN)/python tests/soak.py
+	@$(BIN)/python -m tests.soak
 
 bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
 	$(BIN)/python -m benchmarks.wire

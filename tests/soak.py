@@ -11,8 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from silograph.nats.silo import SiloService
 from tests.ledger.kills import kill_while_spending
 from tests.nats.faults import every_case, run_case

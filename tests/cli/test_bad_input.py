@@ -456,6 +456,7 @@ def test_nobody_reads(folder: Path) -> None:
     assert done.returncode in (0, ABORTED)  # the reader may go late
 
 
+@pytest.mark.slow
 def test_interrupted(folder: Path) -> None:
     """A real Ctrl-C while the union is made: what is spent stays spent, and is said."""
     clustered_power_law(300, seed=1).universe.save("many.txt")

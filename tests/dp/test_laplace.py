@@ -29,6 +29,7 @@ def difference(scale: Fraction, shape: Fraction, size: int, top: int) -> list[De
 
 
 class TestScale:
+    @pytest.mark.slow
     def test_the_least_that_the_samplers_take(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Against all fractions with parts up to 40."""
         monkeypatch.setattr(laplace, "_LARGEST_PART", 40)

@@ -64,6 +64,7 @@ def test_gradients_count_what_an_edge_adds(known: BitRows) -> None:
     assert total["four_cycles"] == pytest.approx(4 * known.four_cycles)
 
 
+@pytest.mark.slow
 def test_the_ratio_has_the_error_that_draws_show(known: BitRows) -> None:
     channel = Channel.symmetric(4.0)
     graph = clustered_power_law(300, 6, seed=3)

@@ -78,6 +78,7 @@ def edge_set(graph: Silo) -> set[frozenset[str]]:
     return {frozenset((ids[u], ids[v])) for u, v in graph.pairs.tolist()}
 
 
+@pytest.mark.slow
 @settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(written(), st.booleans(), st.randoms(use_true_random=False))
 def test_like_a_simple_reader(

@@ -63,6 +63,7 @@ def test_digest_covers_order_boundaries_and_normalisation() -> None:
     assert len(set(universes)) == len(lists)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2, 10, 65_536, 65_537, 200_000])
 def test_range_is_the_list(n: int) -> None:
     universe = NodeUniverse.range(n)

@@ -174,6 +174,7 @@ class TestWitness:
             with pytest.raises(RollbackError, match="another ledger"):
                 other.check_not_older_than(empty)
 
+    @pytest.mark.slow
     @given(st.text(max_size=150) | st.from_regex(r"[0-9a-f-]{36}:[0-9]{1,19}:[0-9a-f]{64}\n?"))
     def test_parse(self, value: str) -> None:
         with suppress(ArgumentError):

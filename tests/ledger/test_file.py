@@ -211,6 +211,7 @@ class TestRefusals:
             path.write_bytes(content[:start] + noise + content[start + 4096 :])
             self.refused(path, "damaged or truncated|not a Silograph ledger|cannot be used")
 
+    @pytest.mark.slow
     @settings(max_examples=150, deadline=None)
     @given(st.data())
     def test_damage_never_gives_another_error(self, data: st.DataObject) -> None:

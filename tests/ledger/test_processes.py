@@ -82,6 +82,7 @@ def hold_same_key(path: Path, own: int, start: Any, pipe: Connection) -> None:
         pipe.send(f"{type(error).__name__}: {error}")
 
 
+@pytest.mark.slow
 def test_a_party_started_twice_pays_once(tmp_path: Path) -> None:
     path = tmp_path / "silo.ledger"
     with Ledger(path) as ledger:

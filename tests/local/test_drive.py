@@ -51,6 +51,7 @@ def quiet(**changes: object) -> SealedParameters:
     return SealedParameters(**(given | changes))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_answers_are_those_of_the_union() -> None:
     for chunk_pairs in (1 << 18, 1 << 10):
         found = simulate(quiet(chunk_pairs=chunk_pairs))
@@ -101,6 +102,7 @@ def test_traffic_is_what_the_cost_says(names: tuple[str, ...]) -> None:
     assert COORDINATOR not in rounds
 
 
+@pytest.mark.slow
 def test_noise_bounded_by_degrees() -> None:
     """Within twenty standard deviations of the truth, with the scale that the degrees give."""
     noise = Noise("shared", 2, 1, 4)

@@ -128,6 +128,7 @@ class TestCount:
         spread = math.sqrt(runs * 4 * pairs * p11 * p01)
         assert abs(ones - mean) < 6.2 * spread  # a false alarm once in a billion
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("protocol", ["elgamal", "elgamal/replace", "elgamal/printed"])
     def test_elgamal(self, fed: sg.Federation, protocol: str) -> None:
         with pytest.warns(PrivacyWarning):
@@ -136,6 +137,7 @@ class TestCount:
         assert release.provenance.protocol == f"elgamal/{variant}"
         assert release.epsilon == pytest.approx(12.0 if variant == "printed" else 3.0)
 
+    @pytest.mark.slow
     def test_elgamal_with_colluders_is_blinded(self, fed: sg.Federation) -> None:
         assert fed.collect(3.0, "elgamal").provenance.protocol == "elgamal/blinded"
 

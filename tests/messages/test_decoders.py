@@ -186,6 +186,7 @@ PLANS = [
 
 
 class TestShared:
+    @pytest.mark.slow
     @many
     @given(st.sampled_from(PLANS), st.data())
     def test_any_content(self, plan: FeatPlusTerms, data: st.DataObject) -> None:
@@ -268,6 +269,7 @@ class TestSealed:
             with pytest.raises(ProtocolError, match="no such message"):
                 machine.receive(forged(run, Envelope(name, place, EVERYONE, 0, bytes(32))))
 
+    @pytest.mark.slow
     @few
     @given(st.data())
     def test_any_decrypted_payload(self, data: st.DataObject) -> None:
@@ -285,6 +287,7 @@ class TestSealed:
                 plain = Envelope(name, sender, receiver, sequence, payload)
                 receive(run.silos[to], forged(run, lock.close(plain)))
 
+    @pytest.mark.slow
     @few
     @given(st.lists(st.integers(0, 2**64 - 1), min_size=14, max_size=14), st.integers(0, 2**64 - 1))
     def test_any_published_share(self, degrees_and_stars: list[int], triangles: int) -> None:

@@ -99,6 +99,7 @@ def test_a_plan_is_json_and_fits_the_terminal() -> None:
         assert max(map(len, str(found).splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["triangles", "kstars", "edges", "four_cycles"])
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 6.0])
 def test_dealt_at_random_local_answers_do_not_pay(query: str, epsilon: float) -> None:

@@ -81,6 +81,7 @@ def test_who_learns_what_of_a_masked_union() -> None:
     assert not opened[2][2]
 
 
+@pytest.mark.slow
 def test_who_learns_what_of_the_other_methods() -> None:
     assert [line[::2] for line in told("sealed delta")] == [
         ("Anyone who reads the answers", True),

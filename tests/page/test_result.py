@@ -40,6 +40,7 @@ def saved(made: str, kind: str) -> str:
     return base64.b64decode(found).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ALIKE])
 def test_every_kind_has_a_page_that_stands_alone(kind: str) -> None:
     said = facts(kind)
@@ -92,6 +93,7 @@ def test_what_is_saved_is_what_is_shown() -> None:
     assert [row["place"] for row in nodes[-60:]] == [str(i) for i in range(60)]
 
 
+@pytest.mark.slow
 def test_a_ledger_tells_what_remains(tmp_path: Path) -> None:
     with sg.Ledger(tmp_path / "silo.ledger") as ledger:
         ledger.set_limit("claims", epsilon=7.0)

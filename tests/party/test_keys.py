@@ -158,6 +158,7 @@ def test_another_public_key(made: tuple[Path, str | None]) -> None:
         keys.load_identity(path, passphrase)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damage_gives_one_error_without_secrets(

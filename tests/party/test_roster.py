@@ -462,6 +462,7 @@ class TestAnyBytes:
     def test_noise(self, content: bytes) -> None:
         self.read(content)
 
+    @pytest.mark.slow
     @settings(max_examples=200, deadline=None)
     @given(st.data())
     def test_damage(self, data: st.DataObject) -> None:

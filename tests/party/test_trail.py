@@ -160,6 +160,7 @@ class TestWriting:
                 other.decided(RUN, "two", "accepted")
             assert [entry["by"] for entry in other.entries()] == ["one", "two"] * 3
 
+    @pytest.mark.slow
     def test_many_processes(self, trail: Trail, store: Store) -> None:
         context = multiprocessing.get_context("forkserver")
         children = [context.Process(target=_write, args=(store.path, own)) for own in range(4)]

@@ -110,6 +110,7 @@ class TestCounts:
             Reports(two.counts, noise, "", two.provenance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
 def test_floats_agree_with_exact_sums(epsilon: float) -> None:
     """At ε = 1 weights are in the hundreds and of both signs; rounding must stay far below the
@@ -174,6 +175,7 @@ def test_error_bars_match_the_spread() -> None:
         assert low <= sum(a.interval[0] <= truth <= a.interval[1] for a in answers) <= high, query
 
 
+@pytest.mark.slow
 def test_error_bars_under_heavy_noise() -> None:
     """At ε = 3 nearly all of the error comes from pairs that nobody holds."""
     draws = [draw(SILOS, 3.0, seed) for seed in range(DRAWS)]

@@ -45,6 +45,7 @@ class ReportRun:
         return self.coordinator.result()
 
 
+@pytest.mark.slow
 def test_every_pair_of_every_silo_follows_the_channel() -> None:
     runs, ones = 1500, np.zeros((2, 256), dtype=np.int64)
     held = b"\xff" * 25 + bytes(7)

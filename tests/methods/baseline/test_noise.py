@@ -83,6 +83,7 @@ def test_channels_that_are_not_symmetric(channel: Channel, silos: int) -> None:
     assert BaselineNoise(channel, silos).epsilon(silos) == worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silos", [2, 3, 4, 5])
 def test_holder_sets_with_the_same_union_can_be_told_apart(silos: int) -> None:
     """The union is 1 for all of them, and yet no two laws are equal: the holder set leaks."""

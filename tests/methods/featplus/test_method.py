@@ -76,6 +76,7 @@ def test_unbiased_for_every_holder_set(
         assert mean == pytest.approx(naive(query, graph(4, truth), k or 0), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "k", "local"), QUERIES)
 @pytest.mark.parametrize("silos", [2, 3])
 def test_neighbouring_federations(query: str, k: int | None, local: str, silos: int) -> None:

@@ -114,6 +114,7 @@ class TestResult:
 
 
 class TestWhatLeaks:
+    @pytest.mark.slow
     @pytest.mark.parametrize("held", [set(), set(range(PAIRS))], ids=["nothing", "everything"])
     def test_a_single_vector_is_uniform(self, held: set[int]) -> None:
         """What one silo uploads looks the same whatever it holds: chi-square on every element."""

@@ -227,6 +227,7 @@ class TestDelta:
             assert max(found.with_edge, found.without) <= 0.05
             assert found.bad <= 0.05
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("epsilon", "share", "delta"), [(4.0, 0.5, 0.05), (2.0, 0.5, 0.01), (6.0, 0.1, 0.01)]
     )
