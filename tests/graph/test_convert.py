@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 from silograph import Channel, NodeUniverse, Release, Silo, clustered_power_law, errors
-from silograph.graph import convert
+from silograph.graph import reading
 
 ODD = NodeUniverse(
     ["source", "a,b", 'say "hi"', "#1", "Zürich", "007", "7", "名前", "target", "alone", "x y"]
@@ -87,7 +87,7 @@ def test_parquet_of_every_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert Silo.from_file(silo.universe, tmp_path / f"{name}.parquet") == silo
     assert pl.read_parquet(tmp_path / "own.parquet").equals(silo.to_polars())
     assert pyarrow.parquet.read_table(tmp_path / "own.parquet").num_rows == len(silo)
-    monkeypatch.setattr(convert, "find_spec", lambda _: None)  # without pyarrow
+    monkeypatch.setattr(reading, "find_spec", lambda _: None)  # without pyarrow
     assert Silo.from_file(silo.universe, tmp_path / "own.parquet") == silo
 
 

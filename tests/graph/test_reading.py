@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, EdgeError
-from silograph.graph import NodeUniverse, Silo, convert, read_graph
+from silograph.graph import NodeUniverse, Silo, read_graph, reading
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -322,7 +322,7 @@ def test_a_gzip_bomb_of_a_name_is_no_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reader", ["pyarrow", "polars"])
 def test_parquet(tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "polars":
-        monkeypatch.setattr(convert, "find_spec", lambda name: None)
+        monkeypatch.setattr(reading, "find_spec", lambda name: None)
     frame = pl.DataFrame({"t": [1, 2, 3], "source": [10, 9, 9], "target": [9, 10, 8]})
     frame.write_parquet(tmp_path / "a.parquet")
     graph = read_graph(tmp_path / "a.parquet")

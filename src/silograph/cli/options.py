@@ -13,7 +13,7 @@ from silograph.methods.catalogue import TRUST as TRUSTS
 from silograph.methods.study import PROTOCOLS
 
 if TYPE_CHECKING:
-    from silograph.graph.convert import Columns as ColumnPair
+    from silograph.graph.reading import Columns as ColumnPair
 
 __all__ = [
     "BUDGET",

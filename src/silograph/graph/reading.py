@@ -1,18 +1,19 @@
 """Reading edge files: the format, the header, and then either all edges or one error."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from silograph._core import EdgeText, IdError, IdTable, LineError, settle_pairs
 from silograph.errors import ArgumentError, EdgeError
-from silograph.graph import convert
-from silograph.graph.convert import Choice, Columns, check_columns, choose
+from silograph.extras import library
 from silograph.graph.identifiers import (
     Case,
     Lookup,
@@ -25,6 +26,271 @@ from silograph.graph.identifiers import (
     plain_integers,
     shown,
 )
+
+# --- Finding the header of an edge table, and the two columns that hold the ends ------------------
+#
+# A row that is wrongly taken for a header is a silently lost edge. So the first row is taken for a
+# header only if a person who reads the file would agree.
+Columns = tuple[str, str] | tuple[int, int] | None
+
+_PAIRS = (
+    ("source", "target"),
+    ("source", "destination"),
+    ("source", "dest"),
+    ("src", "dst"),
+    ("src", "dest"),
+    ("src", "tgt"),
+    ("from", "to"),
+    ("fromnode", "tonode"),
+    ("tail", "head"),
+    ("u", "v"),
+    ("node1", "node2"),
+    ("nodea", "nodeb"),
+    ("user1", "user2"),
+    ("id1", "id2"),
+    ("person1", "person2"),
+    ("account1", "account2"),
+    ("sender", "receiver"),
+    ("sender", "recipient"),
+    ("payer", "payee"),
+    ("follower", "followee"),
+    ("follower", "followed"),
+    ("caller", "callee"),
+    ("start", "end"),
+    ("vertex1", "vertex2"),
+    ("left", "right"),
+)
+_WORDS = frozenset(word for pair in _PAIRS for word in pair if len(word) > 2) | {
+    "account",
+    "customer",
+    "id",
+    "node",
+    "nodeid",
+    "person",
+    "user",
+    "vertex",
+    "weight",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How to read the rows of a table."""
+
+    fields: int
+    first: int
+    second: int
+    header: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> tuple[str, str] | tuple[int, int]:
+        """The two columns by name, or by position if there are no names."""
+        if self.header is None:
+            return self.first, self.second
+        return self.header[self.first], self.header[self.second]
+
+    @property
+    def ignored(self) -> tuple[str, ...] | tuple[int, ...]:
+        """The other columns."""
+        rest = [place for place in range(self.fields) if place not in (self.first, self.second)]
+        return tuple(rest) if self.header is None else tuple(self.header[place] for place in rest)
+
+
+def is_number(field: str) -> bool:
+    """Whether a field reads as a number.
+
+    >>> is_number("-3.5e2"), is_number("x1"), is_number("nan")
+    (True, False, False)
+    """
+    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", field, re.A) is not None
+
+
+def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
+    """The positions of two columns whose names are known to mean the ends of an edge.
+
+    >>> known_pair(["id", "From_Node_ID", "To_Node_ID"])
+    (1, 2)
+    """
+    plain = [re.sub(r"[\s_\-.]|id$", "", name.strip().lower()) for name in names]
+    plain = [stem or name.strip().lower() for stem, name in zip(plain, names, strict=True)]
+    for first, second in _PAIRS:
+        if plain.count(first) == 1 and plain.count(second) == 1:
+            return plain.index(first), plain.index(second)
+    return None
+
+
+def check_columns(columns: object) -> Columns:
+    """Check that these are two different names, or two different positions of at least 0."""
+    match columns:
+        case None:
+            return None
+        case (str(first), str(second)) if first != second:
+            return first, second
+        case (int(a), int(b)) if a != b and min(a, b) >= 0 and bool not in (type(a), type(b)):
+            return a, b
+    raise ArgumentError(
+        f"columns is {shown(columns)}; it must be two different names, or two different "
+        "positions from 0 up"
+    )
+
+
+def choose_named(source: str, names: Sequence[str], columns: Columns) -> Choice:
+    """Choose two columns of a table that always has names, such as a data frame."""
+    places = _places(source, names, columns)
+    if places is None:
+        raise EdgeError(
+            f"{source}: {len(names)} columns ({_some(names)}); pass columns= to say which two "
+            "hold the ends of an edge"
+        )
+    return Choice(len(names), *places, tuple(names))
+
+
+def choose(
+    source: str,
+    rows: Sequence[Sequence[str]],
+    columns: Columns,
+    header: bool | None,
+    holds: Callable[[str], bool] | None,
+) -> Choice:
+    """How to read a table, from its first rows. ``holds`` looks ids up in the universe, if any."""
+    first, body = rows[0], rows[1:]
+    if len(first) < 2:
+        raise EdgeError(
+            f"{source}: the first row ({shown(first[0])}) has one field, and an edge needs two; "
+            "if the fields are separated otherwise, or lines with # are comments, pass "
+            "format='whitespace', 'csv' or 'tsv'"
+        )
+    if header is None:
+        header = _is_header(first, body, columns, holds)
+    if header:
+        return choose_named(source, first, columns)
+    if columns is not None and isinstance(columns[0], str):
+        raise ArgumentError(
+            f"{source}: columns {shown(columns)} are names, and no header has them; the first "
+            f"row is {_some(first)}"
+        )
+    places = _places(source, first, columns) if columns else (0, 1)
+    return Choice(len(first), *(places or (0, 1)), None)
+
+
+def _is_header(
+    first: Sequence[str],
+    body: Sequence[Sequence[str]],
+    columns: Columns,
+    holds: Callable[[str], bool] | None,
+) -> bool:
+    if columns is not None and isinstance(columns[0], str):
+        return columns[0] in first and columns[1] in first
+    if any(is_number(field) for field in first):
+        return False
+    named = known_pair(first)
+    chosen = columns if columns is not None else (named or (0, 1))
+    ends = [first[place] for place in chosen if isinstance(place, int) and place < len(first)]
+    if holds is not None and any(map(holds, ends)):
+        return False
+    below = [[row[place] for row in body if place < len(row)] for place in range(len(first))]
+    if any(column and all(map(is_number, column)) for column in below):
+        return True
+    if named is not None:
+        # "u v" may be an edge between two nodes named by letters; then the letters occur again.
+        again = {field for row in body for field in row}
+        return not again.intersection(ends)
+    # Unknown names must look like names, and must not be nodes of the universe.
+    words = {word for field in first for word in re.split(r"[\W_\d]+", field.lower())}
+    return holds is not None and bool(words & _WORDS)
+
+
+def _places(source: str, names: Sequence[str], columns: Columns) -> tuple[int, int] | None:
+    if columns is None:
+        return (0, 1) if len(names) == 2 else known_pair(names)
+    places: list[int] = []
+    for column in columns:
+        if isinstance(column, int):
+            if column >= len(names):
+                raise ArgumentError(
+                    f"{source}: no column {column}; the columns are 0 … {len(names) - 1}"
+                )
+            places.append(column)
+        elif list(names).count(column) == 1:
+            places.append(list(names).index(column))
+        else:
+            how = "no column" if column not in names else "more than one column"
+            raise ArgumentError(f"{source}: {how} {shown(column)}; there are {_some(names)}")
+    return places[0], places[1]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+# --- Parquet files, read with pyarrow or polars, whichever is installed ---------------------------
+
+PARQUET = b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetTable:
+    """The two columns that hold the ends, and how they were chosen."""
+
+    ends: tuple[Iterable[object], Iterable[object]]
+    choice: Choice
+
+
+def read_parquet(path: str | PathLike[str], columns: Columns) -> ParquetTable:
+    """Read only the two columns."""
+    source = fspath(path)
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise EdgeError(f"{source}: cannot be read: {error.strerror}") from None
+    if start != PARQUET:
+        raise EdgeError(f"{source}: is not a Parquet file; for a text file pass format=")
+    reader = _pyarrow if find_spec("pyarrow") is not None else _polars
+    try:
+        return reader(source, columns)
+    except (OSError, ValueError) as error:  # pyarrow's errors derive from these
+        if type(error).__module__.startswith("silograph"):
+            raise
+        raise _damaged(source, error) from None
+
+
+def _pyarrow(source: str, columns: Columns) -> ParquetTable:
+    module = library("pyarrow.parquet", "Parquet files")
+    with module.ParquetFile(source) as file:
+        names = list(file.schema_arrow.names)
+        choice = choose_named(source, names, columns)
+        table = file.read(columns=[names[choice.first], names[choice.second]])
+    ends = []
+    for place in (choice.first, choice.second):
+        column = table.column(names[place])
+        plain = column.null_count == 0 and str(column.type).startswith(("int", "uint"))
+        ends.append(column.to_numpy() if plain else column.to_pylist())
+    return ParquetTable((ends[0], ends[1]), choice)
+
+
+def _polars(source: str, columns: Columns) -> ParquetTable:
+    module = library("polars", "Parquet files")
+    try:
+        names = list(module.read_parquet_schema(source))
+        choice = choose_named(source, names, columns)
+        frame = module.read_parquet(source, columns=[names[choice.first], names[choice.second]])
+    except module.exceptions.PolarsError as error:
+        raise _damaged(source, error) from None
+    first, second = (frame.get_column(names[place]) for place in (choice.first, choice.second))
+    return ParquetTable((polars_values(first), polars_values(second)), choice)
+
+
+def _damaged(source: str, error: Exception) -> EdgeError:
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return EdgeError(f"{source}: damaged or not readable as Parquet: {reason[0][:200]}")
+
+
+def polars_values(series: Any) -> Iterable[object]:
+    """Integers as an array; other columns, and columns with missing values, as a list."""
+    plain = series.dtype.is_integer() and series.null_count() == 0
+    return series.to_numpy() if plain else series.to_list()  # type: ignore[no-any-return]
+
 
 # --- The report of a load -------------------------------------------------------------------------
 
@@ -181,7 +447,7 @@ def _open(ask: Ask) -> EdgeText | None:
     if ask.format == "parquet" or (ask.format is None and _SUFFIXES.get(suffix) == "parquet"):
         return None
     text = open_text(ask.path)
-    return None if ask.format is None and text.magic == convert.MAGIC else text
+    return None if ask.format is None and text.magic == PARQUET else text
 
 
 def _format(ask: Ask, text: EdgeText) -> tuple[str, int | None]:
@@ -248,11 +514,11 @@ def _explained(ask: Ask, text: EdgeText, read: Callable[[], _T], universe: Looku
 
 
 def _parquet_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
-    return _settled(universe._table, ask, convert.read(ask.path, ask.columns), universe)
+    return _settled(universe._table, ask, read_parquet(ask.path, ask.columns), universe)
 
 
 def _settled(
-    ids: IdTable, ask: Ask, table: convert.Table, universe: Lookup | None = None
+    ids: IdTable, ask: Ask, table: ParquetTable, universe: Lookup | None = None
 ) -> tuple[Words, LoadReport]:
     ends = [find(ids, end, _row(ask), universe) for end in table.ends]
     words, loops, repeats = settle_pairs(ends[0], ends[1])
@@ -261,7 +527,7 @@ def _settled(
 
 def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, LoadReport]:
 
-    table = convert.read(ask.path, ask.columns)
+    table = read_parquet(ask.path, ask.columns)
     integers = [plain_integers(end) for end in table.ends]
     if integers[0] is not None and integers[1] is not None:
         ids = np.unique(np.concatenate([integers[0], integers[1]])).astype(str).tolist()

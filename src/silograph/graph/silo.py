@@ -10,9 +10,8 @@ import numpy.typing as npt
 from silograph._core import settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph import convert
-from silograph.graph.convert import Choice, Columns
 from silograph.graph.identifiers import Case, find
-from silograph.graph.reading import Ask, LoadReport, read_alone, read_over
+from silograph.graph.reading import Ask, Choice, Columns, LoadReport, read_alone, read_over
 from silograph.graph.universe import NodeUniverse
 
 if TYPE_CHECKING:

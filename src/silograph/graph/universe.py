@@ -12,7 +12,6 @@ import numpy as np
 
 from silograph._core import EdgeText, IdError, IdTable, LineError
 from silograph.errors import ArgumentError, EdgeError, UniverseError
-from silograph.graph.convert import is_number
 from silograph.graph.identifiers import (
     Case,
     NotAnIdError,
@@ -24,7 +23,7 @@ from silograph.graph.identifiers import (
     plain_integers,
     shown,
 )
-from silograph.graph.reading import universe_of_files
+from silograph.graph.reading import is_number, universe_of_files
 from silograph.whole_files import written_whole
 
 # --- How two node universes differ ----------------------------------------------------------------
