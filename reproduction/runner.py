@@ -171,7 +171,7 @@ def _check(key: str, outcome: Outcome) -> str:
 
 PARAMETERS = "experiment.toml"
 _CONTINUE = "the same command continues"
-#: Libraries that would otherwise each start a thread a core, in every process.
+#: Libraries that would otherwise each start one thread per core, in every process.
 _THREADS = ("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -1,7 +1,7 @@
 """`make soak`: every fault case of a deployment, a thousand kills of a spending process, and ten
 thousand proposals that nobody should send.
 
-Prints a line a case, and exits with an error at the end if any went wrong. ``--first`` and
+Prints one line per case, and exits with an error at the end if any went wrong. ``--first`` and
 ``--count`` choose a part; the order is the seed's.
 """
 

@@ -78,7 +78,7 @@ def test_the_core_refuses_what_would_break_it() -> None:
         BitRows.from_pairs(3, np.array([[1, 3]], dtype=np.uint32))
     with pytest.raises(ValueError, match="not u < v < n"):
         BitRows.from_pairs(3, np.array([[1, 1]], dtype=np.uint32))
-    with pytest.raises(ValueError, match="not one bit a pair"):
+    with pytest.raises(ValueError, match="not one bit per pair"):
         BitRows.from_triangle(300, b"\0" * 8)
     with pytest.raises(ValueError, match="not in the graph"):
         GRAPH.moments(np.array([300], dtype=np.uint32))

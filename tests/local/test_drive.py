@@ -84,7 +84,7 @@ def test_the_ledger_comes_before_the_first_opening() -> None:
 
 @pytest.mark.parametrize("names", [("edges",), ("degrees",), ("degrees", "triangles"), EVERYTHING])
 def test_traffic_is_what_the_cost_says(names: tuple[str, ...]) -> None:
-    """Envelopes and the handshake apart, which are at most 2 kB and 400 bytes a message."""
+    """Envelopes and the handshake apart, which are at most 2 kB and 400 bytes per message."""
     traffic, counted = Traffic(), {"up": 0, "down": 0}
 
     def record(sender: int, receiver: int, raw: bytes) -> None:

@@ -46,7 +46,7 @@ fn seconds(n: usize, level: Level) -> f64 {
     let words: Vec<u64> = (0..pair_count(n) as u64)
         .map(|k| k.wrapping_mul(k | 1) << 7)
         .collect();
-    let matrix = Triangle::new(n, &words).expect("one word a pair");
+    let matrix = Triangle::new(n, &words).expect("one word per pair");
     let run = || {
         let bands = (0..n).step_by(BAND).map(|i| i..(i + BAND).min(n));
         let sum = bands.fold(0u64, |sum, rows| {

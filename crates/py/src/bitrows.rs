@@ -35,10 +35,10 @@ pub fn nodes(picked: &[u32], n: usize) -> PyResult<()> {
     }
 }
 
-/// The words of a little-endian byte string with one bit a pair.
+/// The words of a little-endian byte string with one bit per pair.
 pub fn words_of_bits(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
     words::read(bits, pairs.div_ceil(64))
-        .ok_or_else(|| PyValueError::new_err("there is not one bit a pair"))
+        .ok_or_else(|| PyValueError::new_err("there is not one bit per pair"))
 }
 
 /// Pairs in one list, checked to be u < v < n.
@@ -69,7 +69,7 @@ fn write_triangle(
 ) -> PyResult<()> {
     let (flat, words) = (flat_pairs(n, &pairs)?, triangle.as_slice_mut()?);
     if words.len() != pair_count(n).div_ceil(64) {
-        return Err(PyValueError::new_err("there is not one bit a pair"));
+        return Err(PyValueError::new_err("there is not one bit per pair"));
     }
     py.detach(|| bitrows::write_triangle(n, flat, words));
     Ok(())

@@ -199,7 +199,7 @@ impl OpenedMatrix {
         let pairs = self.pairs(start, count)?;
         let (words, rest) = share.as_chunks::<8>();
         if words.len() != count || !rest.is_empty() {
-            return Err(PyValueError::new_err("there is not one word a pair"));
+            return Err(PyValueError::new_err("there is not one word per pair"));
         }
         py.detach(|| {
             for (sum, word) in self.words[pairs].iter_mut().zip(words) {
@@ -238,7 +238,7 @@ impl OpenedMatrix {
             let pairs = row_start(self.n, first)..row_start(self.n, end);
             let mut weights = dealt.0.drawn(Label::Matrix, pairs.clone());
             triangles::weights(&mut weights, &self.words[pairs], dealt.0.first());
-            let matrix = Triangle::new(self.n, &self.words).expect("one word a pair");
+            let matrix = Triangle::new(self.n, &self.words).expect("one word per pair");
             triangles::contract(matrix, first..end, &weights)
         }))
     }
@@ -262,7 +262,7 @@ fn add_zero_share(
     Ok(())
 }
 
-/// The square of a symmetric matrix with a zero diagonal, mod 2^64: one word a pair, in and out.
+/// The square of a symmetric matrix with a zero diagonal, mod 2^64: one word per pair, in and out.
 #[pyfunction]
 #[pyo3(signature = (n, words, simd = None))]
 fn symmetric_square<'py>(
@@ -273,7 +273,7 @@ fn symmetric_square<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let (words, level) = (words.as_slice()?, level(simd)?);
     let matrix = Triangle::new(n, words);
-    let matrix = matrix.ok_or_else(|| PyValueError::new_err("there is not one word a pair"))?;
+    let matrix = matrix.ok_or_else(|| PyValueError::new_err("there is not one word per pair"))?;
     let square = py.detach(|| rows_of_square(matrix, 0..n, level));
     Ok(PyArray1::from_vec(py, square))
 }

@@ -1,7 +1,7 @@
 """A party's connection to the broker: publish once, read in order, and outlive restarts.
 
 What
-    Each sender has one stream a run. A message is published under a subject of its own with the
+    Each sender has one stream per run. A message is published under a subject of its own with the
     demand that nothing be there yet, and again until the broker says that it has it: once,
     whatever happens to the line. A reader pulls one message after the other, and begins anew after
     the last one that it saw whenever the line was cut: nothing is skipped, and what is not pulled

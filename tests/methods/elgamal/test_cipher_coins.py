@@ -122,7 +122,7 @@ def test_a_step_that_is_done_again_on_other_cells_tosses_the_same_coins() -> Non
         lambda rng: np.repeat(rng.random((CHUNKS, 1)) < 0.3, COUNT, axis=1),
         lambda rng: np.repeat(rng.random((1, COUNT)) < 0.3, CHUNKS, axis=0),
     ],
-    ids=["too many", "too few", "last cell left", "one coin a chunk", "one coin a cell"],
+    ids=["too many", "too few", "last cell left", "one coin per chunk", "one coin per cell"],
 )
 def test_the_limits_reject_a_bad_sampler(
     bad: Callable[[np.random.Generator], NDArray[np.bool_]],

@@ -1,4 +1,4 @@
-//! The wire before elements were packed, at q ≤ 256: ChaCha20 as a generator, a byte an element, each
+//! The wire before elements were packed, at q ≤ 256: ChaCha20 as a generator, one byte per element, each
 //! drawn from a byte of the stream. Here only to be measured beside what replaced it.
 
 use chacha20::ChaCha20Rng;

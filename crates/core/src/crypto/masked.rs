@@ -43,7 +43,7 @@ pub struct SharedSeed {
 /// The masked contributions of one silo for one chunk, as they travel, written to `wire`, which has
 /// `ring.bytes(pairs)` bytes.
 ///
-/// `bits` has a bit a pair; `own` is the silo's secret seed for this chunk.
+/// `bits` has one bit per pair; `own` is the silo's secret seed for this chunk.
 pub fn contribute(
     ring: Ring,
     b: &Probability,
@@ -86,7 +86,7 @@ pub fn accumulate(
     packed::add(ring, pairs, total, vector)
 }
 
-/// y = 1 where the sum over all silos is not zero, a bit a pair.
+/// y = 1 where the sum over all silos is not zero, one bit per pair.
 pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, PackedError> {
     packed::nonzero(ring, pairs, total)
 }

@@ -24,10 +24,10 @@ pub enum PackedError {
     /// The modulus is outside 2 … 65536.
     #[error("the modulus must be from 2 to 65536")]
     Modulus,
-    /// A vector has not the bytes of one element a pair.
+    /// A vector has not the bytes of one element per pair.
     #[error("expected {expected} bytes, got {found}")]
     Length {
-        /// Bytes of one element a pair.
+        /// Bytes of one element per pair.
         expected: usize,
         /// Bytes that came.
         found: usize,
@@ -86,12 +86,12 @@ impl Ring {
         self.digits
     }
 
-    /// Words of one element a pair.
+    /// Words of one element per pair.
     pub fn words(self, pairs: usize) -> usize {
         pairs.div_ceil(self.digits)
     }
 
-    /// Bytes of one element a pair.
+    /// Bytes of one element per pair.
     pub fn bytes(self, pairs: usize) -> usize {
         self.words(pairs).saturating_mul(WORD)
     }
@@ -104,7 +104,7 @@ impl Ring {
         }
     }
 
-    /// Refuses all bytes that are not the one encoding of one element a pair, however many pairs
+    /// Refuses all bytes that are not the one encoding of one element per pair, however many pairs
     /// are named.
     pub fn check(self, pairs: usize, bytes: &[u8]) -> Result<(), PackedError> {
         self.check_length(pairs, bytes)?;
@@ -250,7 +250,7 @@ fn add_lanes(ring: Ring, sums: &mut [[u8; WORD]; LANES], terms: &[[u8; WORD]; LA
     *sums = sum.map(|word| (word as u32).to_le_bytes());
 }
 
-/// Which elements are not zero, a bit a pair.
+/// Which elements are not zero, one bit per pair.
 pub fn nonzero(ring: Ring, pairs: usize, packed: &[u8]) -> Result<Vec<u64>, PackedError> {
     ring.check(pairs, packed)?;
     let (words, _) = packed.as_chunks::<WORD>();

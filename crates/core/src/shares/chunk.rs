@@ -36,7 +36,7 @@ impl Chunk {
         self.pairs.start / 64..self.pairs.end.div_ceil(64)
     }
 
-    /// The words of corrections for so many pairs: a product for each gate, then a word a pair.
+    /// The words of corrections for so many pairs: a product for each gate, then one word per pair.
     pub fn correction_words(silos: usize, pairs: usize) -> usize {
         (silos - 1) * pairs.div_ceil(64) + pairs
     }

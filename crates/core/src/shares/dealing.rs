@@ -126,7 +126,7 @@ impl DealtMatrix {
         }
         while row >= self.rows.end {
             let rows = self.rows.end..(self.rows.end + square::BAND).min(self.n);
-            let matrix = Triangle::new(self.n, &self.words).expect("one word a pair");
+            let matrix = Triangle::new(self.n, &self.words).expect("one word per pair");
             self.square = square::rows_of_square(matrix, rows.clone(), Level::best());
             let own = &self.words[row_start(self.n, rows.start)..];
             let sum = triangles::inner(&self.square, own);

@@ -18,7 +18,7 @@ fn elements(ring: Ring, bytes: &[u8]) -> Vec<u64> {
     words(bytes).flat_map(digits).collect()
 }
 
-/// Whether bytes are the encoding of one element a pair.
+/// Whether bytes are the encoding of one element per pair.
 fn canonical(ring: Ring, pairs: usize, bytes: &[u8]) -> bool {
     let power = |digits: usize| u64::from(ring.q()).pow(digits as u32);
     bytes.len() == pairs.div_ceil(ring.digits()) * 4

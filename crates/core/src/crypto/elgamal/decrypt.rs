@@ -215,7 +215,7 @@ fn accept_shares(
     Ok(points)
 }
 
-/// Checks all silos' shares of a chunk, in silo order, and opens it: one bit a cell, packed as
+/// Checks all silos' shares of a chunk, in silo order, and opens it: one bit per cell, packed as
 /// everywhere.
 pub fn combine(
     key: &JointKey,
