@@ -31,13 +31,13 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph import _core, dataset, split
+from silograph.graph.bits import bits_in_chunks
 from silograph.local.drive import Parties, Traffic, drive
 from silograph.messages.entropy import OsEntropy
 from silograph.methods.sealed.coordinator import SealedDealer
 from silograph.methods.sealed.noise import BoundedNoise, Noise, Output
 from silograph.methods.sealed.rounds import SealedParameters, sealed_cost
 from silograph.methods.sealed.silo import SealedSilo
-from silograph.methods.union import bits_of
 
 ROOT = Path(__file__).parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -125,7 +125,7 @@ def run_in_child(name: str) -> None:
     wall, work = time.perf_counter(), time.process_time()
     dealer = SealedDealer(*head, parties.coordinator[0], entropy)
     machines = [
-        SealedSilo(*head, place, identity, entropy, bits_of(silo, given))
+        SealedSilo(*head, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs))
         for place, ((identity, _), silo) in enumerate(zip(parties.silos, silos, strict=True))
     ]
     found = drive(dealer, machines, lambda: None, "sealed", record=traffic, shown=False)

@@ -34,7 +34,7 @@ from rich.table import Table
 from scipy import stats
 
 from silograph import NodeUniverse, Silo
-from silograph.graph.bits import PairBits
+from silograph.graph.bits import PairBits, bits_in_chunks
 from silograph.messages.entropy import OsEntropy
 from silograph.messages.envelope import EVERYONE, peek
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
@@ -48,7 +48,6 @@ from silograph.methods.sealed.coordinator import SealedDealer
 from silograph.methods.sealed.noise import Noise, Output
 from silograph.methods.sealed.rounds import SealedParameters
 from silograph.methods.sealed.silo import SealedSilo
-from silograph.methods.union import bits_of
 
 DENSITIES = (0.0, 0.1, 1.0)
 SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9
@@ -111,7 +110,15 @@ def sessions(silo: Silo, parameters: object, silo_kind: type, others: type) -> P
     dealt = (entropy,) if others is SealedDealer else ()
     coordinator = others(parameters, ROSTER, run, KEYS[SILOS], *dealt)
     silos = [
-        silo_kind(parameters, ROSTER, run, i, KEYS[i], entropy, bits_of(held, parameters))
+        silo_kind(
+            parameters,
+            ROSTER,
+            run,
+            i,
+            KEYS[i],
+            entropy,
+            bits_in_chunks(held, parameters.chunk_pairs),
+        )
         for i, held in enumerate(silo if i == PLACE else empty for i in range(SILOS))
     ]
     return Parties(coordinator, silos)

@@ -74,7 +74,7 @@ BUGS = [
     Bug(
         "operations: a channel for anybody",
         "a short text in a proposal is a computation without an end",
-        "src/silograph/methods/method.py",
+        "src/silograph/methods/union.py",
         """    if study.protocol != "clear":
 """,
         """    if study.protocol == "clear":

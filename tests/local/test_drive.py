@@ -5,6 +5,7 @@ import pytest
 
 from silograph import NodeUniverse, Silo
 from silograph.errors import BudgetError
+from silograph.graph.bits import bits_in_chunks
 from silograph.local.drive import Parties, Traffic, drive
 from silograph.messages.envelope import peek
 from silograph.messages.identity import COORDINATOR
@@ -12,7 +13,6 @@ from silograph.methods.sealed.coordinator import SealedDealer
 from silograph.methods.sealed.noise import BoundedNoise, Noise, Output
 from silograph.methods.sealed.rounds import SealedParameters, SealedResult, sealed_cost
 from silograph.methods.sealed.silo import SealedSilo
-from silograph.methods.union import bits_of
 from tests.methods.sealed.run import EVERYTHING, RUN, SILENCE, Edges, exact
 from tests.support.parties import SeededEntropy
 
@@ -39,7 +39,7 @@ def simulate(parameters: SealedParameters, **changes: object) -> SealedResult:
     head = (parameters, parties.roster, RUN)
     dealer = SealedDealer(*head, parties.coordinator[0], entropy)
     machines = [
-        SealedSilo(*head, place, identity, entropy, bits_of(silo, parameters))
+        SealedSilo(*head, place, identity, entropy, bits_in_chunks(silo, parameters.chunk_pairs))
         for place, ((identity, _), silo) in enumerate(zip(parties.silos, silos, strict=True))
     ]
     return drive(dealer, machines, **given)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ import math
 import os
 import tempfile
 import weakref
+from collections.abc import Callable
 from functools import cached_property
 from typing import Self
 
@@ -14,7 +15,7 @@ from silograph import _core
 from silograph.errors import ArgumentError, GraphError
 from silograph.graph.silo import Silo
 
-__all__ = ["BitRows", "PairBits", "memory_of", "simd_levels", "triangle_bytes"]
+__all__ = ["BitRows", "PairBits", "bits_in_chunks", "memory_of", "simd_levels", "triangle_bytes"]
 
 
 # --- A graph as padded rows of bits, and exact counts on it (the kernels are in Rust) -------------
@@ -198,7 +199,7 @@ class PairBits:
     def __init__(self, silo: Silo) -> None:
         self._held = weakref.ref(silo.pairs)
         n = len(silo.universe)
-        self._pairs = n * (n - 1) // 2
+        self.pairs = n * (n - 1) // 2
         #: The number of edges at every node, counted here for the same reason.
         self.degrees = silo.degrees()
         self._words = _room(triangle_bytes(n))
@@ -210,11 +211,19 @@ class PairBits:
         A chunk consists of whole words; only the last one may end at the last pair.
         """
         end = start + count
-        whole = start % 64 == 0 and (end % 64 == 0 or end == self._pairs)
-        if not (whole and 0 <= start <= end <= self._pairs):
+        whole = start % 64 == 0 and (end % 64 == 0 or end == self.pairs)
+        if not (whole and 0 <= start <= end <= self.pairs):
             raise ArgumentError(f"{start}, {count}: a chunk must consist of whole 64-bit words")
         words = self._words[start // 64 : -(-end // 64)]
         return words.astype("<u8", copy=False).tobytes()
+
+
+def bits_in_chunks(silo: Silo, chunk_pairs: int) -> Callable[[int], bytes]:
+    """One bit per pair, in chunks of so many pairs: from the number of a chunk to its bits."""
+    held = PairBits.of(silo)
+    return lambda chunk: held.chunk(
+        chunk * chunk_pairs, min(chunk_pairs, held.pairs - chunk * chunk_pairs)
+    )
 
 
 def memory_of(nodes: int) -> int:

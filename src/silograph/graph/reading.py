@@ -18,7 +18,6 @@ from silograph.graph.identifiers import (
     Case,
     Lookup,
     NotAnIdError,
-    check_normalisation,
     find,
     id_texts,
     line_fault,
@@ -561,23 +560,3 @@ def _file_id(place: str, value: object, strip: bool, case: Case) -> str:
 
 def _row(ask: Ask) -> Callable[[int], str]:
     return lambda position: f"{ask.source}: row {position + 1}"
-
-
-def universe_of_files(
-    paths: Iterable[str | PathLike[str]],
-    columns: Columns,
-    format: str | None,  # noqa: A002
-    header: bool | None,
-    *,
-    strip: bool,
-    case: Case,
-) -> IdTable:
-    """The ids of all files together, sorted like those of one."""
-    check_normalisation(strip, case)
-    tables = [
-        read_alone(Ask(path, columns, format, header), strip=strip, case=case)[0] for path in paths
-    ]
-    if len(tables) == 1:
-        return tables[0]
-    texts = {text for table in tables for text in table.texts(0, len(table))}
-    return IdTable.from_texts(sorted_ids(texts), strip, case)

@@ -23,7 +23,7 @@ from silograph.graph.identifiers import (
     plain_integers,
     shown,
 )
-from silograph.graph.reading import is_number, universe_of_files
+from silograph.graph.reading import Ask, Columns, is_number, read_alone, sorted_ids
 from silograph.whole_files import written_whole
 
 # --- How two node universes differ ----------------------------------------------------------------
@@ -640,3 +640,23 @@ def _id_fault(error: IdError, originals: list[str], strip: bool, case: Case) -> 
         f"ids {shown(originals[first])} (position {first}) and {id_} (position {position}) "
         f"become the same by {normal}"
     )
+
+
+def universe_of_files(
+    paths: Iterable[str | PathLike[str]],
+    columns: Columns,
+    format: str | None,  # noqa: A002
+    header: bool | None,
+    *,
+    strip: bool,
+    case: Case,
+) -> IdTable:
+    """The ids of all files together, sorted like those of one."""
+    check_normalisation(strip, case)
+    tables = [
+        read_alone(Ask(path, columns, format, header), strip=strip, case=case)[0] for path in paths
+    ]
+    if len(tables) == 1:
+        return tables[0]
+    texts = {text for table in tables for text in table.texts(0, len(table))}
+    return IdTable.from_texts(sorted_ids(texts), strip, case)

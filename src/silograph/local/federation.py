@@ -18,13 +18,14 @@ from silograph.local.drive import Parties, Record, drive_study
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.catalogue import METHODS, QUERIES, settle_study
-from silograph.methods.method import Outcome, channel_option
+from silograph.methods.method import Outcome
 from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.noise import Answer, Kind
 from silograph.methods.study import RELEASE, Study
 from silograph.methods.study import Option as StudyOption
+from silograph.methods.union import channel_option
 
 __all__ = ["Federation"]
 

@@ -6,15 +6,12 @@ into an answer. A run in one process and a deployment use the same classes; they
 messages are carried.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from silograph.dp.channel import Channel
 from silograph.dp.loss import View
 from silograph.errors import StudyError
 from silograph.estimators.estimate import Estimate, Provenance
@@ -31,15 +28,7 @@ from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.study import RELEASE, Study
 from silograph.methods.union import SettledUnion
 
-__all__ = [
-    "Outcome",
-    "SettledStudy",
-    "Source",
-    "answered",
-    "channel_option",
-    "given_channel",
-    "release_of",
-]
+__all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
 
 
 #: The result of a run, which answers queries.
@@ -136,35 +125,6 @@ class SettledStudy(ABC):
     def _provenance(self) -> Provenance:
         study = self.study
         return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
-
-
-def channel_option(channel: Channel) -> str:
-    """A channel written as an option of a study: p11 and p01 in hexadecimal.
-
-    >>> channel_option(Channel("3/4", "1/10"))
-    '3/4,1/a'
-    """
-    parts = (channel.p11.as_integer_ratio(), channel.p01.as_integer_ratio())
-    return ",".join(f"{above:x}/{below:x}" for above, below in parts)
-
-
-def given_channel(study: Study) -> Channel | None:
-    """The channel that the study asks for; only protocol ``clear`` may ask for one.
-
-    Only digits are accepted: a short text such as 1e999999999 would cause a long computation.
-    """
-    given = study.options.get("channel")
-    if given is None:
-        return None
-    if study.protocol != "clear":
-        raise StudyError("a channel can be chosen for protocol 'clear' only")
-    parts = re.fullmatch(r"([0-9a-f]+)/([0-9a-f]+),([0-9a-f]+)/([0-9a-f]+)", str(given))
-    if parts is None:
-        raise StudyError("option channel is two fractions, p11 and p01, in hexadecimal")
-    a, b, c, d = (int(part, 16) for part in parts.groups())
-    if not b or not d:
-        raise StudyError("option channel has a denominator of 0")
-    return Channel(Fraction(a, b), Fraction(c, d))
 
 
 def release_of(

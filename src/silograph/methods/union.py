@@ -1,17 +1,17 @@
 """Union protocols: the cost and channel of a union, settled in advance, and its machines."""
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from silograph.dp.channel import Channel
 from silograph.dp.loss import PUBLISHED, View, shown_loss
-from silograph.errors import ArgumentError
-from silograph.graph.bits import PairBits
+from silograph.errors import ArgumentError, StudyError
+from silograph.graph.bits import bits_in_chunks
 from silograph.graph.silo import Silo
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
-from silograph.messages.rounds import Bits, Chunked
 from silograph.methods.baseline.machines import ReportParameters, ReportSilo
 from silograph.methods.clear.machines import ClearCoordinator
 from silograph.methods.elgamal.coordinator import ElgamalCoordinator
@@ -20,9 +20,9 @@ from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.study import PROTOCOLS
+from silograph.methods.study import PROTOCOLS, Study
 
-__all__ = ["SettledUnion", "bits_of", "settle_union"]
+__all__ = ["SettledUnion", "channel_option", "given_channel", "settle_union"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SettledUnion:
     ) -> SiloSession:
         """Make a silo's machine. All work per edge is done here, before its first message."""
         given = self.parameters(pairs, subject)
-        party = (roster, run, place, identity, entropy, bits_of(silo, given))
+        party = (roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs))
         match given:
             case MaskedParameters():
                 return MaskedSilo(given, *party)
@@ -90,12 +90,6 @@ class SettledUnion:
             case ElgamalNoise(variant, coin):
                 return ElgamalParameters(variant, coin, self.silos, pairs, subject)
         return ReportParameters(Fraction(1), Fraction(0), self.silos, pairs, subject)
-
-
-def bits_of(silo: Silo, parameters: Chunked) -> Bits:
-    """A silo's edges as one bit per pair, in the chunks of a union."""
-    held = PairBits.of(silo)
-    return lambda chunk: held.chunk(chunk * parameters.chunk_pairs, parameters.chunk_size(chunk))
 
 
 def settle_union(
@@ -158,3 +152,32 @@ def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
     if noise.silos - noise.collusion == 1:
         return "with one honest silo, every silo adds all noise for itself, as in the local model"
     return ""
+
+
+def channel_option(channel: Channel) -> str:
+    """A channel written as an option of a study: p11 and p01 in hexadecimal.
+
+    >>> channel_option(Channel("3/4", "1/10"))
+    '3/4,1/a'
+    """
+    parts = (channel.p11.as_integer_ratio(), channel.p01.as_integer_ratio())
+    return ",".join(f"{above:x}/{below:x}" for above, below in parts)
+
+
+def given_channel(study: Study) -> Channel | None:
+    """The channel that the study asks for; only protocol ``clear`` may ask for one.
+
+    Only digits are accepted: a short text such as 1e999999999 would cause a long computation.
+    """
+    given = study.options.get("channel")
+    if given is None:
+        return None
+    if study.protocol != "clear":
+        raise StudyError("a channel can be chosen for protocol 'clear' only")
+    parts = re.fullmatch(r"([0-9a-f]+)/([0-9a-f]+),([0-9a-f]+)/([0-9a-f]+)", str(given))
+    if parts is None:
+        raise StudyError("option channel is two fractions, p11 and p01, in hexadecimal")
+    a, b, c, d = (int(part, 16) for part in parts.groups())
+    if not b or not d:
+        raise StudyError("option channel has a denominator of 0")
+    return Channel(Fraction(a, b), Fraction(c, d))

@@ -1,7 +1,7 @@
 """A study by the baseline (the paper's Algorithm 1)."""
 
 from silograph.errors import StudyError
-from silograph.graph.bits import BitRows
+from silograph.graph.bits import BitRows, bits_in_chunks
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
@@ -12,7 +12,6 @@ from silograph.methods.baseline.machines import ReportCoordinator, ReportParamet
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.study import RELEASE, Study
-from silograph.methods.union import bits_of
 
 __all__ = ["SettledBaseline"]
 
@@ -45,7 +44,9 @@ class SettledBaseline(SettledStudy):
     ) -> SiloSession:
         """Make the session of a silo that reports."""
         given, run = self._parameters, self.study.id
-        return ReportSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
+        return ReportSilo(
+            given, roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs)
+        )
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy

@@ -6,9 +6,9 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
-from silograph.methods.method import Outcome, SettledStudy, answered, given_channel, release_of
+from silograph.methods.method import Outcome, SettledStudy, answered, release_of
 from silograph.methods.study import Study
-from silograph.methods.union import settle_union
+from silograph.methods.union import given_channel, settle_union
 
 __all__ = ["SettledFeat"]
 

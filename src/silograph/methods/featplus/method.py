@@ -25,7 +25,7 @@ from silograph.methods.featplus.machines import (
 )
 from silograph.methods.featplus.noise import FeatPlusNoise, Local, Split, paper_sensitivity
 from silograph.methods.featplus.rounds import FeatPlusTerms, check_bound
-from silograph.methods.method import Outcome, SettledStudy, given_channel, release_of, with_source
+from silograph.methods.method import Outcome, SettledStudy, release_of, with_source
 from silograph.methods.prediction import (
     Question,
     feat_error,
@@ -35,7 +35,7 @@ from silograph.methods.prediction import (
     wobble,
 )
 from silograph.methods.study import Option, Study
-from silograph.methods.union import settle_union
+from silograph.methods.union import given_channel, settle_union
 
 __all__ = ["LOCAL_QUERIES", "ChosenSplit", "SettledFeatPlus", "choose_split", "settle_featplus"]
 

@@ -18,6 +18,7 @@ from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Reference, guess
 from silograph.estimators.stars import square_root
+from silograph.graph.bits import bits_in_chunks
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
@@ -37,7 +38,6 @@ from silograph.methods.sealed.rounds import (
 )
 from silograph.methods.sealed.silo import SealedSilo
 from silograph.methods.study import RELEASE, Option, Study
-from silograph.methods.union import bits_of
 
 __all__ = [
     "SEALED_QUERIES",
@@ -264,7 +264,9 @@ class SettledSealed(SettledStudy):
     ) -> SiloSession:
         """Make a silo's session."""
         given, run = self._parameters, self.study.id
-        return SealedSilo(given, roster, run, place, identity, entropy, bits_of(silo, given))
+        return SealedSilo(
+            given, roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs)
+        )
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
