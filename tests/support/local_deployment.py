@@ -1,8 +1,8 @@
 """A whole deployment on one machine, for demonstrations, benchmarks and tests.
 
 Everything is as it would be on several machines: identities, a roster that all have signed, mutual
-TLS, a broker with permissions, a configuration file a party, one ledger per silo. Only the machine is
-one, so all secrets lie in one folder: no real data belongs here.
+TLS, a broker with permissions, one configuration file per party, one ledger per silo. But all
+secrets are in one folder on one machine, so do not use it with real data.
 """
 
 import contextlib
