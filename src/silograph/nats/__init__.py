@@ -1,1 +1,1 @@
-"""Runs over NATS JetStream: the broker carries, and nobody trusts the carrier."""
+"""Runs over NATS JetStream. The broker carries messages, and no party trusts it."""

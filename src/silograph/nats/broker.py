@@ -1,14 +1,14 @@
 """Configuration of a NATS server for the parties of a roster.
 
-What: two files. ``users.conf`` gives every party of the roster a user that is known by its
-certificate, with the subjects that it may use; ``nats.conf`` is a server with mutual TLS and
-JetStream that syncs every write, and includes the first. The members of a cluster share
-``users.conf`` and have a server's part of their own.
+What: two files. ``users.conf`` has one user per party of the roster, who is identified by a
+certificate, with the subjects that this user may use. ``nats.conf`` configures a server with mutual
+TLS and with JetStream, which syncs every write to the disk; it includes ``users.conf``. The members
+of a cluster share ``users.conf``, and each has its own server configuration.
 
-What it is worth: permissions keep honest parties out of each other's way and strangers out of the
-house. They prove nothing: streams are named by their readers, a server answers to whatever subject
-a request names, and whoever runs the server can do as they like. What a party believes is the
-signed envelope.
+What the permissions are for: they keep honest parties from disturbing each other, and keep
+strangers out. They prove nothing: any party can read any stream whose name it knows, the server
+replies to any subject that a request names, and the operator of the server can do anything. A
+party believes only signed envelopes.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ from silograph.party.roster import RosterFile, digest_text
 
 __all__ = ["LARGEST_MESSAGE", "ServerSettings", "server_text", "users_text", "write_broker_files"]
 
-#: A chunk of 2^20 pairs has at most 2 MiB.
+#: In bytes. A chunk of 2^20 pairs has at most 2 MiB.
 LARGEST_MESSAGE = 4 << 20
 
-#: What a party asks JetStream for: streams of its own, and consumers of the others'.
+#: The JetStream requests of a party: for its own streams, and to read those of others.
 _API = (
     "$JS.API.INFO",
     "$JS.API.STREAM.CREATE.*",
@@ -47,10 +47,10 @@ _API = (
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """One server: where it listens, its certificate, where it keeps streams.
+    """One server: its certificate, the folder of its streams, the addresses it listens on.
 
     ``websocket`` is a second address, for parties behind proxies. ``names`` gives the subject of
-    a party's certificate (as in RFC 2253) where that is not ``CN=name``.
+    a party's certificate (in the form of RFC 2253) if it is not ``CN=name``.
     """
 
     tls: TlsFiles
@@ -68,7 +68,7 @@ class ServerSettings:
 
 
 def users_text(roster: RosterFile, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The users and their permissions."""
+    """The content of ``users.conf``: the users and their permissions."""
     strangers = sorted(names.keys() - {member.name for member in roster.members})
     if strangers:
         raise BrokerError(f"{strangers[0]!r} is not in the roster")
@@ -105,7 +105,7 @@ def _list(items: list[str]) -> str:
 
 
 def server_text(settings: ServerSettings, users: str = "users.conf") -> str:
-    """One server, which includes the file of users that stands beside it."""
+    """The content of ``nats.conf``. It includes the file of users from the same folder."""
     tls = settings.tls
     store = whole_files.quoted(str(settings.store.absolute()))
     text = (
@@ -153,7 +153,7 @@ def _tls(name: str, files: TlsFiles, indent: str, *, first: bool) -> str:
 
 
 def write_broker_files(folder: Path, roster: RosterFile, settings: ServerSettings) -> list[Path]:
-    """Write both files to a folder; what a command made before is replaced."""
+    """Write both files to a folder and replace those of an earlier call."""
     content = {
         "users.conf": users_text(roster, settings.names),
         "nats.conf": server_text(settings),

@@ -1,9 +1,10 @@
-"""Carries one party's session over the broker.
+"""Carries the messages of one party's session over the broker.
 
-What comes in is compared with what was taken before, handed to the session, and recorded together
-with its answers; what goes out is frozen in the store first, and published once. So a party that
-is ended at any moment goes on after a restart: its session is rebuilt from the run's secret and
-from the same messages, and whatever it makes again is what it made before.
+An incoming message is compared with those that were processed ("taken") before, handed to the
+session, and recorded in the store together with its answers. An outgoing message is first stored
+("frozen") and then published once. So a party that is killed at any moment can continue after a
+restart: its session is rebuilt from the run's secret and from the same messages, and it makes the
+same messages as before.
 """
 
 import asyncio
@@ -27,11 +28,11 @@ from silograph.party.store import Frozen, Name, Store, Taken
 
 __all__ = ["UNPROVEN", "Carrier", "Seat", "Voice"]
 
-#: What proves nothing about its alleged sender; anyone could have sent it.
+#: Errors of a message that anyone could have sent. It proves nothing about its alleged sender.
 UNPROVEN = (EnvelopeError, SignatureError, BindingError)
-#: Messages that are under way to the broker at once.
+#: How many messages may be on their way to the broker at the same time.
 _WINDOW = 4
-#: How long streams live on after a study's deadline.
+#: For how many seconds after a study's deadline the broker keeps its streams.
 _AFTERLIFE = 3600.0
 
 
@@ -40,7 +41,7 @@ class Seat:
     """A party's place in one run."""
 
     study: Study
-    #: The part of the roster that takes part.
+    #: The members of the roster that take part in the run.
     roster: Roster
     place: int
     identity: Identity
@@ -49,7 +50,7 @@ class Seat:
 
     @property
     def binding(self) -> Binding:
-        """What words about the run are bound to."""
+        """The binding of control messages about the run."""
         return Binding(self.study.id, self.study.digest, self.roster)
 
     @property
@@ -59,7 +60,7 @@ class Seat:
 
 
 class Voice:
-    """What a party can say in a run: frozen first, and sent once."""
+    """Sends a party's messages in a run. Each is frozen first, and published once."""
 
     def __init__(self, seat: Seat, store: Store, link: Link) -> None:
         self.seat = seat
@@ -70,31 +71,31 @@ class Voice:
         self._acked: list[Name] = []
 
     async def open(self, now: float) -> None:
-        """Make the stream, and send what was frozen before a restart and may not have arrived."""
+        """Create the stream, and send frozen messages that the broker may not have yet."""
         lifetime = self.seat.study.deadline - now + _AFTERLIFE
         self._stream = await self._link.own_stream(self.run, lifetime)
         await self.repeat()
 
     async def say(self, word: str, code: Code = Code.NONE) -> None:
-        """Say something about the run."""
+        """Send a control message about the run."""
         await self._send(self._store.step(self.run, None, [self.word(word, code)]))
 
     def word(self, word: str, code: Code = Code.NONE) -> Frozen:
-        """A word about the run, as it will be sent."""
+        """A control message about the run, ready to be sent."""
         raw = Control(word, self.seat.place, code).seal(self.seat.binding, self.seat.identity)
         return Frozen(Name(EVERYONE, word, 0), raw)
 
     async def repeat(self) -> None:
-        """Send all that is frozen and that the broker may not have."""
+        """Send all frozen messages that the broker may not have yet."""
         await self._send(await asyncio.to_thread(self._store.pending, self.run))
 
     def settle(self) -> None:
-        """Write down what the broker has."""
+        """Record which messages the broker has confirmed."""
         acked, self._acked = self._acked, []
         self._store.acked(self.run, acked)
 
     async def clear(self) -> None:
-        """Remove this party's messages from the broker: nobody needs them any more."""
+        """Remove this party's messages from the broker, when nobody needs them any more."""
         await self._link.drop_stream(self._stream)
 
     async def _send(self, frozen: list[Frozen]) -> None:
@@ -115,7 +116,7 @@ class Voice:
 
 
 class Carrier(Voice):
-    """One session of one party in one run, between its store and the broker."""
+    """Connects the session of one party in one run with its store and the broker."""
 
     def __init__(self, seat: Seat, session: Session, store: Store, link: Link, log: Log) -> None:
         super().__init__(seat, store, link)
@@ -129,11 +130,11 @@ class Carrier(Voice):
         self._sent: set[tuple[str, int]] | None = None
 
     async def start(self) -> None:
-        """Send what the session says first."""
+        """Send the session's first messages."""
         await self._say(self.session.start)
 
     async def authorise(self, authorise: Callable[[], list[Outgoing]]) -> None:
-        """Let a silo's session know that its cost is paid, and send what that gives rise to."""
+        """Tell a silo's session that its cost is paid, and send the messages that follow."""
         await self._say(authorise)
 
     async def _say(self, act: Callable[[], list[Outgoing]]) -> None:
@@ -141,10 +142,10 @@ class Carrier(Voice):
             await self._send(await asyncio.to_thread(self._frozen, act))
 
     def due(self, raw: bytes) -> bool:
-        """Whether a message can be taken now.
+        """Whether a message can be processed now.
 
-        After a restart what was taken before comes first, and in the same order: streams of
-        several senders do not tell which of their messages answered to which.
+        After a restart, the messages that were processed before must come first and in the same
+        order. The streams of several senders do not show that order.
         """
         while self._replay and self._replay[0] in self._taken:
             self._replay.popleft()
@@ -162,26 +163,26 @@ class Carrier(Voice):
     async def take(self, raw: bytes) -> bool:
         """Hand a message to the session and send its answers.
 
-        False where the message proves nothing, or was taken already: it was dropped. A message
-        that its sender did sign and that is wrong raises, and the run is over.
+        Returns False if the message was dropped: anyone could have sent it, or it was processed
+        before. A wrong message that its sender did sign raises, and the run is over.
         """
         self._point("received")
         async with self._turn:
             try:
                 frozen = await asyncio.to_thread(self._step, raw)
             except UNPROVEN as error:
-                if self._signed(raw):  # by its sender, who put something into it that is not
+                if self._signed(raw):  # by its sender: the fault is in the content
                     raise
                 self._log.event("message.dropped", level="warning", run=self.run, error=error)
                 return False
-            # Answers leave in the order in which they were made, so before the next is taken.
+            # Send the answers before the next message is processed, to keep their order.
             await self._send(frozen or [])
         return frozen is not None
 
     async def pump(self) -> None:
-        """Pull what the session makes by itself, while it has room for more.
+        """Send the messages that the session makes unprompted, while it has room for more.
 
-        A few messages are under way at once, and the next is made when one of them has arrived.
+        A few messages are sent at the same time. The next is made when one of them has arrived.
         """
         async with asyncio.TaskGroup() as sending:
             while self.session.room:

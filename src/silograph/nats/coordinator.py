@@ -1,8 +1,8 @@
-"""A coordinator's side: proposes studies, carries them, keeps their results.
+"""The coordinator's service: proposes studies, runs them to their end, keeps their results.
 
-The coordinator relays and sums; in sealed it also deals. It holds no edges and spends no budget,
-and what it learns is what the method publishes. A run that it cannot finish it ends for all, with
-a signed word.
+The coordinator relays messages and adds up; in sealed it also deals randomness. It holds no edges
+and spends no budget, and it learns what the method publishes. If it cannot finish a run, it ends
+the run for everyone with a signed message.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from silograph.party.store import Frozen, Run
 
 __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
 
-#: One attempt to reach the broker, and all of them.
+#: The time limits of one attempt to reach the broker, and of all attempts together.
 _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
 #: A year.
@@ -42,7 +42,7 @@ _LONGEST_SECONDS = 366 * 86_400
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked for; the rest of a study follows from the coordinator's own files."""
+    """What a user asks for. The other fields of a study come from the coordinator's files."""
 
     query: str
     epsilon: float
@@ -51,10 +51,10 @@ class Question:
     k: int | None = None
     delta: float = 0.0
     collusion: int = 1
-    #: Names of silos that take part; empty for all.
+    #: Names of the silos that take part; empty for all.
     silos: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
-    #: What it is for, for the people who decide on it.
+    #: The purpose, for the people who decide whether to take part.
     purpose: str = ""
 
 
@@ -75,17 +75,17 @@ class CoordinatorService:
         self._party = Party(config, clock)
         self._entropy = entropy or OsEntropy()
         self._store = self._party.store
-        #: Plans of this process; another one that carries a study makes its own.
+        #: The plans of this process, by run.
         self._plans: dict[str, SettledStudy] = {}
         self._results = config.state / "results"
         self._results.mkdir(mode=0o700, exist_ok=True)
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the store and the log."""
         self._party.close()
 
     def propose(self, question: Question, seconds: float) -> SettledStudy:
-        """Draft a study that ends in so many seconds, sign it, and write it down."""
+        """Draft a study with a deadline in ``seconds`` from now, sign it and store it."""
         party = self._party
         names = tuple(silo.name for silo in party.roster.silos)
         if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not
@@ -129,12 +129,12 @@ class CoordinatorService:
         return plan
 
     def studies(self) -> list[tuple[Study, Run]]:
-        """Every study that was proposed here and that this version can read, with its state."""
+        """Every study that was proposed here, with its state, if this version can read it."""
         rows = self._store.runs()
         return [(study, run) for run in rows if (study := read_proposal(run.proposal))]
 
     def find(self, run: str) -> tuple[Study, Run]:
-        """A study by its run id, or by the beginning of it."""
+        """A study by its run id, or by the first characters of it."""
         found = [run_ for run_ in self._store.runs() if run and run_.run.startswith(run)]
         if len(found) != 1:
             raise StudyError(f"{len(found)} studies begin with {run!r}")
@@ -144,7 +144,7 @@ class CoordinatorService:
         return study, found[0]
 
     def result(self, run: str) -> dict[str, Any]:
-        """What was kept of a study that has its answer."""
+        """The stored result of a study that is done."""
         study, row = self.find(run)
         if row.open:
             raise StudyError(f"study {study.run} has not ended")
@@ -158,7 +158,7 @@ class CoordinatorService:
         return self._results / f"{study.run}.json"
 
     def request_abort(self, run: str) -> None:
-        """Ask for the end of a run; whoever carries it ends it."""
+        """Request the end of a run; the process that carries the run will end it."""
         study, row = self.find(run)
         if row.open:
             self._store.decide(study.run, "abort", self._party.name)
@@ -166,9 +166,10 @@ class CoordinatorService:
     # -- carrying --------------------------------------------------------------------------
 
     async def carry(self, run: str, watch: Watch = lambda _progress: None) -> dict[str, Any]:
-        """Carry a study to its end, from wherever it is; its result.
+        """Carry a study from its current state to its end, and return its result.
 
-        Raises :class:`AbortedError` where it ends without one. One process carries a run.
+        Raises :class:`AbortedError` if it ends without a result. Only one process at a time can
+        carry a run.
         """
         study, row = self.find(run)
         lock = self._config.state / f"{study.run}.lock"
@@ -191,7 +192,7 @@ class CoordinatorService:
         return self.result(study.run)
 
     async def _connect(self) -> Link:
-        """Reach the broker, in several attempts: a line that is cut now may be there again soon."""
+        """Connect to the broker, in several attempts, since an interruption may be short."""
         limit = time.monotonic() + _CONNECT_SECONDS
         while True:
             try:
@@ -203,13 +204,13 @@ class CoordinatorService:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _repeat(self, study: Study, link: Link) -> None:
-        """Say the last word of a run that ended: it may not have been heard."""
+        """Send the last message of a run that has ended, in case the broker does not have it."""
         voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
         await last_words(voice.open(now), study.deadline - now, self._party.log)
         voice.settle()
 
     def plan(self, study: Study) -> SettledStudy:
-        """What follows from a study, worked out once."""
+        """The plan of a study, computed once."""
         if study.run not in self._plans:
             self._plans[study.run] = plan_study(study)
         return self._plans[study.run]
@@ -221,11 +222,11 @@ class CoordinatorService:
 
     @property
     def party(self) -> Party:
-        """The party that this is."""
+        """The coordinator's open files."""
         return self._party
 
     def save(self, plan: SettledStudy, outcome: Outcome, seen: dict[str, Any]) -> None:
-        """Keep an answer and its release; on return they are on the disk."""
+        """Store an answer and its release; on return they are on the disk."""
         study = plan.study
         release = outcome.save(self._results, study.run)
         kept = {
@@ -242,7 +243,7 @@ class CoordinatorService:
 
 
 class _CoordinatorRun:
-    """One study on its way."""
+    """One study that is being carried."""
 
     def __init__(
         self,
@@ -271,7 +272,7 @@ class _CoordinatorRun:
         self._step = asyncio.Lock()
 
     async def carry(self) -> None:
-        """Until the result is kept and all are told, or the run is over without one."""
+        """Carry the run until its result is stored and announced, or until it is aborted."""
         left = max(self._study.deadline - self._clock(), 0.0)
         try:
             async with asyncio.timeout(left):
@@ -279,7 +280,7 @@ class _CoordinatorRun:
                 await self._link.announce(self._proposal)
                 faultpoints.point("coordinator.proposed")
                 await self._rounds()
-            # All is here: what follows takes what it takes.
+            # All messages are here, so the deadline no longer applies.
             await asyncio.to_thread(self._keep)
         except TimeoutError:
             await self._abort(DeadlineError("the study's deadline has passed"), Code.DEADLINE)
@@ -303,7 +304,7 @@ class _CoordinatorRun:
                 task.cancel()
 
     async def _listen(self, place: int) -> None:
-        """Take one silo's messages, as fast as the others come along."""
+        """Process one silo's messages, without getting too far ahead of the other silos."""
         silo = self._progress.silos[place]
         reader = self._link.reader(stream_name(self._study.run, silo.name))
         while True:
@@ -326,7 +327,7 @@ class _CoordinatorRun:
                 self._moved.notify_all()
 
     async def _take(self, raw: bytes, silo: SiloProgress) -> None:
-        """Take a message when it is due, and send all that it gives rise to before the next."""
+        """Process a message when it is due, and send everything that follows from it."""
         async with self._moved:
             await self._moved.wait_for(lambda: self._carrier.due(raw))
         async with self._step:
@@ -335,7 +336,7 @@ class _CoordinatorRun:
                 await self._carrier.pump()
 
     def _word(self, raw: bytes, place: int) -> Control | None:
-        """A silo's word about the run; anything else is left to the carrier."""
+        """A silo's control message about the run, or None if the message is for the carrier."""
         try:
             word = Control.open(self._carrier.seat.binding, raw, receiver=COORDINATOR)
         except UNPROVEN:

@@ -1,7 +1,7 @@
-"""Named moments at which a test may end a process, stall it, or look.
+"""Named points in the code at which a test may kill a process, delay it or inspect it.
 
-The product passes through them and nothing happens: no setting, variable or flag reaches the hook,
-only a test that puts another function in its place.
+In production these points do nothing. No setting, environment variable or flag can change that;
+only a test can install another hook.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 __all__ = ["COORDINATOR", "SILO", "hooked", "point"]
 
-#: Every moment of a silo in a run, in the order in which a whole run passes them.
+#: Every point of a silo, in the order in which a complete run passes them.
 SILO = (
     "silo.proposed",
     "silo.accepted",
@@ -23,7 +23,7 @@ SILO = (
     "silo.uploaded",
     "silo.ended",
 )
-#: Every moment of the coordinator.
+#: Every point of the coordinator.
 COORDINATOR = (
     "coordinator.drafted",
     "coordinator.proposed",
@@ -42,14 +42,14 @@ _hook: Callable[[str], None] = lambda _name: None  # noqa: E731
 
 
 def point(name: str) -> None:
-    """Pass a moment."""
-    assert name in _KNOWN, name  # noqa: S101 - a name that no test could aim at
+    """Call the hook with the name of a point."""
+    assert name in _KNOWN, name  # noqa: S101 - tests rely on these lists
     _hook(name)
 
 
 @contextmanager
 def hooked(hook: Callable[[str], None]) -> Iterator[None]:
-    """For tests: call ``hook`` at every moment while this lasts."""
+    """For tests: call ``hook`` at every point inside the block."""
     global _hook  # noqa: PLW0603
     before, _hook = _hook, hook
     try:

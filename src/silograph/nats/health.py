@@ -1,4 +1,4 @@
-"""The health of a party: its counters and gauges, its status, and where its studies are."""
+"""The health of a party: its metrics, its status, and the progress of its studies."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from typing import Self
 
 from silograph.extras import library
 
-library("prometheus_client", "deployments")  # one clear error, before the import that would fail
+library("prometheus_client", "deployments")  # a clear error before the import would fail
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -52,11 +52,11 @@ __all__ = [
 
 # --- Counters and gauges of a party, in Prometheus's text format, and whether it is well ----------
 #
-# No number here depends on edges. Messages and bytes follow from the node list and the parameters;
-# budgets are the silo's own business and stay on its machine. A name has a limited number of
-# series, so that nobody outside can make a party's memory grow.
+# No number here depends on edges. The numbers of messages and bytes follow from the node list and
+# the parameters. Budgets stay on the silo's machine. Each metric has a limited number of series, so
+# that nobody outside can make a party's memory grow.
 
-#: Every number that a party shows: what it means, and its labels. Counters end in ``_total``.
+#: Every metric: its help text, and its labels. The names of counters end in ``_total``.
 NAMES: dict[str, tuple[str, ...]] = {
     "silograph_build_info": ("1, with the version that runs.", "version"),
     "silograph_start_time_seconds": ("When the party started (Unix time).",),
@@ -99,12 +99,12 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 _MOST_SERIES = 200
 _LONGEST_LABEL = 200
-#: Seconds after which a service that says nothing is taken as not well.
+#: A service that has not reported for this many seconds counts as unhealthy.
 _LONGEST_SILENCE = 60.0
 
 
 class Metrics(Collector):
-    """The numbers of one moment, by name and labels.
+    """The values of all metrics at one moment, by name and labels.
 
     >>> metrics = Metrics()
     >>> metrics.add("silograph_messages_total", 2, direction="out")
@@ -118,7 +118,7 @@ class Metrics(Collector):
         self._values: dict[str, dict[tuple[str, ...], float]] = {}
 
     def add(self, name: str, value: float, /, **labels: str) -> None:
-        """Add to a counter, or set a gauge. Series past the limit are counted as ``other``."""
+        """Add to a counter, or set a gauge. Series beyond the limit become ``other``."""
         _, *names = NAMES.get(name, ("",))
         if name not in NAMES or set(labels) != set(names):
             raise ArgumentError(f"there is no {name!r} with labels {sorted(labels)}")
@@ -132,7 +132,7 @@ class Metrics(Collector):
         series[key] = value + (series.get(key, 0) if counter else 0)
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """All numbers that were given a value, in the order of :data:`NAMES`."""
+        """All metrics that have a value, in the order of :data:`NAMES`."""
         for name, (meaning, *labels) in NAMES.items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             family = kind(name, meaning, labels=labels)
@@ -142,17 +142,17 @@ class Metrics(Collector):
                 yield family
 
     def text(self) -> str:
-        """As Prometheus reads it (text format 0.0.4)."""
+        """All values in the Prometheus text format, version 0.0.4."""
         registry = CollectorRegistry()
         registry.register(self)
         return generate_latest(registry).decode()
 
 
 class MetricsBoard:
-    """Where a party shows its numbers, while the context lasts: a file, and a port if it has one.
+    """Publishes a party's metrics in a file and, if configured, on a port of the loopback device.
 
-    A service calls :meth:`show` every few seconds. One that no longer does is not well, whatever
-    it said before: ``/healthz`` answers 503. The port is open to this machine alone.
+    It is a context manager that opens and closes the port. A service calls :meth:`show` every few
+    seconds. If it stops doing so, it counts as unhealthy and ``/healthz`` answers 503.
     """
 
     def __init__(
@@ -163,17 +163,17 @@ class MetricsBoard:
         self._clock = clock
         self._said = (False, "starting", clock())
         self._server: ThreadingHTTPServer | None = None
-        #: What is served.
+        #: The text that ``/metrics`` serves.
         self.text = ""
 
     def show(self, metrics: Metrics, well: bool, word: str) -> None:
-        """Show these numbers and no others from now on, and whether the party is well."""
+        """Replace the published metrics and the verdict on the party's health."""
         self.text = metrics.text()
         self._said = (well, word, self._clock())
         whole_files.replace(self._file, self.text.encode(), DeploymentError, mode=0o640)
 
     def healthy(self) -> tuple[bool, str]:
-        """What was said last, unless that is long ago."""
+        """The last verdict, unless it is too old."""
         well, word, when = self._said
         silent = self._clock() - when
         if silent > _LONGEST_SILENCE:
@@ -222,40 +222,38 @@ def _handler(board: MetricsBoard) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """A party's log has its own lines; requests are not among them."""
+            """Do nothing: requests are not logged."""
 
     return Handler
 
 
 # --- How a party is: a status file for people and commands, metrics for machines ------------------
-#
-# No number here depends on edges: messages and bytes follow from the node list and the parameters.
 
-#: Events of a log that tell of a message that was refused.
+#: Log events that report a refused message.
 _REFUSED = ("message.dropped", "study.dropped")
 
 
 @dataclass(frozen=True)
 class Health:
-    """What is known of a party at one moment."""
+    """The health of a party at one moment."""
 
     party: Party
-    #: The connection; None while there is none yet.
+    #: The connection to the broker, or None if there is none yet.
     link: Link | None
     started: float
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is reached just now."""
+        """Whether the party is connected to the broker now."""
         return self.link is not None and self.link.connected
 
     @property
     def verdict(self) -> tuple[bool, str]:
-        """Whether the party is well, and a word about it."""
+        """Whether the party is healthy, and the reason if it is not."""
         return (True, "ok") if self.connected else (False, "the broker is not reached")
 
     def status(self) -> dict[str, object]:
-        """Alive, connected, and where each open run of a silo is."""
+        """The content of the status file: process, connection, and the phase of each open run."""
         runs = self.party.store.runs(ended=False)
         return {
             "silo": self.party.name,
@@ -266,10 +264,10 @@ class Health:
         }  # fmt: skip
 
     def metrics(self) -> Metrics:
-        """The numbers of every party.
+        """The metrics that every party has.
 
-        Studies and what went out are as the store has them, and do not start anew with the
-        process; the rest is counted since it started.
+        Studies and outgoing messages are counted from the store, so a restart does not reset them.
+        The other counters start with the process.
         """
         metrics, store = Metrics(), self.party.store
         runs = store.runs()
@@ -294,7 +292,7 @@ class Health:
                 metrics.add("silograph_refused_messages_total", count, error=error)
         tls = self.party.config.broker.tls
         if tls is not None:
-            with contextlib.suppress(CertificateError):  # being replaced just now
+            with contextlib.suppress(CertificateError):  # it may be being replaced
                 expires = certificates.show_certificate(tls.cert).expires.timestamp()
                 metrics.add("silograph_certificate_expiry_seconds", expires)
         return metrics
@@ -309,7 +307,7 @@ class Health:
             metrics.add("silograph_last_progress_seconds", traffic.last)
 
     def silo_metrics(self, ledger: Ledger, lineage: str) -> Metrics:
-        """A silo's numbers: its budget as well."""
+        """The metrics of a silo: those of every party, and its budget."""
         metrics, limit = self.metrics(), ledger.limit(lineage)
         metrics.add("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
         if limit is not None:
@@ -317,23 +315,23 @@ class Health:
         return metrics
 
     def write_status(self, path: Path) -> None:
-        """Write the status file, whole or not at all."""
+        """Write the status file atomically."""
         content = {"time": int(self.party.clock()), **self.status()}
         whole_files.replace(path, json.dumps(content, indent=1).encode(), StoreError)
 
 
 # --- Where a coordinator's studies are: for a screen while one is carried, and as metrics ---------
 #
-# A coordinator is as many processes as it carries studies. One of them shows the metrics of all:
-# the studies as the store has them, and of its own where every silo is. When it ends, another takes
-# over. Whatever goes wrong here goes into the log: no study fails for its metrics.
+# A coordinator has one process per study. One of these processes publishes the metrics of all open
+# studies from the store, and the progress of every silo for its own study. When it ends, another
+# process takes over. Errors here only go to the log: no study fails because of its metrics.
 
 _SHOW_SECONDS = 2.0
 
 
 @dataclass
 class SiloProgress:
-    """What the coordinator has seen of a silo."""
+    """The progress of one silo, as the coordinator sees it."""
 
     name: str
     phase: str = "asked"
@@ -343,7 +341,7 @@ class SiloProgress:
 
 @dataclass
 class StudyProgress:
-    """Where a run is, for a screen."""
+    """The progress of a run, for display."""
 
     run: str
     phase: str
@@ -354,27 +352,27 @@ class StudyProgress:
 
     @property
     def bytes(self) -> int:
-        """What came in from all silos."""
+        """The bytes received from all silos."""
         return sum(silo.bytes for silo in self.silos)
 
     @property
     def seconds(self) -> float:
-        """Since this process carries it."""
+        """Seconds since this process started to carry the run."""
         return time.monotonic() - self.began
 
 
 class StudyHealth:
-    """How a coordinator and its studies are, shown while it carries one."""
+    """The health of a coordinator and its studies, published while it carries one."""
 
     def __init__(self, party: Party, progress: StudyProgress) -> None:
         self._party = party
         self._started = party.clock()
         self.progress = progress
-        #: The connection, as soon as there is one.
+        #: The connection to the broker, or None if there is none yet.
         self.link: Link | None = None
 
     def metrics(self) -> Metrics:
-        """The numbers of a party, and those of the studies that are open or carried here."""
+        """The metrics of every party, and those of the studies that are open or carried here."""
         metrics = self._health.metrics()
         store, carried = self._party.store, self.progress
         for row in store.runs():
@@ -403,7 +401,7 @@ class StudyHealth:
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """Show all of this while the block lasts, and once more at its end."""
+        """Publish the metrics inside the block, and once more at its end."""
         ended = asyncio.Event()
         showing = asyncio.create_task(self._show(ended))
         try:

@@ -1,14 +1,15 @@
-"""A party's connection to the broker: publish once, read in order, and outlive restarts.
+"""A party's connection to the broker: publish once, read in order, survive lost connections.
 
 What
-    Each sender has one stream per run. A message is published under a subject of its own with the
-    demand that nothing be there yet, and again until the broker says that it has it: once,
-    whatever happens to the line. A reader pulls one message after the other, and begins anew after
-    the last one that it saw whenever the line was cut: nothing is skipped, and what is not pulled
-    stays with the broker.
+    Each sender has one stream per run; a stream is a sequence of messages that the broker stores.
+    Each message has its own subject. It is published on the condition that the subject is still
+    empty, and again until the broker confirms it. So it is stored once, even if the connection is
+    lost. A reader pulls one message after the other. After a lost connection it continues behind
+    the last message that it saw, so nothing is skipped. Messages that are not pulled stay with the
+    broker.
 What it does not do
-    Prove anything. A broker can drop, repeat, reorder and make up messages; the session that takes
-    them finds out.
+    It proves nothing. A broker can drop, repeat, reorder and invent messages; the session that
+    processes them detects this.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from typing import Any
 
 from silograph.extras import library
 
-library("nats", "deployments")  # one clear error, before the first import that would fail
+library("nats", "deployments")  # a clear error before the import would fail
 
 import nats
 from nats.aio.client import Client
@@ -42,11 +43,11 @@ STUDIES_STREAM = f"{connection.PREFIX}-studies"
 _PUBLISH_SECONDS = 4.0
 _IDLE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
-#: A reader whose stream is not there yet asks again, ever more slowly.
+#: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 _WRONG_LAST_SEQUENCE = 10071
 _STREAM_NAME_IN_USE = 10058
-#: What a lost line, a broker that restarts or a slow one can raise; tried again.
+#: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
 _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 
 
@@ -56,10 +57,10 @@ def stream_name(run: str, sender: str) -> str:
 
 
 def _heed() -> None:
-    """End here if the task was told to.
+    """Raise ``CancelledError`` if the current task was cancelled.
 
-    ``asyncio.wait_for``, on which the client is built, loses a cancellation (before Python 3.12)
-    that comes together with what it waited for: a deadline would go unheard.
+    The client uses ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes
+    at the same time as the awaited result. Without this check a deadline could be missed.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
@@ -68,7 +69,7 @@ def _heed() -> None:
 
 @dataclass
 class Traffic:
-    """Messages that were read over a link, and when one last came or went (Unix time)."""
+    """Messages that were read, and when a message was last read or published (Unix time)."""
 
     messages: int = 0
     bytes: int = 0
@@ -81,12 +82,12 @@ class Traffic:
         self.last = time.time()
 
     def went(self) -> None:
-        """Note that the broker has a message of ours; the store counts those."""
+        """Note the time of a published message. (The store counts these messages.)"""
         self.last = time.time()
 
 
 class Link:
-    """One connection of one party."""
+    """One connection of one party to the broker."""
 
     def __init__(self, client: Client, party: str) -> None:
         self._client = client
@@ -97,7 +98,7 @@ class Link:
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
-        """Connect, trying for so many seconds."""
+        """Connect, with a limit of ``seconds``."""
         options = broker.connect_options(party) | {"error_cb": _ignore}
         logging.getLogger("asyncio").addFilter(_no_news)
         try:
@@ -110,16 +111,16 @@ class Link:
 
     @property
     def connected(self) -> bool:
-        """Whether the line is up just now."""
+        """Whether the connection is up now."""
         return bool(self._client.is_connected)
 
     @property
     def reconnects(self) -> int:
-        """How often the line was lost and found again."""
+        """How often the connection was lost and restored."""
         return int(self._client.stats["reconnects"])
 
     async def own_stream(self, run: str, lifetime: float) -> str:
-        """Make this party's stream of a run, unless it is there; its name."""
+        """Create this party's stream of a run if it does not exist; returns its name."""
         name = stream_name(run, self._party)
         subject = f"{connection.PREFIX}.{run}.{self._party}.>"
         await self._make(
@@ -134,7 +135,7 @@ class Link:
         return name
 
     async def studies_stream(self) -> str:
-        """Make the stream of proposals, unless it is there; its name."""
+        """Create the stream of proposals if it does not exist; returns its name."""
         await self._make(
             StreamConfig(
                 name=STUDIES_STREAM,
@@ -152,7 +153,7 @@ class Link:
                 await self._streams.add_stream(config)
                 break
             except APIError as error:
-                if error.err_code == _STREAM_NAME_IN_USE:  # with another lifetime: a restart
+                if error.err_code == _STREAM_NAME_IN_USE:  # made before a restart
                     break
                 await self._pause()
             except _PASSING:
@@ -160,13 +161,13 @@ class Link:
         self._made[config.name] = config
 
     async def drop_stream(self, name: str) -> None:
-        """Remove a stream of this party's own; what does not work is left to its lifetime."""
+        """Remove one of this party's streams. If that fails, the broker lets it expire."""
         self._made.pop(name, None)
         with contextlib.suppress(*_PASSING):
             await self._streams.delete_stream(name)
 
     async def publish(self, stream: str, subject: str, raw: bytes) -> None:
-        """Publish a message once; returns when the broker has it, however long that takes."""
+        """Publish a message once; waits until the broker has it, without a time limit."""
         headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
         while True:
             try:
@@ -190,7 +191,7 @@ class Link:
                 await self._pause()
 
     async def announce(self, raw: bytes) -> None:
-        """Publish a proposal; more than once does no harm."""
+        """Publish a proposal, possibly more than once, which does no harm."""
         stream = await self.studies_stream()
         while True:
             try:
@@ -202,7 +203,7 @@ class Link:
                 await self._pause()
 
     async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
-        """Whether what stands under a subject are these very bytes: our own, sent before."""
+        """Whether the last message of a subject has these bytes: it is our own, sent before."""
         while True:
             try:
                 found = await self._streams.get_last_msg(stream, subject)
@@ -213,7 +214,7 @@ class Link:
                 await self._pause()
 
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
-        """The messages of a stream from its beginning."""
+        """Read the messages of a stream from its beginning."""
         return Reader(self._streams, stream, filters, self.traffic)
 
     @staticmethod
@@ -222,14 +223,14 @@ class Link:
         await asyncio.sleep(_PAUSE_SECONDS)
 
     async def close(self) -> None:
-        """Close the connection, without waiting for a broker that is gone."""
+        """Close the connection; a broker that does not answer is not waited for."""
         with contextlib.suppress(*_PASSING):
             async with asyncio.timeout(2):
                 await self._client.close()
 
 
 class Reader:
-    """Messages of one stream, in order, from the first one on."""
+    """Reads the messages of one stream in order, from the first one on."""
 
     def __init__(
         self, streams: JetStreamContext, stream: str, filters: Sequence[str], traffic: Traffic
@@ -239,12 +240,12 @@ class Reader:
         self._stream = stream
         self._filters = list(filters)
         self._subscription: JetStreamContext.PullSubscription | None = None
-        self._seen = 0  # the last message's place in the stream
-        self._count = 0  # messages that this consumer has handed out
+        self._seen = 0  # the position of the last message in the stream
+        self._count = 0  # messages that this consumer has delivered
         self._pause = _SHORTEST_PAUSE
 
     async def next(self) -> bytes:
-        """The next message, however long that takes."""
+        """The next message; waits for it without a time limit."""
         while True:
             try:
                 subscription = self._subscription or await self._begin()
@@ -252,7 +253,7 @@ class Reader:
                 _heed()
                 place = message.metadata.sequence
                 if place.consumer != self._count + 1:
-                    raise TimeoutError  # one was lost on the way to us
+                    raise TimeoutError  # a message was lost on the way
                 self._count = place.consumer
                 self._pause = _SHORTEST_PAUSE
                 if place.stream > self._seen:
@@ -261,7 +262,7 @@ class Reader:
                     return bytes(message.data)
             except (*_PASSING, ValueError):
                 _heed()
-                # An idle consumer may also be one whose last message was lost with the line.
+                # A new consumer even if this one was only idle: a message to it may be lost.
                 await self._stop()
                 await asyncio.sleep(self._pause)
                 self._pause = min(2 * self._pause, _LONGEST_PAUSE)
@@ -293,9 +294,9 @@ class Reader:
 
 
 async def _ignore(_error: Any) -> None:
-    """What the client says of its line is no news: calls that fail are tried again."""
+    """Ignore errors that the client reports in the background: failed calls are repeated."""
 
 
 def _no_news(record: logging.LogRecord) -> bool:
-    """Whether a line of asyncio's log is worth reading: that a TLS line ended is not."""
+    """A log filter that drops asyncio's message about the end of a TLS connection."""
     return "eof_received" not in record.getMessage()

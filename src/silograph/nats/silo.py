@@ -1,4 +1,4 @@
-"""A silo's service: it judges proposals and takes part in runs."""
+"""A silo's service: decides on proposals and takes part in runs."""
 
 import asyncio
 import contextlib
@@ -45,24 +45,24 @@ __all__ = ["Books", "SiloRun", "SiloService", "cause", "last_words"]
 
 # --- A silo's part in one run, from its acceptance to its end -------------------------------------
 #
-# Spend first: the run's whole cost is in the ledger before anything that depends on edges leaves.
+# The run's whole cost is in the ledger before anything that depends on edges is sent.
 
-#: The least time for which a party tries to tell others that it ended a run.
+#: For how many seconds, at least, a party tries to tell the others that a run has ended.
 _LAST_WORD_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Books:
-    """Where a silo writes down what it does: its store, trail and log, and the ledger's lineage."""
+    """Where a silo records what it does: its own files, and its lineage in the ledger."""
 
     party: Party
     ledger: Ledger
     lineage: str
-    #: The ledger's name for a spend of this silo's studies.
+    #: The phase under which the ledger records the spends of this silo's studies.
     phase: str
 
     def note(self, study: Study, spend: Spend) -> None:
-        """Tell the store and the trail of a spend that the ledger has, once."""
+        """Record a spend of the ledger in the store and the trail, unless they have it."""
         witness, party = self.ledger.witness(), self.party
         with party.store.together():
             if party.store.mark_spent(study.run, str(witness)):
@@ -93,11 +93,11 @@ class SiloRun:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Say that the operator ends the run; whoever says so cancels its task."""
+        """Note that the operator ends the run. The caller then cancels its task."""
         self._given_up = True
 
     async def carry(self) -> None:
-        """Take part until the end. Whatever ends the run is written down and told."""
+        """Take part until the end of the run; record how it ended and tell the others."""
         try:
             async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
                 await self._carrier.open(self._clock())
@@ -109,12 +109,12 @@ class SiloRun:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self._given_up or task is None:
-                raise  # the service stops; the run goes on another time
+                raise  # the service stops; the run continues after a restart
             task.uncancel()
             await self._abort(AbortedError("ended by the operator", code="operator"))
         except Exception as error:
             found = cause(error)
-            if isinstance(found, AbortedError):  # by the coordinator: all know it
+            if isinstance(found, AbortedError):  # by the coordinator, who tells everyone
                 await self._end("aborted", found.code, error=found)
             else:
                 await self._abort(found)
@@ -123,7 +123,7 @@ class SiloRun:
             await self._carrier.clear()
 
     async def _rounds(self) -> None:
-        """Take messages, pay, and upload, until the coordinator says that it has all."""
+        """Process messages, pay and upload, until the coordinator ends the run."""
         study, session = self._study, self._session
         theirs = f"{connection.PREFIX}.{study.run}.{study.coordinator}"
         filters = [f"{theirs}.{self._carrier.seat.name}.>", f"{theirs}.{connection.ALL}.>"]
@@ -137,7 +137,7 @@ class SiloRun:
                     faultpoints.point("silo.authorised")
                 if session.room and (upload is None or upload.done()):
                     upload = making.create_task(self._upload())
-                    await asyncio.sleep(0)  # what is made comes before what is taken next
+                    await asyncio.sleep(0)  # let the upload start before the next message
                 self._note_phase()
                 raw = await reader.next()
                 word = self._word(raw)
@@ -152,7 +152,7 @@ class SiloRun:
                     break
 
     def _pay(self) -> None:
-        """The whole cost of the run, on the disk before anything of it leaves; once, ever."""
+        """Record the whole cost of the run in the ledger. Repeating it spends nothing more."""
         plan, study, books = self._plan, self._study, self._books
         spend = books.ledger.spend(
             books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
@@ -167,7 +167,7 @@ class SiloRun:
         faultpoints.point("silo.uploaded")
 
     def _word(self, raw: bytes) -> Control | None:
-        """A word of the coordinator about the run; anything else is left to the carrier."""
+        """The coordinator's control message about the run, or None if it is for the carrier."""
         try:
             seat = self._carrier.seat
             word = Control.open(seat.binding, raw, receiver=seat.place)
@@ -183,7 +183,7 @@ class SiloRun:
             self._books.party.log.event("run.phase", run=self._study.id, phase=phase)
 
     async def _abort(self, error: BaseException) -> None:
-        """End the run for all: a code goes out, the reason stays here."""
+        """End the run for everyone. The others get a code; the reason stays here."""
         code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
         self._books.party.log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
@@ -206,7 +206,7 @@ class SiloRun:
 
 
 async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log) -> None:
-    """Tell others how a run ended, for a while; if that does not work, they see the deadline."""
+    """Try for a while to tell the others how a run ended; otherwise the deadline tells them."""
     try:
         async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
             await saying
@@ -225,16 +225,16 @@ def cause(error: BaseException) -> BaseException:
 
 # --- A silo's service: hears proposals, decides on them by its policy, and takes part in runs -----
 #
-# What goes wrong ends in the silo's own log with its reason, and outside as a code.
+# The reason of a failure goes to the silo's own log; other parties get only a code.
 
 _CONNECT_SECONDS = 5.0
 _POLL_SECONDS = 0.3
-#: The status file is written at least every so many polls.
+#: The status file is written at least once in this many polls.
 _REPORT_EVERY = 30
 
 
 class SiloService:
-    """One silo, serving until it is told to stop."""
+    """One silo with its files open, which serves until it is told to stop."""
 
     def __init__(
         self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
@@ -247,27 +247,27 @@ class SiloService:
         self._started = clock()
         data = load_silo(config, self._party.universe)
         self.silo = data.silo
-        # Laid out once, here: all runs share it, and no run's time shows how many edges there are.
+        # Computed once for all runs, so that no run's time shows the number of edges.
         self._bits = PairBits.of(self.silo)
         if data.outside:
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
-        # The store is named in the phase, so that several silos can share a ledger.
+        # The phase contains the store's identity, so that several silos can share a ledger.
         phase = f"study {self._store.identity}"
         self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
         self._link: Link | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, SiloRun] = {}
-        self._unsaid: set[str] = set()  # runs that were refused, and nobody knows yet
-        self._judged: set[str] = set()  # runs that were decided on, or wait for the operator
-        self._studies: dict[str, Study] = {}  # verified once
-        self._plans: dict[str, SettledStudy] = {}  # settled once
+        self._unsaid: set[str] = set()  # runs that ended here before anyone was told
+        self._judged: set[str] = set()  # runs that were decided, or wait for the operator
+        self._studies: dict[str, Study] = {}  # verified
+        self._plans: dict[str, SettledStudy] = {}  # settled
         self._failed: asyncio.Future[None] | None = None
 
     def _set_limit(self) -> None:
-        """The configured limit; a lineage that the ledger does not know is not slipped in."""
+        """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
         lineage, limit = self._config.data.lineage, self._config.ledger
         if self._ledger.is_new(lineage):
             raise ConfigError(
@@ -278,9 +278,9 @@ class SiloService:
         self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
 
     def _check_ledger(self) -> None:
-        """Refuse a store or a ledger that was put back to an earlier state.
+        """Refuse a store or a ledger that was restored to an earlier state.
 
-        A spend that the store does not know, because the service was killed after it, is noted.
+        A spend that is missing in the store, because the service was killed after it, is added.
         """
         seen = self._store.witness()
         if seen:
@@ -304,7 +304,7 @@ class SiloService:
     # -- serving -----------------------------------------------------------------------------
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Serve until ``stop``; then leave runs as they are, to go on with another time."""
+        """Serve until ``stop`` is set. Open runs continue when the service starts again."""
         self._log.event("service.started", party=self._party.name)
         metrics = self._config.metrics
         try:
@@ -336,7 +336,7 @@ class SiloService:
             task.result()
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the ledger, the store and the log."""
         self._ledger.close()
         self._party.close()
 
@@ -351,18 +351,18 @@ class SiloService:
         return None
 
     async def _hear(self, link: Link) -> None:
-        """Read proposals, from the first one that the broker still has."""
+        """Read proposals, beginning with the first that the broker still has."""
         reader = link.reader(STUDIES_STREAM)
         while True:
             raw = await reader.next()
             try:
                 await asyncio.to_thread(self._consider, raw)
-            except Exception as error:  # whatever came from outside, the service goes on
+            except Exception as error:  # no message from outside may stop the service
                 self._log.event("study.dropped", level="warning", error=error)
             self._act()
 
     async def _poll(self) -> None:
-        """Act on what the operator decided meanwhile, and on deadlines."""
+        """Act regularly on the operator's decisions and on deadlines."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             self._act()
@@ -378,7 +378,7 @@ class SiloService:
                 self._tasks[run.run].cancel()
 
     def _resume(self, run: Run) -> None:
-        """Go on with a run where it is."""
+        """Continue a run from its stored state."""
         if not run.open:
             if self._store.pending(run.run):
                 self._spawn(run.run, self._repeat(run))
@@ -387,7 +387,7 @@ class SiloService:
         if study is None:
             return
         if run.decision == "accepted":
-            if run.secret is None:  # the operator's word, which the policy comes before
+            if run.secret is None:  # accepted by the operator: check the policy too
                 if not self._allowed(study):
                     return
                 self._accept(study, run.decided_by)
@@ -396,14 +396,14 @@ class SiloService:
             self._refuse(study, Code.OPERATOR, run.decided_by)
         elif study.deadline <= self._party.clock():
             self._refuse(study, Code.DEADLINE, "deadline")
-        elif run.run not in self._judged:  # the service ended before it could decide
+        elif run.run not in self._judged:  # the service stopped before it decided
             self._judge(study)
 
     def _reopen(self, run: Run) -> Study | None:
-        """The study of a stored proposal; the run is over where that cannot be had any more.
+        """The study of a stored proposal; None, and the run ends, if it can no longer be opened.
 
-        The roster may have changed meanwhile, or the version. Whatever the reason, a stored
-        proposal is no reason for the service to stop.
+        The roster or the version may have changed since. A stored proposal must never stop the
+        service.
         """
         known = self._studies.get(run.run)
         if known is not None:
@@ -419,15 +419,15 @@ class SiloService:
         return study
 
     def _give_up(self, run: str, error: Exception, *words: Frozen) -> None:
-        """End a run that cannot go on; ``words`` are left to be said about it."""
+        """End a run that cannot continue; ``words`` are yet to be sent."""
         self._log.event("run.failed", level="error", run=run, error=error)
         self._party.end(run, "aborted", code_of(error).word, words, error)
 
     def _cannot_begin(self, study: Study, error: Exception) -> None:
-        """End a run that was accepted, for all: nobody should wait, or pay, for it."""
+        """End an accepted run for everyone, so that nobody waits or pays for it."""
         word = Voice(self._seat(study), self._store, self._line).word(ABORT, code_of(error))
         self._give_up(study.run, error, word)
-        self._tasks.pop(study.run, None)  # so that the word is sent by the next turn
+        self._tasks.pop(study.run, None)  # so that the next _act sends the message
         self._unsaid.add(study.run)
         self._forget(study.run)
 
@@ -436,7 +436,7 @@ class SiloService:
         task.add_done_callback(self._watch)
 
     def _watch(self, task: asyncio.Task[None]) -> None:
-        """A run ends well or badly; one that raises means that the service cannot go on."""
+        """A run handles its own errors, so one that still raises stops the service."""
         if not task.cancelled() and task.exception() is not None:
             error = task.exception()
             assert self._failed is not None and error is not None  # noqa: S101, PT018
@@ -446,14 +446,14 @@ class SiloService:
     # -- deciding ----------------------------------------------------------------------------
 
     def _consider(self, raw: bytes) -> None:
-        """Decide on a proposal, once."""
+        """Store a new proposal and decide on it."""
         study = open_proposal(raw, self._party.roster)
         if self._party.name not in study.silos:
             return
         known = self._store.run(study.run) is not None
         if not known and study.deadline <= self._party.clock():
             raise DeadlineError("the study's deadline had passed before it came")
-        self._judged.add(study.run)  # here, and not by who finds it undecided in the store
+        self._judged.add(study.run)  # so that _resume does not judge it at the same time
         unwritten: Exception | None = None
         with self._store.together():
             if not self._store.add(study.run, raw):
@@ -468,20 +468,20 @@ class SiloService:
                 )  # fmt: skip
             except Exception as error:
                 unwritten = error
-        if unwritten is not None:  # what cannot be written down is not taken part in
+        if unwritten is not None:  # no trail entry, no taking part
             self._refuse(study, code_of(unwritten), "policy", unwritten)
             return
         faultpoints.point("silo.proposed")
         self._judge(study)
 
     def _judge(self, study: Study) -> None:
-        """Refuse, accept, or leave it to the operator."""
+        """Refuse or accept a study, or leave the decision to the operator."""
         self._judged.add(study.run)
         if self._allowed(study) and self._config.policy.accept == "auto":
             self._accept(study, "policy")
 
     def _allowed(self, study: Study) -> bool:
-        """Whether there is no reason not to take part; where there is one, the study is refused."""
+        """Whether the silo may take part in a study; if not, the study is refused here."""
         try:
             self._check(study)
         except Exception as error:  # what cannot be judged is refused
@@ -490,7 +490,7 @@ class SiloService:
         return True
 
     def _check(self, study: Study) -> None:
-        """Every reason not to take part."""
+        """Raise if there is a reason not to take part in a study."""
         universe = self._party.universe
         if study.universe != universe.digest or study.nodes != len(universe):
             raise StudyError("the study is about another node list")
@@ -508,7 +508,7 @@ class SiloService:
         return self._plans[study.run]
 
     def _forget(self, run: str) -> None:
-        """What follows from a study that is over."""
+        """Drop what is kept in memory about a run that is over."""
         self._plans.pop(run, None)
         self._studies.pop(run, None)
         self._runs.pop(run, None)
@@ -549,13 +549,13 @@ class SiloService:
 
     @property
     def _line(self) -> Link:
-        assert self._link is not None  # noqa: S101 - nothing is decided before there is one
+        assert self._link is not None  # noqa: S101 - no decision comes before the connection
         return self._link
 
     async def _repeat(self, run: Run) -> None:
-        """Send the last word of a run that ended, until its deadline."""
+        """Send the last message of a run that has ended, until its deadline."""
         study = self._reopen(run)
-        if study is None:  # nobody would listen
+        if study is None:  # it cannot be sent
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
@@ -564,7 +564,7 @@ class SiloService:
 
     async def _take_part(self, study: Study) -> None:
         try:
-            # In a thread: to lay out the bits of a large graph takes seconds.
+            # In a thread, because setting up a run on a large graph takes seconds.
             plan, seat = self._plan(study), self._seat(study)
             run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, self._books, self._line)
         except Exception as error:
@@ -575,7 +575,7 @@ class SiloService:
         self._forget(study.run)
 
     async def _report(self, board: MetricsBoard) -> None:
-        """Keep the status file and the metrics up to date."""
+        """Keep the status file and the metrics current."""
         state, before, wait = self._config.state, "", 0
         while True:
             health = self.health()
@@ -592,7 +592,7 @@ class SiloService:
         board.show(metrics, *health.verdict)
 
     def health(self) -> Health:
-        """How the service is now."""
+        """The current health of the service."""
         return Health(self._party, self._link, self._started)
 
 

@@ -1,1 +1,1 @@
-"""What one party keeps and decides: keys, roster, policy, store."""
+"""The files of one party and the decisions it makes: keys, roster, policy, store."""

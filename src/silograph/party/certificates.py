@@ -1,11 +1,12 @@
-"""Certificates for trials: one authority, the broker, and every party.
+"""TLS certificates for trials: for one certificate authority, the broker and every party.
 
 What: ECDSA P-256 certificates for mutual TLS, in one folder of PEM files: ``ca.pem``,
-``broker.pem``, ``NAME.pem``, each with its key beside it (``.key``, mode 0600).
+``broker.pem`` and ``NAME.pem``. The key of each is in the same folder (``.key``, mode 0600).
 
-Why only for trials: whoever has ``ca.key`` can be anyone on the broker. An organisation that has
-an authority of its own uses that. Nothing private rests on these certificates: messages are signed
-with identities from the roster, which no authority can issue.
+Why only for trials: anyone who has ``ca.key`` can connect to the broker as any party. An
+organisation that has its own certificate authority should use that. Privacy does not depend on
+these certificates: messages are signed with identities from the roster, which no certificate
+authority can issue.
 """
 
 import ipaddress
@@ -29,7 +30,7 @@ __all__ = ["AUTHORITY", "BROKER", "CertificateFile", "issue", "new_authority", "
 
 AUTHORITY = "ca"
 BROKER = "broker"
-#: How long a trial may last.
+#: How many days a certificate is valid by default.
 DAYS = 90
 
 _LARGEST = 64 * 1024
@@ -39,22 +40,22 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class CertificateFile:
-    """What a certificate says."""
+    """The content of a certificate."""
 
     path: Path
-    #: The distinguished name, as a broker maps it to a user.
+    #: The distinguished name, which the broker maps to a user.
     subject: str
     hosts: tuple[str, ...]
     expires: datetime
     authority: bool
 
     def days_left(self, now: datetime) -> int:
-        """Whole days until it expires; less than 0 afterwards."""
+        """Whole days until the certificate expires; negative once it has expired."""
         return (self.expires - now) // timedelta(days=1)
 
 
 def new_authority(folder: Path, now: datetime, days: int = DAYS) -> CertificateFile:
-    """Make ``ca.pem`` and ``ca.key`` in a folder, which is made if need be (mode 0700)."""
+    """Write ``ca.pem`` and ``ca.key`` to a folder, which is created if necessary (mode 0700)."""
     x509, ec = _modules()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,10 +74,11 @@ def new_authority(folder: Path, now: datetime, days: int = DAYS) -> CertificateF
 def issue(
     folder: Path, name: str, now: datetime, days: int = DAYS, hosts: Iterable[str] = ()
 ) -> CertificateFile:
-    """Make ``NAME.pem`` and ``NAME.key`` with the authority in the folder.
+    """Write ``NAME.pem`` and ``NAME.key``, signed by the authority in the same folder.
 
-    With ``hosts`` (names or addresses) it is a server's, and good for a client as well, as the
-    members of a cluster need it; without, a client's. It expires no later than its authority.
+    With ``hosts`` (names or addresses) the certificate is valid for a server and for a client,
+    because the members of a cluster need both. Without ``hosts`` it is valid for a client only.
+    It expires no later than the authority's certificate.
     """
     x509, ec = _modules()
     if check_name(name) == AUTHORITY:
@@ -102,7 +104,7 @@ def issue(
 
 
 def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
-    """Read what a certificate's file says. This does not verify it."""
+    """Read a certificate file. This does not verify the certificate."""
     place = Path(path)
     return _facts(place, _read_certificate(place))
 
@@ -170,7 +172,7 @@ def _host(x509: Any, host: str) -> Any:
 
 
 def _signed(builder: Any, key: "EllipticCurvePrivateKey") -> "Certificate":
-    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - it is there: see _modules
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - _modules checked it
 
     made: Certificate = builder.sign(key, hashes.SHA256())
     return made
@@ -183,7 +185,7 @@ def _write(
 
     private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
     path = folder / f"{name}.pem"
-    if path.exists():  # or a new key would be left beside an old certificate
+    if path.exists():  # checked first, so that no new key lands beside an old certificate
         raise CertificateError(f"{path}: something is there already, and is never overwritten")
     whole_files.create(folder / f"{name}.key", private, CertificateError)
     public = certificate.public_bytes(form.Encoding.PEM)

@@ -1,14 +1,14 @@
 """Configuration files of a silo and of a coordinator: TOML, read strictly.
 
-Every key is known and of one kind; an unknown, missing or wrong one is one error that names the
-file and the key. Paths are relative to the file. What the files mean::
+Each key has one type. A key that is unknown, missing or of the wrong type raises an error that
+names the file and the key. Paths are relative to the configuration file. An example::
 
     version = 1
     name = "north"                  # this party's name in the roster
     identity = "north.key"
     roster = "roster.toml"
     universe = "nodes.txt"          # the public node list
-    state = "state"                 # a folder of this party's own
+    state = "state"                 # a folder that only this party uses
 
     [broker]
     urls = ["tls://broker.example:4222"]
@@ -16,11 +16,11 @@ file and the key. Paths are relative to the file. What the files mean::
     cert = "north.pem"
     key = "north.tls.key"
 
-    [metrics]                       # may be left out, as may each of its keys
+    [metrics]                       # optional, as are both of its keys
     file = "state/metrics.prom"
-    port = 9464                     # of this machine's own; without it nothing is served
+    port = 9464                     # on the loopback interface; without it no port is opened
 
-    [data]                          # of a silo, as are all that follow
+    [data]                          # this section and those below: silos only
     edges = "edges.csv"
     lineage = "claims"
 
@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Where a silo's edges are, and the lineage that their budget belongs to."""
+    """The file of a silo's edges, and the lineage: the ledger's name for the dataset."""
 
     edges: Path
     lineage: str
@@ -82,7 +82,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class LedgerConfig:
-    """The ledger's file and the limit of the lineage."""
+    """The ledger file, and the budget limit of the lineage."""
 
     path: Path
     epsilon: float
@@ -100,7 +100,7 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class PartyConfig:
-    """What every party has."""
+    """The settings that silos and coordinators share."""
 
     file: Path
     name: str
@@ -114,11 +114,11 @@ class PartyConfig:
 
     @property
     def store(self) -> Path:
-        """The file of the party's state store."""
+        """The path of the party's state store."""
         return self.state / "store.db"
 
     def passphrase(self) -> str | None:
-        """The passphrase of a sealed identity, where a file holds it."""
+        """The passphrase of a sealed identity, or None if no passphrase file is configured."""
         if self.passphrase_file is None:
             return None
         limit = _LONGEST_PASSPHRASE_FILE
@@ -131,7 +131,7 @@ class PartyConfig:
 
 @dataclass(frozen=True)
 class SiloConfig(PartyConfig):
-    """What a silo needs to serve."""
+    """The configuration of a silo."""
 
     data: DataConfig
     ledger: LedgerConfig
@@ -139,7 +139,7 @@ class SiloConfig(PartyConfig):
 
     @classmethod
     def read(cls, path: Path) -> "SiloConfig":
-        """Read a silo's file."""
+        """Read the configuration file of a silo."""
         top = _Table.of(path)
         made = cls(
             **_party(top), data=_data(top), ledger=_ledger(top), policy=_policy(top.table("policy"))
@@ -150,11 +150,11 @@ class SiloConfig(PartyConfig):
 
 @dataclass(frozen=True)
 class CoordinatorConfig(PartyConfig):
-    """What a coordinator needs."""
+    """The configuration of a coordinator."""
 
     @classmethod
     def read(cls, path: Path) -> "CoordinatorConfig":
-        """Read a coordinator's file."""
+        """Read the configuration file of a coordinator."""
         top = _Table.of(path)
         made = cls(**_party(top))
         top.finish()
@@ -162,13 +162,13 @@ class CoordinatorConfig(PartyConfig):
 
 
 def read_config(path: Path) -> PartyConfig:
-    """Read the file of a silo or of a coordinator."""
+    """Read the configuration file of a silo or of a coordinator."""
     kind = SiloConfig if _Table.of(path).has("data") else CoordinatorConfig
     return kind.read(path)
 
 
 class _Table:
-    """A table of a file, which is asked for each of its keys once."""
+    """A TOML table. Each key is taken out once; :meth:`finish` refuses those that remain."""
 
     def __init__(self, file: Path, where: str, content: dict[str, Any]) -> None:
         self.file = file
@@ -185,13 +185,13 @@ class _Table:
         return top
 
     def table(self, key: str) -> "_Table":
-        """A table within this one."""
+        """Take a nested table."""
         found = _Table(self.file, f"{self._where}{key}.", self.take(key, dict))
         self._tables.append(found)
         return found
 
     def take(self, key: str, kind: type[T]) -> T:
-        """A value that must be there."""
+        """Take a required value."""
         if key not in self._content:
             raise ConfigError(f"{self.file}: {self._where}{key} is missing")
         value = self._content.pop(key)
@@ -202,26 +202,26 @@ class _Table:
         return value
 
     def maybe(self, key: str, kind: type[T]) -> T | None:
-        """A value that may be left out."""
+        """Take an optional value."""
         return self.take(key, kind) if key in self._content else None
 
     def path(self, key: str) -> Path:
-        """A path, relative to the file."""
+        """Take a path, which is relative to the configuration file."""
         return self.file.parent / self.take(key, str)
 
     def maybe_path(self, key: str) -> Path | None:
-        """A path that may be left out."""
+        """Take an optional path."""
         return self.path(key) if key in self._content else None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """Take a list of texts."""
         found: list[Any] = self.take(key, list)
         if not all(isinstance(item, str) for item in found):
             raise ConfigError(f"{self.file}: {self._where}{key} must be a list of texts")
         return tuple(found)
 
     def checked(self, make: Callable[[], T]) -> T:
-        """What is made of this table; an error says where it comes from."""
+        """Call ``make``; an error that it raises is reported with the file and the table."""
         try:
             return make()
         except ConfigError:
@@ -230,11 +230,11 @@ class _Table:
             raise ConfigError(f"{self.file}: [{self._where.rstrip('.')}] {error}") from None
 
     def has(self, key: str) -> bool:
-        """Whether a key is there and was not asked for yet."""
+        """Whether a key is present and has not been taken yet."""
         return key in self._content
 
     def finish(self) -> None:
-        """Refuse what nobody asked for: a misspelt key must not be a default."""
+        """Refuse unknown keys: a misspelt key must not silently mean the default."""
         for table in (self, *self._tables):
             if table._content:
                 key = f"{table._where}{min(table._content)}"
@@ -330,22 +330,22 @@ def _policy(table: _Table) -> Policy:
 
 # --- A silo's edges over the agreed node list -----------------------------------------------------
 #
-# The list is fixed by the people and never taken from edges, so a silo's file may name nodes that
-# are not in it. Edges to such nodes are left out and counted; the count depends on the edges, and
-# goes to the silo's own log and screen only. A file in which no edge has both ends in the list is
-# refused: its ids are written in another way.
+# The parties agree on the node list and never derive it from edges, so a silo's file may name nodes
+# that are not in the list. Edges to such nodes are left out and counted. The count depends on the
+# edges, so it goes only to the silo's own log and screen. A file in which no edge has both ends in
+# the list is refused, because its ids are probably written in another form.
 
 
 @dataclass(frozen=True)
 class SiloData:
-    """The edges that a silo serves, and how many it leaves out."""
+    """The edges of a silo, and the number of edges that were left out."""
 
     silo: Silo
     outside: int
 
 
 def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
-    """Read the file that the configuration names."""
+    """Read the edge file that the configuration names."""
     data = config.data
     if data.columns is not None and len(data.columns) != 2:
         raise ConfigError(f"{config.file}: data.columns must name two columns")
@@ -357,7 +357,7 @@ def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
         )  # fmt: skip
         return SiloData(silo, 0)
     except EdgeError:
-        # Whatever else is wrong with the file is found here again.
+        # If the error had another cause than unknown nodes, this call raises it again.
         whole = read_graph(
             data.edges, columns=columns, format=data.format, header=data.header,
             strip=universe.strip, case=universe.case,

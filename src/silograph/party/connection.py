@@ -1,13 +1,13 @@
-"""How a party reaches the broker: addresses and mutual TLS.
+"""How a party connects to the broker: addresses and mutual TLS.
 
-What: :class:`BrokerConfig` gives the options of ``nats.connect``. With TLS the handshake comes
-before anything else, at version 1.3, with the broker's name checked against its certificate and a
-certificate of our own shown. (NATS otherwise starts in the clear, and the client goes on in the
-clear if whoever answers says that TLS is not required.)
+What: :class:`BrokerConfig` gives the options of ``nats.connect``. The TLS 1.3 handshake comes
+before any other traffic. The client checks the broker's host name against the broker's certificate
+and presents its own certificate. (By default NATS starts unencrypted, and the client stays
+unencrypted if the server says that TLS is not required.)
 
-Why TLS at all, where every message is signed and private payloads are encrypted: it hides who
-talks when from the network, keeps strangers off the broker, and gives permissions a name to hold
-on to. Nothing in the protocols rests on it, and the broker itself is not trusted.
+Why TLS is used although every message is signed and private payloads are encrypted: TLS hides from
+the network who communicates when, keeps strangers off the broker, and tells the broker which
+party's permissions apply. The protocols do not rely on it, and the broker itself is not trusted.
 """
 
 import re
@@ -35,18 +35,18 @@ __all__ = [
 
 # --- Names on the broker: subjects, streams and inboxes -------------------------------------------
 #
-# A subject is a routing hint and never proof. Whoever can connect can have messages delivered under
-# names that are not theirs; what is believed is the signed envelope. Permissions on these names
-# keep honest mistakes apart and make noise visible.
+# A subject is the address of a NATS message. It only routes the message and proves nothing: anyone
+# who can connect can have messages delivered under another party's name. A party believes only the
+# signed envelope. Permissions on subjects contain honest mistakes and make misuse visible.
 #
-# A message travels on ``silograph.RUN.SENDER.RECEIVER.ROUND.SEQUENCE``, each a single word: the run
-# id in hexadecimal, the parties' names from the roster (or ``all``), and the envelope's round and
-# sequence. Proposals travel on ``silograph.studies``.
+# The subject of a message is ``silograph.RUN.SENDER.RECEIVER.ROUND.SEQUENCE``. Each part is a
+# single word: the run id in hexadecimal, the parties' names from the roster (or ``all``), and the
+# envelope's round and sequence. The subject of proposals is ``silograph.studies``.
 
 PREFIX = "silograph"
-#: The receiver of what is meant for everyone.
+#: The receiver of messages that are meant for everyone.
 ALL = "all"
-#: Where coordinators propose studies.
+#: The subject on which coordinators propose studies.
 STUDIES = f"{PREFIX}.studies"
 
 _WORD = re.compile(r"[a-z0-9_-]{1,64}")
@@ -66,12 +66,14 @@ def message(run: bytes, sender: str, receiver: str, round_name: str, sequence: i
 
 
 def own_messages(sender: str) -> str:
-    """All messages of one sender, in all runs."""
+    """The subject pattern of all messages of one sender, in all runs."""
     return f"{PREFIX}.*.{sender}.>"
 
 
 def inbox(party: str) -> str:
-    """The prefix of a party's inboxes: answers to one party are not delivered to another.
+    """The prefix of a party's inboxes, the subjects on which it receives the broker's answers.
+
+    Each party has its own prefix, so that no party receives the answers to another.
 
     >>> inbox("north")
     '_INBOX_north'
@@ -89,23 +91,23 @@ _SECONDS = 5
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files: whom to believe, who we are, and the key to show it."""
+    """PEM files: the trusted authorities, the party's own certificate, and its key."""
 
     ca: Path
     cert: Path
     key: Path
 
     def context(self) -> ssl.SSLContext:
-        """Mutual TLS 1.3 as a client, with the host's name checked."""
+        """A client's context for mutual TLS 1.3, with the host name checked."""
         whole_files.read(self.key, _LARGEST_KEY, BrokerError, private=True)
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies, and checks names
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificates and host names
         made.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
             made.load_verify_locations(cafile=self.ca)
         except (OSError, ssl.SSLError) as error:
             raise BrokerError(f"{self.ca}: not certificates to trust: {_reason(error)}") from None
         try:
-            # A key that is encrypted would make OpenSSL ask for a passphrase at the terminal.
+            # Without this callback OpenSSL would ask for the passphrase at the terminal.
             made.load_cert_chain(self.cert, self.key, password=_no_passphrase)
         except (OSError, ssl.SSLError) as error:
             raise BrokerError(
@@ -124,10 +126,11 @@ def _reason(error: OSError) -> str:
 
 @dataclass(frozen=True)
 class BrokerConfig:
-    """Where the broker is, and how to reach it.
+    """The addresses of the broker, and how to connect to it.
 
-    ``urls`` are ``tls://host:port`` (or ``wss://host:port`` with ``websocket``); several are the
-    members of one cluster. Without ``tls`` only a broker on this machine is taken, for trials.
+    ``urls`` are ``tls://host:port`` (or ``wss://host:port`` with ``websocket``); several addresses
+    are the members of one cluster. Without ``tls`` only a broker on this machine is allowed, for
+    trials.
     """
 
     urls: tuple[str, ...]
@@ -165,7 +168,7 @@ class BrokerConfig:
     def connect_options(self, party: str | None = None) -> dict[str, Any]:
         """Keyword arguments for ``nats.connect``; ``party`` gives the connection its own inboxes.
 
-        Attempts to reconnect never end: what ends is the study, at its deadline.
+        The client never stops trying to reconnect; the deadline of a study limits the waiting.
         """
         options: dict[str, Any] = {
             "servers": list(self.urls),
@@ -175,16 +178,16 @@ class BrokerConfig:
             "ping_interval": _SECONDS,
             "max_outstanding_pings": 2,
         }
-        if self.websocket:  # or the client would try for ever
+        if self.websocket:  # without aiohttp the client would retry for ever
             library("aiohttp", "brokers over WebSocket")
         if party is not None:
             options |= {"name": party, "inbox_prefix": inbox(party)}
         if self.tls is not None:
             options["tls"] = self.tls.context()
-            options["tls_handshake_first"] = not self.websocket  # there it is the URL's own
+            options["tls_handshake_first"] = not self.websocket  # wss:// starts with TLS
         return options
 
 
 def _shown(url: str) -> str:
-    """An address without what may be a password."""
+    """An address without the part that may hold a password."""
     return repr(url.rpartition("@")[2][:80])

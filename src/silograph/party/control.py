@@ -1,8 +1,8 @@
-"""What parties say about a run, beside the run: accept, refuse, abort, end.
+"""Control messages: what parties say about a run outside its protocol (accept, refuse, abort, end).
 
-Each is a signed message, bound to the study and not only to its parameters. It carries one code
-of a short list, in one byte: what leaves a silo when it refuses or fails does not depend on its
-edges, and the reason stays in its own log.
+Each is a signed message that is bound to the study, not only to its parameters. It carries one
+code from a short list, in one byte. So the message that a silo sends when it refuses or fails does
+not depend on its edges, and the reason stays in its own log.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ROUNDS = frozenset({ACCEPT, REFUSE, ABORT, END})
 
 
 class Code(IntEnum):
-    """Why, in one byte."""
+    """The reason of a control message, in one byte."""
 
     NONE = 0
     POLICY = 1
@@ -41,12 +41,12 @@ class Code(IntEnum):
 
     @property
     def word(self) -> str:
-        """As it stands in logs and on the screen."""
+        """The code's name in logs and on the screen."""
         return self.name.lower()
 
 
 def code_of(error: BaseException) -> Code:
-    """The code that stands for an error outside. It tells the kind of refusal and no more."""
+    """The code that other parties get for an error. It tells only the kind of refusal."""
     kinds: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Code], ...] = (
         (PolicyError, Code.POLICY),
         (DeadlineError, Code.DEADLINE),
@@ -59,20 +59,20 @@ def code_of(error: BaseException) -> Code:
 
 @dataclass(frozen=True)
 class Control:
-    """A word about a run, from the party at a place."""
+    """A control message. ``round`` is its kind, ``sender`` the sender's place in the roster."""
 
     round: str
     sender: int
     code: Code
 
     def seal(self, binding: Binding, identity: Identity) -> bytes:
-        """As a signed message to everyone."""
+        """The signed message, addressed to everyone."""
         message = Envelope(self.round, self.sender, EVERYONE, 0, bytes([self.code]))
         return seal(binding, identity, message)
 
     @classmethod
     def open(cls, binding: Binding, raw: bytes, *, receiver: int) -> "Control | None":
-        """The word that a message is, checked; None where it is a message of the run itself."""
+        """Verify and read a control message; None if ``raw`` is a message of the protocol."""
         if peek(raw).round not in ROUNDS:
             return None
         message = open_envelope(binding, raw, receiver=receiver)

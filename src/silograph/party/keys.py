@@ -1,15 +1,16 @@
-"""Identities on disk: one text file a party, for its owner's eyes alone, sealed if wished.
+"""Identity files: one text file per party, readable by its owner only, optionally sealed.
 
-What: a versioned TOML file with the public key and the secret of an Ed25519 identity. Sealed, the
-secret is encrypted under a passphrase: scrypt (N = 2^17, r = 8, p = 1: 128 MiB and some tenths of
-a second a guess) and ChaCha20-Poly1305, with everything else in the file as associated data. The
-version fixes these numbers; a file cannot ask for others.
+What: a versioned TOML file with the public key and the secret of an Ed25519 identity. In a sealed
+file the secret is encrypted under a passphrase, with scrypt (N = 2^17, r = 8, p = 1: 128 MiB and
+some tenths of a second per guess) and ChaCha20-Poly1305. Everything else in the file is associated
+data. The version of the file fixes these numbers; a file cannot ask for others.
 
-Guarantee: the file has mode 0600 from its first byte, is never overwritten, and is not read where
-anyone but its owner could. No error, representation or output holds the secret or the passphrase.
+Guarantee: the file has mode 0600 from the moment it is created and is never overwritten. It is
+refused if anyone but its owner can read it. No error, representation or output contains the secret
+or the passphrase.
 
-Why text: it is backed up, moved and recognised by people. A plain file is as safe as the disk; a
-sealed one as safe as its passphrase, and then somebody must type it, or a file must hold it.
+Why text: people back up, move and recognise these files. A plain file is as safe as the disk. A
+sealed file is as safe as its passphrase, which somebody must type or another file must hold.
 """
 
 import base64
@@ -40,7 +41,7 @@ _LONGEST_PASSPHRASE = 1024
 
 @dataclass(frozen=True)
 class KeyFile:
-    """What may be shown of an identity file. Of a sealed one it is believed, not proven."""
+    """The public part of an identity file. In a sealed file it is not verified until unsealing."""
 
     public: bytes
     created: str
@@ -48,7 +49,7 @@ class KeyFile:
 
 
 def key_text(public: bytes) -> str:
-    """A public key as people exchange it.
+    """A public key as text, in the form that people exchange.
 
     >>> key_text(bytes(32))[:20]
     'ed25519:000000000000'
@@ -57,7 +58,7 @@ def key_text(public: bytes) -> str:
 
 
 def read_key(text: str) -> bytes:
-    """A public key from its text; raises :class:`ArgumentError` for anything else."""
+    """Parse a public key; raises :class:`ArgumentError` if the text is not one."""
     digits = text.removeprefix(_PREFIX)
     if text == _PREFIX + digits and len(digits) == 64 and set(digits) <= set("0123456789abcdef"):
         return bytes.fromhex(digits)
@@ -65,7 +66,7 @@ def read_key(text: str) -> bytes:
 
 
 def utc_now() -> datetime:
-    """The clock of a real file."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -76,7 +77,7 @@ def new_identity(
     entropy: Entropy | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> Identity:
-    """Draw an identity and write its file, sealed where a passphrase is given."""
+    """Draw an identity and write its file, which is sealed if a passphrase is given."""
     entropy = entropy or OsEntropy()
     secret = entropy.bytes(32)
     identity = Identity(secret)
@@ -106,8 +107,8 @@ def new_identity(
 def load_identity(path: str | os.PathLike[str], passphrase: str | None = None) -> Identity:
     """Read an identity file.
 
-    A passphrase is needed for a sealed file, and refused for a plain one: somebody believes it
-    to be sealed.
+    A sealed file needs a passphrase. A plain file is refused if a passphrase is given, because the
+    caller believes it to be sealed.
     """
     place = Path(path)
     shown, table = _read(place)
@@ -129,7 +130,7 @@ def load_identity(path: str | os.PathLike[str], passphrase: str | None = None) -
 
 
 def show_identity(path: str | os.PathLike[str]) -> KeyFile:
-    """What an identity file says of itself, without its secret."""
+    """The public part of an identity file."""
     return _read(Path(path))[0]
 
 
@@ -156,7 +157,7 @@ def _hexadecimal(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        return b""  # no secret has this length
+        return b""  # not the length of a secret, so refused later
 
 
 def _unseal(path: Path, shown: KeyFile, text: str, passphrase: str) -> bytes:
@@ -167,7 +168,7 @@ def _unseal(path: Path, shown: KeyFile, text: str, passphrase: str) -> bytes:
     if len(box) != _SALT + _NONCE + 32 + _TAG:
         raise KeyFileError(f"{path}: the identity file is damaged")
     cipher = _cipher(_passphrase_bytes(passphrase), box[:_SALT])
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - it is there: see _cipher
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - _cipher checked it
 
     nonce = box[_SALT : _SALT + _NONCE]
     try:
@@ -187,7 +188,7 @@ def _bound(public: bytes, created: str) -> bytes:
 def _passphrase_bytes(passphrase: str) -> bytes:
     if not passphrase or len(passphrase) > _LONGEST_PASSPHRASE:
         raise ArgumentError(f"a passphrase has 1 to {_LONGEST_PASSPHRASE} characters")
-    # The same letters, whichever way a keyboard composes them.
+    # Keyboards may compose the same letter differently; NFC makes the bytes equal.
     return unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
 
 

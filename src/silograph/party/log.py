@@ -1,12 +1,13 @@
-"""A party's log: one JSON object a line, by :mod:`logging`.
+"""A party's log: one JSON object per line, written with :mod:`logging`.
 
 ::
 
     {"time":"…","level":"info","event":"run.phase","run":"…","phase":"keys"}
 
-A line says only what :data:`FIELDS` allows. The file has mode 0600. When it has grown to 16 MiB it
-is put aside as ``log.jsonl.1``, and eight such files are kept. Several processes may write one log;
-a process that has a file open when another one puts it aside goes on writing to that file.
+A line has only the fields that :data:`FIELDS` lists. The file has mode 0600. When it reaches 16 MiB
+it is renamed to ``log.jsonl.1``; eight such files are kept. Several processes may write to one log.
+If one process renames the file while another has it open, the other keeps writing to the renamed
+file.
 """
 
 import json
@@ -36,13 +37,14 @@ __all__ = ["FIELDS", "Log", "plain_fields"]
 
 # --- What a line may say: a list of fields, each of one kind, and nothing else --------------------
 #
-# A log is copied, shipped and read by people who may not see the data. So a field that is not
-# listed is refused where it is written, not filtered where it is read; no field takes free text, a
-# list or a nested value; and of an error only its name is written, and its text only for those
-# errors whose texts hold nothing of a silo's data.
+# Logs are copied, shipped and read by people who may not see the data. So a field that is not
+# listed is refused when it is written, not filtered when it is read. No field takes free text, a
+# list or a nested value. An error is logged by its name; its text is added only for the kinds of
+# error whose texts contain nothing of a silo's data.
 
 _LONGEST_REASON = 400
-#: Their texts name files, parties, numbers of the protocol, settings and terms of a study.
+#: Errors whose texts are logged: they name only files, parties, protocol numbers, settings and
+#: terms of a study.
 _TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
 
 Value = str | int | float
@@ -100,31 +102,31 @@ _word = _matching(r"[a-z0-9][a-z0-9_./+-]{0,63}")
 _name = _matching(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _version = _matching(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 
-#: Every field that a line may have, and what it may hold.
+#: Every field that a line may have, with the check of its value.
 FIELDS: dict[str, _Check] = {
-    # which run, and what of it
+    # the run and its study
     "run": _run, "study": _digest, "roster": _digest, "universe": _digest, "phase": _word,
     "round": _word, "sequence": _count, "kind": _word, "method": _word, "protocol": _word,
     "query": _word, "k": _count, "silos": _count, "deadline": _moment,
-    # who
+    # parties
     "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _name,
-    # how much, of what may be known outside
+    # amounts that others may know
     "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
-    # what it costs
+    # budget
     "lineage": _text, "epsilon": _amount, "delta": _amount, "collusion": _count,
     "serial": _count, "head": _digest,
-    # how it went
+    # outcome and process
     "code": _word, "state": _word, "direction": _word, "signal": _word, "pid": _count,
     "version": _version,
-    # the one number that depends on edges: how many named a node outside the universe
+    # the only number that depends on edges: how many of them name a node outside the universe
     "edges_outside": _count,
 }  # fmt: skip
 
 
 def plain_fields(fields: dict[str, object]) -> dict[str, Value]:
-    """The fields as JSON values, in the order in which they were given.
+    """The fields as JSON values, in the given order.
 
-    The errors raised here name the field and never its value: it may be what must not be written.
+    Errors name the field but never its value, since the value may be what must not be written.
     """
     made: dict[str, Value] = {}
     for name, value in fields.items():
@@ -165,24 +167,24 @@ _LEVELS = {
 
 
 class Log:
-    """The log of one party. Its lines also reach what listens to the logger ``silograph``."""
+    """The log of one party. Its lines also go to the handlers of the logger ``silograph``."""
 
     def __init__(self, path: Path, party: str) -> None:
         self._file = _PrivateFile(
             path, maxBytes=_LARGEST, backupCount=_KEPT, encoding="utf-8", delay=True
         )
         self._file.setFormatter(_JsonLines())
-        # It is not in logging's own table: parties of one process whose names are equal, or joined
-        # by dots, would write to each other's files.
+        # Not from logging.getLogger: two parties in one process whose names are equal, or extend
+        # each other by a dot, would write to each other's files.
         self._logger = logging.Logger(f"silograph.{party}", logging.DEBUG)
         self._logger.parent = logging.getLogger("silograph")
         self._logger.addHandler(self._file)
         weakref.finalize(self, self._file.close)
-        #: Lines with an error that were added here, by event and by the error's name.
+        #: The number of lines with an error, by event and error name.
         self.errors: Counter[tuple[str, str]] = Counter()
 
     def event(self, event: str, /, *, level: str = "info", **fields: object) -> None:
-        """Add a line. Fields that are None are left out; one that is not listed is refused."""
+        """Add a line. Fields that are None are left out; fields that are not listed are refused."""
         if not isinstance(event, str) or len(event) > 64 or not _EVENT.fullmatch(event):
             raise TrailError("an event is words of a-z, 0-9 and _, joined by dots")
         if level not in _LEVELS:

@@ -1,4 +1,4 @@
-"""What a party has open: identity, roster in force, node list, store, audit trail, log."""
+"""A party with its files open: identity, current roster, node list, store, audit trail, log."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ Clock = Callable[[], float]
 
 
 def open_store(config: PartyConfig) -> Store:
-    """A party's state store, in its own folder."""
+    """Open a party's state store; its folder is created if necessary."""
     try:
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -32,7 +32,7 @@ def open_store(config: PartyConfig) -> Store:
 
 
 class Party:
-    """A party with everything that its runs need, checked against each other."""
+    """A party with all files that its runs need, after checking that they belong together."""
 
     def __init__(self, config: PartyConfig, clock: Clock = time.time) -> None:
         self.config = config
@@ -69,7 +69,7 @@ class Party:
         last: Sequence[Frozen] = (),
         error: BaseException | None = None,
     ) -> None:
-        """End a run in the store and in the trail, together; ``last`` is still to be said."""
+        """End a run in the store and the trail, in one transaction; ``last`` is yet to be sent."""
         name = bytes.fromhex(run)
         with self.store.together():
             self.store.end(run, state, code, last)
@@ -85,7 +85,7 @@ class Party:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold a lock file while this lasts; refuse where another process holds it."""
+    """Hold a lock file inside the block; raises if another process holds it."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

@@ -1,13 +1,13 @@
-"""A silo's policy: which studies it takes part in, decided by its own people in its own file.
+"""A silo's policy: the studies it takes part in, decided by its operators in a file of its own.
 
 What
-    Limits on who asks, what for, at what cost and with whom. :meth:`Policy.check_fields` looks at
-    the study as it is written, :meth:`Policy.check` at what follows from it. Each raises a
-    :class:`PolicyError` that names the first term that is not met; the text stays in the silo's own
-    log, and what goes out is a bare code.
+    Limits on who may ask, which queries, at what cost and with which silos.
+    :meth:`Policy.check_fields` checks the fields of a study, :meth:`Policy.check` what is computed
+    from them. Each raises a :class:`PolicyError` that names the first term that is not met. The
+    text stays in the silo's own log; other parties get only a code.
 Why in a file
-    It is read by people, kept under version control, and the same for every study. Nothing in a
-    study can change it.
+    People can read it and keep it under version control. It is the same for every study, and
+    nothing in a study can change it.
 """
 
 import math
@@ -24,28 +24,30 @@ __all__ = ["Policy"]
 
 @dataclass(frozen=True)
 class Policy:
-    """The terms on which a silo takes part. Every default is the careful one."""
+    """The terms on which a silo takes part. Every default is the cautious choice."""
 
-    #: Names of coordinators that may ask.
+    #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
-    #: ``"feat masked"``, ``"feat+ masked"``, ``"feat elgamal/blinded"``, ``"sealed"`` (the
-    #: coordinator deals honestly and colludes with no silo), ``"baseline"`` …
+    #: ``"feat masked"``, ``"feat+ masked"``, ``"feat elgamal/blinded"``, ``"sealed"`` (this
+    #: trusts the coordinator to deal honestly and to collude with no silo), ``"baseline"`` …
     methods: tuple[str, ...] = ("feat masked",)
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()
     #: The largest epsilon and delta of one study.
     epsilon: float = 1.0
     delta: float = 0.0
-    #: The fewest silos that may pool what they know, and the fewest that take part.
+    #: The smallest collusion level (how many silos may pool what they see) and the smallest number
+    #: of silos that a study may have.
     least_collusion: int = 1
     least_silos: int = 3
-    #: Whether a study may leave out silos of the roster. (Then holders' ledgers add.)
+    #: Whether a study may leave out silos of the roster. (If so, the spends in the ledgers of the
+    #: silos that hold an edge add up.)
     part_of_roster: bool = False
-    #: Whether the silos trust each other with their edges, which elgamal/replace needs.
+    #: Whether the silos trust each other with their edges; elgamal/replace requires this.
     silos_trust_each_other: bool = False
     #: The longest that a study may take, in seconds.
     longest: int = 7 * 24 * 3600
-    #: ``auto``: what is allowed is accepted. ``ask``: an operator decides on it.
+    #: ``auto``: every study that the policy allows is accepted. ``ask``: an operator decides.
     accept: Literal["auto", "ask"] = "ask"
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Policy:
             raise ArgumentError("least_collusion, least_silos or longest is too small")
 
     def check_fields(self, study: Study, roster_silos: int, now: float) -> None:
-        """Refuse by what stands in the study itself; nothing is computed from it before this."""
+        """Check the fields of a study. This comes before anything is computed from them."""
         if study.deadline <= now:
             raise DeadlineError("the study's deadline has passed")
         if study.deadline > now + self.longest:
@@ -83,12 +85,13 @@ class Policy:
         self._check_cost(study.epsilon, study.delta)
 
     def check(self, plan: SettledStudy) -> None:
-        """Refuse by what follows from a study whose fields have passed."""
+        """Check what was computed from a study whose fields have passed."""
         if plan.what not in self.methods:
             raise PolicyError(f"{plan.what!r} is not among the methods that are allowed here")
         if plan.protocol == "elgamal/replace" and not self.silos_trust_each_other:
             raise PolicyError("elgamal/replace shows silos each other's edges: they must trust so")
-        # The study's level is at least the policy's, and fewer silos may see more than all of it.
+        # The study's collusion level is at least the policy's. A smaller coalition can have a
+        # larger loss, so the worst loss up to that level counts.
         self._check_cost(worst_losses(plan.losses)[plan.study.collusion], plan.delta)
 
     def _check_cost(self, epsilon: float, delta: float) -> None:

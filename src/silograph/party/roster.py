@@ -1,7 +1,7 @@
 """Rosters as files that people read, compare and sign.
 
-What: a TOML file with the coordinator, the other members in order (silos with edges, helpers
-without), the keys that are no longer good, and everyone's signatures::
+What: a TOML file with the coordinator, the other members in order (silos hold edges, helpers do
+not), the revoked keys, and everyone's signatures::
 
     kind = "silograph roster"
     version = 2
@@ -28,11 +28,11 @@ without), the keys that are no longer good, and everyone's signatures::
     [signatures]
     north = "…"
 
-Guarantee: a file is taken whole or refused with one :class:`RosterError`; what is taken has passed
-every check of :mod:`~silograph.party.roster`.
+Guarantee: a file is either refused with one :class:`RosterError`, or it has passed every check of
+:mod:`~silograph.party.roster`.
 
-Why signatures are in the same file: a side file is what gets lost. :meth:`RosterFile.merge` brings
-together what was signed on several copies.
+Why the signatures are in the same file: a separate file can get lost. :meth:`RosterFile.merge`
+combines the signatures of several copies.
 """
 
 import hashlib
@@ -70,27 +70,27 @@ __all__ = [
 # --- What a roster says, who has signed it, and how it may change ---------------------------------
 #
 # Guarantee: in a :class:`RosterFile` no two parties share a name or a key, no party has a revoked
-# key, and every signature is a party's own, over this very digest. A change after the first
-# signature makes a new serial, which names the digest of the roster that it replaces and has no
-# signatures yet.
+# key, and every signature is valid: it was made with the party's own key over the digest of this
+# file. A change after the first signature makes a roster with the next serial. That roster contains
+# the digest of the roster that it replaces, and it has no signatures yet.
 #
-# Why two digests: ``Roster.digest`` (of the protocol) covers roles, names, keys and organisations
-# in order, and is bound into every message. ``RosterFile.digest`` covers that digest, the serial,
-# the roster before and all revocations; it is what people compare and sign, so nobody can be shown
-# another history with the same members. Signatures are not covered, or the second could not be
-# added without spoiling the first.
+# Why two digests: ``Roster.digest`` (used by the protocols) covers roles, names, keys and
+# organisations in order, and is bound into every message. ``RosterFile.digest`` covers that digest,
+# the serial, the previous roster and all revocations. People compare and sign the second one, so
+# nobody can be shown another history with the same members. It does not cover the signatures,
+# because otherwise each new signature would invalidate the earlier ones.
 
-#: The most parties, and the most revoked keys.
+#: The largest number of parties, and of revoked keys.
 MOST = 1000
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-#: Words that stand in a message's subject where a name could stand.
+#: Words that take the place of a name in a message's subject.
 _RESERVED = frozenset({"all"})
 _LONGEST_REASON = 200
 _LONGEST_ORGANISATION = 200
 
 
 def check_name(name: str) -> str:
-    """Refuse a name that could not stand in a subject, a certificate and a file name alike."""
+    """Refuse a name that is not valid in a subject, in a certificate and in a file name."""
     if not _NAME.fullmatch(name) or name in _RESERVED:
         raise RosterError(
             f"{name[:80]!r} is not a party's name: 1 to 63 of a-z, 0-9 and - (not at an end, "
@@ -100,7 +100,7 @@ def check_name(name: str) -> str:
 
 
 def check_organisation(organisation: str) -> str:
-    """Refuse what nobody could read or compare: two that look alike must be alike."""
+    """Refuse an organisation that people could not read and compare by eye."""
     fits = 0 < len(organisation) <= _LONGEST_ORGANISATION and organisation.isprintable()
     if not fits or organisation != organisation.strip():
         raise RosterError(
@@ -111,7 +111,7 @@ def check_organisation(organisation: str) -> str:
 
 
 def check_role(role: str) -> Role:
-    """Refuse a role that there is not."""
+    """Refuse an unknown role."""
     for known in ROLES:
         if role == known:
             return known
@@ -119,13 +119,13 @@ def check_role(role: str) -> Role:
 
 
 def digest_text(digest: bytes) -> str:
-    """A digest as people compare it."""
+    """A digest as text, in the form that people compare."""
     return f"sha256:{digest.hex()}"
 
 
 @dataclass(frozen=True)
 class Revocation:
-    """A key that is no longer good, whose it was, since when and why."""
+    """A revoked key: whose it was, when it was revoked and why."""
 
     name: str
     key: bytes
@@ -142,7 +142,7 @@ class Revocation:
 
 @dataclass(frozen=True)
 class RosterFile:
-    """A roster with its serial, what it replaces, what was revoked, and who has signed."""
+    """A roster with its serial, the digest of its predecessor, revoked keys and signatures."""
 
     roster: Roster
     serial: int = 1
@@ -189,7 +189,7 @@ class RosterFile:
 
     @property
     def parties(self) -> tuple[tuple[Role, Member], ...]:
-        """All but the coordinator, each with its role, in the order of their places."""
+        """All members but the coordinator, each with its role, in the order of their places."""
         silos: list[tuple[Role, Member]] = [("silo", member) for member in self.roster.silos]
         return (*silos, *(("helper", member) for member in self.roster.helpers))
 
@@ -206,26 +206,26 @@ class RosterFile:
 
     @property
     def signed_by(self) -> tuple[str, ...]:
-        """Who has signed, in the order of the roster."""
+        """The names of those who have signed, in the order of the roster."""
         return tuple(m.name for m in self.members if m.name in self.signatures)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Who has not signed yet."""
+        """The names of those who have not signed yet, in the order of the roster."""
         return tuple(m.name for m in self.members if m.name not in self.signatures)
 
     def check_complete(self) -> None:
-        """Refuse a roster that somebody has not signed: it is not in force."""
+        """Refuse a roster that is not signed by all its members: it is not in force."""
         if self.missing:
             raise RosterError(
                 f"the roster (serial {self.serial}) is not signed by {', '.join(self.missing)}"
             )
 
     def check_replaces(self, serial: int, digest: bytes) -> None:
-        """Refuse a roster that is older than one that was in force here, or leaves it out.
+        """Refuse a roster that does not replace the given one, which was in force here.
 
-        The same roster passes, and so does its direct successor; a longer way is gone step by
-        step, so that no revocation is skipped.
+        Only the same roster and its direct successor pass. Later ones must be taken one by one, so
+        that no revocation is skipped.
         """
         if (self.serial, self.digest) == (serial, digest):
             return
@@ -241,9 +241,10 @@ class RosterFile:
             )
 
     def check_follows(self, old: "RosterFile") -> None:
-        """Refuse a roster that is no honest successor of ``old``.
+        """Refuse a roster that is not a proper successor of ``old``.
 
-        Beyond :meth:`check_replaces`: no revocation is dropped, and a key that is gone is revoked.
+        In addition to :meth:`check_replaces`, no revocation may be dropped, and every key that is
+        no longer used must be revoked.
         """
         self.check_replaces(old.serial, old.digest)
         if self.revoked[: len(old.revoked)] != old.revoked:
@@ -255,7 +256,7 @@ class RosterFile:
                 raise RosterError(f"the key of {member.name} is gone, and is not revoked")
 
     def place(self, public: bytes) -> str:
-        """Whose key it is; refuse one that is in no roster."""
+        """The name of the party that has this key; raises if the key is revoked or unknown."""
         for member in self.members:
             if member.public == public:
                 return member.name
@@ -265,7 +266,7 @@ class RosterFile:
         raise RosterError(f"{key_text(public)[:24]}… is not in the roster")
 
     def sign(self, identity: Identity) -> "RosterFile":
-        """With the signature of the party whose identity it is."""
+        """A copy with the signature of the party that has this identity."""
         name = self.place(identity.public)
         signed = {**self.signatures, name: identity.sign(self._signed())}
         return replace(self, signatures=signed)
@@ -274,7 +275,7 @@ class RosterFile:
         return pack(b"silograph/roster-signature/v1", self.digest)
 
     def merge(self, other: "RosterFile") -> "RosterFile":
-        """With the signatures of another copy of the same roster."""
+        """A copy with the signatures of another copy of the same roster added."""
         if other.digest != self.digest:
             raise RosterError(
                 f"these are different rosters: {digest_text(self.digest)} (serial {self.serial}) "
@@ -285,14 +286,14 @@ class RosterFile:
     def add(
         self, name: str, key: bytes, role: Role = "silo", organisation: str | None = None
     ) -> "RosterFile":
-        """With one more party, after all others of its role."""
+        """A copy with one more party, after all others of its role."""
         new = (role, new_member(name, key, organisation))
         return self._changed(self.roster.coordinator, (*self.parties, new))
 
     def change(
         self, name: str, role: Role | None = None, organisation: str | None = None
     ) -> "RosterFile":
-        """With another role or organisation for one party; its key stays good."""
+        """A copy with another role or organisation for one party; its key stays valid."""
         old = self._member(name)
         if role is not None and old == self.roster.coordinator:
             raise RosterError("the coordinator has no other role")
@@ -303,13 +304,16 @@ class RosterFile:
         return changed
 
     def rotate(self, name: str, key: bytes, today: date, reason: str = "rotated") -> "RosterFile":
-        """With a new key for one party; the old one is revoked."""
+        """A copy with a new key for one party; the old key is revoked."""
         old = self._member(name)
         gone = Revocation(name, old.public, today, reason)
         return self._replaced(old, new_member(name, key, old.organisation), gone=gone)
 
     def revoke(self, name: str, today: date, reason: str) -> "RosterFile":
-        """Without one party; its key is revoked. (A coordinator is rotated: runs need one.)"""
+        """A copy without one party, whose key is revoked.
+
+        The coordinator cannot be removed, because runs need one; rotate its key instead.
+        """
         old = self._member(name)
         if old == self.roster.coordinator:
             raise RosterError("the coordinator cannot be left out; rotate its key")
@@ -326,7 +330,7 @@ class RosterFile:
     def _replaced(
         self, old: Member, new: Member, role: Role | None = None, gone: Revocation | None = None
     ) -> "RosterFile":
-        """With one party in another's place; in its role as well, unless another is given."""
+        """A copy in which ``new`` takes the place of ``old``, and its role unless one is given."""
         coordinator = self.roster.coordinator
         parties = [
             (role or known, new) if member == old else (known, member)
@@ -340,7 +344,7 @@ class RosterFile:
         parties: Iterable[tuple[Role, Member]],
         gone: Revocation | None = None,
     ) -> "RosterFile":
-        """A draft is changed in place; after the first signature a new serial begins."""
+        """A changed copy. A draft keeps its serial; a signed roster gets the next one."""
         draft = not self.signatures
         return RosterFile(
             roster_of(coordinator, parties),
@@ -351,7 +355,7 @@ class RosterFile:
 
 
 def new_member(name: str, key: bytes, organisation: str | None = None) -> Member:
-    """A party; without an organisation it stands for itself, under its own name."""
+    """A member of a roster. Without an organisation, the party's name is used for it."""
     check_name(name)
     try:
         return Member(name, key, name if organisation is None else check_organisation(organisation))
@@ -360,7 +364,7 @@ def new_member(name: str, key: bytes, organisation: str | None = None) -> Member
 
 
 def roster_of(coordinator: Member, parties: Iterable[tuple[Role, Member]]) -> Roster:
-    """The silos in their order, then the helpers in theirs, however they were mixed."""
+    """A roster with the silos in their order, then the helpers in theirs."""
     found: dict[Role, list[Member]] = {"silo": [], "helper": []}
     for role, member in parties:
         found[role].append(member)
@@ -371,7 +375,7 @@ def roster_of(coordinator: Member, parties: Iterable[tuple[Role, Member]]) -> Ro
 
 
 def new_roster(coordinator: str, key: bytes, organisation: str | None = None) -> RosterFile:
-    """A draft with a coordinator and no silo yet."""
+    """A draft of a roster, with a coordinator and no other members yet."""
     return RosterFile(roster_of(new_member(coordinator, key, organisation), ()))
 
 
@@ -387,7 +391,7 @@ _HEADER = """\
 
 
 def roster_text(roster: RosterFile) -> str:
-    """The file. Equal rosters have equal texts."""
+    """The content of the file. Equal rosters have equal texts."""
     text = whole_files.quoted
     lines = [
         f"{_HEADER}kind = {text(_KIND)}",
@@ -418,10 +422,10 @@ def _member_lines(member: Member) -> list[str]:
 
 
 def read_roster(path: str | os.PathLike[str]) -> RosterFile:
-    """Read a roster; everything in it is checked, the signatures included.
+    """Read a roster and check everything in it, including the signatures.
 
-    A roster that somebody has not signed is read too: ``missing`` says who, and
-    :meth:`RosterFile.check_complete` refuses it.
+    A roster that is not signed by all members can be read, too: ``missing`` lists who has not
+    signed, and :meth:`RosterFile.check_complete` refuses it.
     """
     place = Path(path)
     content = whole_files.read(place, _LARGEST, RosterError)
@@ -436,7 +440,10 @@ def read_roster(path: str | os.PathLike[str]) -> RosterFile:
 
 
 def write_roster(path: str | os.PathLike[str], roster: RosterFile, *, new: bool = False) -> None:
-    """Write a roster; ``new`` refuses to replace a file. Anyone may read it: it has no secrets."""
+    """Write a roster, readable by everyone: it holds no secrets.
+
+    With ``new``, an existing file is not replaced but refused.
+    """
     write = whole_files.create if new else whole_files.replace
     write(Path(path), roster_text(roster).encode(), RosterError, mode=0o644)
 
@@ -470,7 +477,7 @@ def _fields(
     required: Mapping[str, type],
     optional: Mapping[str, type] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Exactly the fields that belong there, each of its kind."""
+    """Check that a table has the required and optional fields, each of its type, and no others."""
     if not isinstance(table, dict):
         raise RosterError(f"{what} is not a table")
     for name, value in table.items():

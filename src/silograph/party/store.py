@@ -1,16 +1,18 @@
-"""A party's durable state: what it agreed to, what it drew, what it sent, what it took.
+"""A party's durable state: its decisions, its run secrets, the messages it sent and processed.
 
 What
-    One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``): for every run the signed
-    proposal, the decision, the run's secret, every message that left (its bytes until the broker
-    has it, its digest for good), the digest of every message that was taken, and how it ended. The
-    audit trail (:mod:`~silograph.party.trail`) is a table of it, which is only added to.
+    One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``). For every run it holds the
+    signed proposal, the decision, the run's secret, every outgoing message, the digest of every
+    incoming message that was processed ("taken"), and how the run ended. The bytes of an outgoing
+    message are kept until the broker has it, its digest for ever. The audit trail
+    (:mod:`~silograph.party.trail`) is a table of this file, to which rows are only ever added.
 Guarantee
-    A run id is taken once. A run's secret is on the disk before anything is drawn from it, and is
-    wiped when the run ends. A message is frozen before it is sent, and what would go out under the
-    same name with other bytes is refused. A message that was taken is on the disk before its
-    answer leaves, and another under the same name is refused. So a restarted party that takes the
-    same messages again sends nothing that it did not send before.
+    A run id is used once. A run's secret is on the disk before any randomness is derived from it,
+    and is wiped when the run ends. An outgoing message is stored ("frozen") before it is sent;
+    after that, a message with the same name and other bytes is refused. An incoming message is
+    recorded before its answer is sent; after that, a different message with the same name is
+    refused. So a party that restarts and processes the same messages again sends nothing that
+    differs from what it sent before.
 """
 
 import hashlib
@@ -87,7 +89,7 @@ CREATE TRIGGER trail_in_order BEFORE INSERT ON trail
 
 @dataclass(frozen=True)
 class Name:
-    """What names a message of a run: the other party's place, the round, the slot."""
+    """The name of a message within a run: the other party's place, the round and the slot."""
 
     party: int
     round: str
@@ -96,7 +98,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Frozen:
-    """A message on its way out; ``raw`` is None where the broker has it already."""
+    """An outgoing message; ``raw`` is None if the broker already has it."""
 
     name: Name
     raw: bytes | None = field(repr=False)
@@ -104,7 +106,7 @@ class Frozen:
 
 @dataclass(frozen=True)
 class Taken:
-    """A message that came in, by its digest."""
+    """An incoming message that was processed, and its digest."""
 
     name: Name
     digest: bytes
@@ -112,7 +114,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the store knows it. The secret is not shown."""
+    """A run as stored. Its secret is left out of the representation."""
 
     run: str
     proposal: bytes = field(repr=False)
@@ -126,7 +128,7 @@ class Run:
 
     @property
     def open(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the run has not ended."""
         return self.state == "open"
 
 
@@ -135,7 +137,7 @@ COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, state, cod
 
 
 def read_run(row: tuple[object, ...]) -> Run:
-    """A run from its row."""
+    """Make a run from its row."""
     run, proposal, decision, by, secret, spent, phase, state, code = row
     return Run(run, proposal, decision, by, secret, bool(spent), phase, state, code)  # type: ignore[arg-type]
 
@@ -144,21 +146,21 @@ def read_run(row: tuple[object, ...]) -> Run:
 
 _APPLICATION_ID = 0x53494C53  # "SILS"
 _BUSY_SECONDS = 30.0
-#: Notes of messages that were taken and gave rise to nothing are written together.
+#: Records of incoming messages that had no answer are written in batches of this size.
 _NOTES = 64
 
 
 class Store:
-    """The open store of one party. Several threads may use it, and a command beside a service.
+    """The open store of one party. Several threads and processes may use it at the same time.
 
-    Without the name of a party, the file must be there, and may be anyone's.
+    If ``party`` is None, the file must exist and may belong to any party.
     """
 
     def __init__(self, path: Path, party: str | None) -> None:
         self.path = path
         self._lock = threading.RLock()
         self._notes: list[tuple[str, Taken]] = []
-        self._wiped = False  # in this transaction
+        self._wiped = False  # whether this transaction wiped a secret
         with self._explained():
             if not path.exists():
                 if party is None:
@@ -169,15 +171,15 @@ class Store:
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._check_kind()  # before anything is set: another program's file is left as it was
-            # FAST overwrites what it deletes on pages that are written anyway: a run's secret. The
-            # bytes of messages, which have left, are on pages of their own, and are not.
+            self._check_kind()  # first, so that another program's file is not changed
+            # FAST overwrites deleted content on pages that are written anyway. This covers a run's
+            # secret, but not the bytes of sent messages, which fill whole pages.
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = FAST"):
                 self._connection.execute(f"PRAGMA {setting}")
             self._open(party)
 
     def _check_kind(self) -> bool:
-        """Whether there is anything in the file; refuse it where that is not a store."""
+        """Whether the file has any tables; raises if they are not those of a store."""
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         (application,) = self._connection.execute("PRAGMA application_id").fetchone()
         if tables and application != _APPLICATION_ID:
@@ -207,9 +209,9 @@ class Store:
     # -- runs ------------------------------------------------------------------------------
 
     def add(self, run: str, proposal: bytes) -> bool:
-        """Take a run id, once and for good; False where this very proposal is known.
+        """Store a new run with its proposal; False if the same proposal is already stored.
 
-        Another proposal under a known run id is refused.
+        Another proposal with a known run id is refused.
         """
         with self.together() as connection:
             known = self._run(connection, run)
@@ -223,7 +225,7 @@ class Store:
         return False
 
     def accept(self, run: str, by: str, secret: bytes) -> None:
-        """Record an acceptance with the run's secret, before anything is drawn from it; once."""
+        """Record that a run was accepted, with its secret. A second acceptance is refused."""
         with self.together() as connection:
             done = connection.execute(
                 "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
@@ -234,11 +236,11 @@ class Store:
                 raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
 
     def decide(self, run: str, decision: str, by: str) -> None:
-        """Record what an operator decided; the service acts on it."""
+        """Record an operator's decision, on which the service will act."""
         self._change(run, "decision = ?, decided_by = ?", decision, by)
 
     def mark_spent(self, run: str, witness: str) -> bool:
-        """Note that the run's cost is in the ledger, and how far the ledger is; False if known."""
+        """Record that the ledger has the run's cost, and the ledger's witness; False if known."""
         with self.together() as connection:
             connection.execute("UPDATE store SET witness = ?", (witness,))
             done = connection.execute(
@@ -247,11 +249,11 @@ class Store:
             return done.rowcount == 1
 
     def mark_phase(self, run: str, phase: str) -> None:
-        """Note where the run is."""
+        """Record the phase that the run is in."""
         self._change(run, "phase = ?", phase)
 
     def end(self, run: str, state: str, code: str = "", last: Sequence[Frozen] = ()) -> None:
-        """End a run: freeze the last word, wipe its secret, let go of all other bytes."""
+        """End a run: freeze its last messages, wipe its secret, drop the bytes of all others."""
         with self.together() as connection:
             connection.execute(
                 "UPDATE outgoing SET raw = NULL WHERE run = ? AND raw IS NOT NULL", (run,)
@@ -264,12 +266,12 @@ class Store:
             self._wiped = True
 
     def run(self, run: str) -> Run | None:
-        """What is known of a run."""
+        """A run by its id, or None if it is unknown."""
         with self._reading() as connection:
             return self._run(connection, run)
 
     def runs(self, *, ended: bool = True) -> list[Run]:
-        """Every run, oldest first; without those that ended, if so wished."""
+        """All runs, oldest first; with ``ended=False`` only those that are open."""
         which = "" if ended else " WHERE state = 'open'"
         query = f"SELECT {COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
         with self._reading() as connection:
@@ -297,10 +299,11 @@ class Store:
         outgoing: Sequence[Frozen],
         acked: Iterable[Name] = (),
     ) -> list[Frozen]:
-        """Record a message and its answers together; the answers as they are to be sent.
+        """Record an incoming message and its answers together; returns the answers to send.
 
-        An answer that was frozen before is refused if its bytes differ, and comes back without
-        bytes where the broker has it. Of messages in ``acked`` the broker has told so since.
+        An answer that was frozen before is refused if its bytes differ. It is returned without
+        bytes if the broker already has it. ``acked`` names messages that the broker has confirmed
+        since the last call.
         """
         if taken is not None:
             with self._lock:
@@ -340,12 +343,12 @@ class Store:
         return Frozen(name, known[1])
 
     def acked(self, run: str, names: Iterable[Name]) -> None:
-        """The broker has these: their bytes are no longer needed here."""
+        """Drop the bytes of messages that the broker has confirmed."""
         with self.together() as connection:
             _release(connection, run, names)
 
     def pending(self, run: str) -> list[Frozen]:
-        """Frozen messages that the broker may not have, in the order of freezing."""
+        """Frozen messages that the broker may not have yet, in the order of freezing."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT receiver, round, slot, raw FROM outgoing"
@@ -361,7 +364,7 @@ class Store:
             return {(name, int(slot)) for name, slot in rows}
 
     def left(self, run: str) -> list[tuple[str, int, int]]:
-        """What has left in a run: round, messages, bytes."""
+        """What was sent in a run: round, number of messages, bytes."""
         with self._reading() as connection:
             return connection.execute(
                 "SELECT round, count(*), sum(size) FROM outgoing WHERE run = ?"
@@ -370,7 +373,7 @@ class Store:
             ).fetchall()
 
     def taken(self, run: str) -> dict[Name, bytes]:
-        """Digests of all messages that were taken, in the order in which they were."""
+        """The digests of all incoming messages that were processed, in that order."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT sender, round, slot, digest FROM incoming WHERE run = ? ORDER BY number",
@@ -381,7 +384,7 @@ class Store:
     # -- what was in force ------------------------------------------------------------------
 
     def roster(self) -> tuple[int, bytes] | None:
-        """Serial and digest of the last roster that was in force here."""
+        """Serial and digest of the last roster that was in force here; None if there was none."""
         with self._reading() as connection:
             serial, digest = connection.execute(
                 "SELECT roster_serial, roster_digest FROM store"
@@ -389,13 +392,13 @@ class Store:
         return (serial, digest) if serial else None
 
     def witness(self) -> str:
-        """How far the ledger was when it was last seen; empty if it never was."""
+        """The ledger's witness (its last entry) when it was last seen; empty if it never was."""
         with self._reading() as connection:
             found: str = connection.execute("SELECT witness FROM store").fetchone()[0]
         return found
 
     def set_roster(self, serial: int, digest: bytes) -> None:
-        """Note the roster in force."""
+        """Record the roster that is in force."""
         with self.together() as connection:
             connection.execute("UPDATE store SET roster_serial = ?, roster_digest = ?",
                                (serial, digest))  # fmt: skip
@@ -404,9 +407,9 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[sqlite3.Connection]:
-        """Write all that this block writes, or nothing of it; on return it is on the disk.
+        """A transaction: all writes of the block are on the disk at its end, or none of them.
 
-        A block within a block is a part of the outer one. Nothing may be awaited inside.
+        A nested block is part of the outer one. The block must not await anything.
         """
         with self._lock, self._explained():
             if self._connection.in_transaction:
@@ -425,8 +428,8 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
             if self._wiped:
-                # What was wiped from the file is still in the log until it is folded in. A command
-                # that reads just now may keep that from happening; then the next end does it.
+                # A wiped secret remains in the write-ahead log until the checkpoint. A process that
+                # is reading may prevent the checkpoint; then it happens when the next run ends.
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
@@ -445,13 +448,13 @@ class Store:
             raise StoreError(f"{self.path}: the store cannot be used: {error.strerror}") from None
 
     def settings(self) -> dict[str, str | int]:
-        """What the connection answers to the pragmas that durability rests on."""
+        """The values of the pragmas on which durability and wiping depend."""
         with self._reading() as connection:
             names = ("journal_mode", "synchronous", "secure_delete")
             return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
 
     def close(self) -> None:
-        """Close the file; notes that are not yet written are."""
+        """Write the records that are still in memory, and close the file."""
         with self._lock, self._explained():
             if self._notes:
                 with self.together():

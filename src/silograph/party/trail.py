@@ -1,16 +1,16 @@
-"""A party's audit trail: who proposed, who decided, what was spent, what left the house.
+"""A party's audit trail: who proposed and decided, what was spent, which messages were sent.
 
 What
-    A table of the state store: entries of a number, a time, an event, its content (JSON of listed
-    fields, see :mod:`~silograph.party.log`) and a chain, which is the SHA-256 of the chain before
-    it and of the entry.
+    A table of the state store. An entry has a number, a time, an event, its content (JSON with
+    listed fields, see :mod:`~silograph.party.log`) and a chain value: the SHA-256 of the previous
+    chain value and of the entry.
 Guarantee
-    An entry is on the disk before the call returns, and is written in the same transaction as the
-    store's own row of what it tells of. Nothing is ever changed or removed: triggers refuse it, and
-    an entry that was changed, moved or removed all the same shows in :meth:`Trail.verify`. Entries
-    that are cut off at the end show to anyone who noted the last :class:`Mark`. Who can write the
-    file can write a whole new chain: note the mark where the operator of the machine cannot reach
-    it. Several processes may add to one trail.
+    An entry is on the disk before the call returns. It is written in the same transaction as the
+    change of the store that it describes. Entries are never changed or removed: triggers refuse
+    this, and :meth:`Trail.verify` finds an entry that was changed, moved or removed nevertheless.
+    Entries that were cut off at the end are found by comparing with a :class:`Mark` that was noted
+    earlier. Anyone who can write the file can write a whole new chain, so note the mark where the
+    operator of the machine cannot change it. Several processes may add to one trail.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ from silograph.party.store import Store
 
 __all__ = ["NOTHING", "Mark", "Trail"]
 
-#: The chain before the first entry.
+#: The chain value before the first entry.
 NOTHING = "0" * 64
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in a trail: an entry's number, and the chain up to it."""
+    """A position in a trail: an entry's number and its chain value."""
 
     number: int
     chain: str
@@ -52,9 +52,10 @@ def _chained(before: Mark, *entry: bytes) -> Mark:
 class Trail:
     """The audit trail of a store.
 
-    A killed service leaves a trail that is no earlier and no later than its store. What was spent
-    stands in the ledger first, and a service that starts again adds what is missing here. What left
-    the house is told when a run ends, in sums by kind; its cost stands in :meth:`spent` before.
+    The trail and the store always agree, even after a service was killed. A spend is in the ledger
+    first; a service that starts again adds spends that are missing here. The messages that were
+    sent are recorded when a run ends, as totals by kind. The cost of a run is recorded before, by
+    :meth:`spent`.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
@@ -77,7 +78,7 @@ class Trail:
         collusion: int | None = None,
         deadline: datetime | None = None,
     ) -> Mark:
-        """A study came in, with the terms that a policy looks at."""
+        """Record a proposal, with the terms that a policy checks."""
         return self._add(
             "study.proposed", run=run, coordinator=coordinator, study=study, query=query,
             method=method, protocol=protocol, epsilon=epsilon, delta=delta, collusion=collusion,
@@ -85,7 +86,7 @@ class Trail:
         )  # fmt: skip
 
     def decided(self, run: bytes, by: str, code: str, error: BaseException | None = None) -> Mark:
-        """It was accepted or refused: by ``policy``, or by an operator's name."""
+        """Record that a study was accepted or refused, by ``policy`` or by the named operator."""
         return self._add("study.decided", run=run, by=by, code=code, error=error)
 
     def spent(
@@ -98,18 +99,18 @@ class Trail:
         serial: int,
         head: bytes,
     ) -> Mark:
-        """What the run costs, and where the ledger stood after it was recorded there."""
+        """Record the cost of a run, and the ledger's last serial and digest after that spend."""
         return self._add(
             "budget.spent", run=run, lineage=lineage, epsilon=epsilon, delta=delta,
             collusion=collusion, serial=serial, head=head,
         )  # fmt: skip
 
     def left(self, run: bytes, kind: str, messages: int, size: int) -> Mark:
-        """What has left the house in a run: messages of one kind, and their bytes."""
+        """Record what was sent in a run: messages of one kind, and their bytes."""
         return self._add("house.left", run=run, kind=kind, messages=messages, bytes=size)
 
     def ended(self, run: bytes, state: str, error: BaseException | None = None) -> Mark:
-        """How the run ended here."""
+        """Record how the run ended for this party."""
         return self._add("run.ended", run=run, state=state, error=error)
 
     def _add(self, event: str, **fields: object) -> Mark:
@@ -133,10 +134,10 @@ class Trail:
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every entry, oldest first, each checked against the one before it.
 
-        Raises :class:`TrailError`, which names the entry, at the first that does not follow.
+        The first entry that does not fit raises a :class:`TrailError` that names it.
         """
         with self._store.together() as connection:
-            # As bytes: the chain is over bytes, and what is no text any more is an error here.
+            # As bytes: the chain is computed over bytes, and a damaged entry may not be text.
             rows = connection.execute(
                 "SELECT number, CAST(time AS BLOB), CAST(event AS BLOB), CAST(content AS BLOB), "
                 "CAST(chain AS BLOB) FROM trail ORDER BY number"
@@ -155,7 +156,7 @@ class Trail:
             yield {"number": number, **_read(*parts, where=where), "chain": last.chain}
 
     def verify(self, known: Mark | None = None) -> Mark:
-        """The last entry of a trail that is whole; with ``known``, this entry is in it."""
+        """Check the whole trail and return its last mark; ``known`` must be in it, if given."""
         head, seen = Mark(0, NOTHING), known in (None, Mark(0, NOTHING))
         for entry in self.entries():
             head = Mark(entry["number"], entry["chain"])
