@@ -373,7 +373,7 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
         for run in runs:
             expected = {
                 "study.proposed": 1,
-                "study.decided": int(run.decision != ""),
+                "study.decided": int(run.decision != "" or run.state == "refused"),
                 "budget.spent": int(run.spent),
                 "run.ended": int(not run.open),
             }
