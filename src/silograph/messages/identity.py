@@ -152,9 +152,14 @@ class Roster:
         """The party at ``place``."""
         if place == COORDINATOR:
             return self.coordinator
-        if not 0 <= place < len(self.silos) + len(self.helpers):
+        if place not in self.places:
             raise ArgumentError(f"the roster has no party {place}")
         return (*self.silos, *self.helpers)[place]
+
+    @property
+    def places(self) -> range:
+        """The places of all parties but the coordinator: the silos, then the helpers."""
+        return range(len(self.silos) + len(self.helpers))
 
     def has_silo(self, place: int) -> bool:
         """Whether the party at ``place`` is a silo."""

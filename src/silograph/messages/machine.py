@@ -98,7 +98,16 @@ class Session(ABC):
 
 
 class SiloSession(Session):
-    """A silo's side."""
+    """The side of a silo, or of a helper, which has no edges."""
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The places of the parties whose messages reach this session."""
+        return (COORDINATOR,)
+
+    def wants(self, place: int) -> bool:
+        """Whether to take the next message of the party at ``place`` now, or let it wait."""
+        return True
 
     @property
     @abstractmethod

@@ -1,7 +1,7 @@
 """Two kinds of rounds: every silo speaks to all parties, or every silo uploads chunks of pairs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -20,26 +20,29 @@ __all__ = ["Bits", "Chunked", "Collection", "UploadingSilo", "Uploads", "open_bu
 
 
 class Collection:
-    """The coordinator's side of such a round: it takes one message of each silo, then bundles."""
+    """The coordinator's side of such a round: it takes one message of each silo, then bundles.
 
-    def __init__(self, binding: Binding) -> None:
+    ``after`` are further parties that speak, such as helpers.
+    """
+
+    def __init__(self, binding: Binding, after: Sequence[int] = ()) -> None:
         self._binding = binding
+        self._places = (*range(len(binding.roster.silos)), *after)
         self._collected: dict[int, bytes] = {}
 
     def take(
         self, envelope: Envelope, raw: bytes, identity: Identity, *own: bytes
     ) -> list[Outgoing]:
         """Keep a checked message. The last one returns the bundle of all, followed by ``own``."""
-        silos = self._binding.roster.silos
-        name = silos[envelope.sender].name
+        name = self._binding.roster.member(envelope.sender).name
         if envelope.sequence != 0:
             raise PayloadError("its sequence is not 0", silo=name, round=envelope.round)
         if envelope.sender in self._collected:
             raise OrderError("came twice", silo=name, round=envelope.round)
         self._collected[envelope.sender] = raw
-        if len(self._collected) < len(silos):
+        if len(self._collected) < len(self._places):
             return []
-        bundle = pack(*(self._collected[place] for place in range(len(silos))), *own)
+        bundle = pack(*(self._collected[place] for place in self._places), *own)
         relayed = Envelope(f"{envelope.round}s", COORDINATOR, EVERYONE, 0, bundle)
         self._collected = {}
         return [Outgoing(EVERYONE, seal(self._binding, identity, relayed))]
@@ -52,7 +55,7 @@ def open_bundle(
     *,
     receiver: int,
     length: int,
-    after: tuple[int, ...] = (),
+    after: Sequence[int] = (),
 ) -> list[bytes]:
     """The silo's side: the payloads of all silos, each checked as if it had come by itself.
 

@@ -71,15 +71,15 @@ def view_digest(label: bytes, binding: Binding, keys: Sequence[bytes]) -> bytes:
 def check_own_key(binding: Binding, came: bytes, key: bytes, own: int) -> None:
     """Refuse a bundle in which our own key was changed."""
     if came != key:
-        name = binding.roster.silos[own].name
+        name = binding.roster.member(own).name
         raise ViewsDifferError("our own key came back changed", silo=name, round="key")
 
 
 def check_views(binding: Binding, views: Sequence[bytes], own: bytes) -> None:
-    """Raise an error that names the silo if any silo confirmed something else than we saw."""
+    """Raise an error that names the party if any confirmed something else than we saw."""
     for place, view in enumerate(views):
         if view != own:
-            name = binding.roster.silos[place].name
+            name = binding.roster.member(place).name
             raise ViewsDifferError("saw other keys than we did", silo=name, round="confirm")
 
 

@@ -25,7 +25,7 @@ from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.sealed.answer import SealedRelease
-from silograph.methods.study import RELEASE, Study
+from silograph.methods.study import COMMITTEE, RELEASE, Study
 from silograph.methods.union import SettledUnion
 
 __all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
@@ -76,8 +76,8 @@ class SettledStudy(ABC):
         Release.check_leaves(study.query, study.k, study.nodes)
         if study.delta and not self.takes_delta:
             raise StudyError(f"{study.method} has no use for delta; leave it 0")
-        if study.members:
-            raise StudyError(f"{study.method} has no committee")
+        if study.members and study.protocol != COMMITTEE:
+            raise StudyError(f"{study.method} {study.protocol}".strip() + " has no committee")
         if study.index.kind != "pairs":
             raise StudyError(f"{study.method} counts on pairs, not on {study.index.kind}")
 
@@ -111,6 +111,12 @@ class SettledStudy(ABC):
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """Make the session of the silo at ``place``."""
+
+    def helper(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy
+    ) -> SiloSession:
+        """Make the session of the helper at ``place``, a member of a committee without edges."""
+        raise StudyError(f"{self.what} has no helpers")
 
     @abstractmethod
     def coordinator(

@@ -23,9 +23,10 @@ from typing import Any
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
-from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack
 
 __all__ = [
+    "COMMITTEE",
     "LOCAL_PROTOCOLS",
     "PROPOSE",
     "PROTOCOLS",
@@ -45,7 +46,17 @@ VERSION = 2
 #: The query of a study that asks for the release itself.
 RELEASE = "release"
 #: The protocols that make a union.
-PROTOCOLS = ("masked", "elgamal", "elgamal/printed", "elgamal/replace", "elgamal/blinded", "clear")
+PROTOCOLS = (
+    "masked",
+    "committee",
+    "elgamal",
+    "elgamal/printed",
+    "elgamal/replace",
+    "elgamal/blinded",
+    "clear",
+)
+#: The protocol whose union is shared among four members.
+COMMITTEE = "committee"
 #: Protocols for runs within one process. A proposal that asks for one of them is refused.
 LOCAL_PROTOCOLS = ("clear", "elgamal/printed")
 #: How the elements of unions are encoded.
@@ -284,7 +295,26 @@ class Study:
             raise StudyError(
                 "the study names silos that are not in the roster, or not in its order"
             )
-        return Roster(roster.coordinator, found)
+        return Roster(roster.coordinator, found, self._helpers(roster))
+
+    def _helpers(self, roster: Roster) -> tuple[Member, ...]:
+        """The helpers of the committee; refused if a member is not what the study says it is."""
+        helpers = {member.name: member for member in roster.helpers}
+        known = {
+            "silo": set(self.silos),
+            "helper": set(helpers),
+            "coordinator": {self.coordinator},
+        }
+        for member in self.members:
+            if member.name not in known[member.kind]:
+                raise StudyError(f"{member.name!r} is not a {member.kind} of this study")
+        wanted = {member.name for member in self.members if member.kind == "helper"}
+        return tuple(member for member in roster.helpers if member.name in wanted)
+
+    def committee(self, roster: Roster) -> tuple[int, ...]:
+        """The places of the committee's members, in their order, among the study's parties."""
+        places = {roster.member(place).name: place for place in (*roster.places, COORDINATOR)}
+        return tuple(places[member.name] for member in self.members)
 
     def binding(self, roster: Roster) -> Binding:
         """The values that messages about the study itself are bound to."""
