@@ -209,6 +209,15 @@ class TestShared:
         assert found.content == content[:-size] + spare.to_bytes(size, "little")
         assert set(found.owners.tolist()) <= {0, 1}
 
+    @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.local)
+    def test_the_first_owner_who_is_no_silo(self, plan: FeatPlusTerms) -> None:
+        bound = struct.pack("<d", 2.0 if plan.local == "gradient" else 0.0)
+        graph = bytes(triangle_bytes(plan.n))
+        for owner in (0, plan.union.silos - 1):
+            assert Shared.read(plan, bound + bytes([owner] * plan.n) + graph)
+        with pytest.raises(PayloadError, match="an owner is not one of"):
+            Shared.read(plan, bound + bytes([plan.union.silos] * plan.n) + graph)
+
 
 BOUNDED = (
     Output("degrees", Noise("each", 2, 1)),
