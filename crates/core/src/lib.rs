@@ -4,6 +4,7 @@
 //! Every randomized function takes a 32-byte seed and is deterministic in it; entropy is chosen
 //! by the caller.
 
+pub mod committee;
 pub mod crypto;
 pub mod dp;
 pub mod graph;

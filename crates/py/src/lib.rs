@@ -5,6 +5,7 @@ mod aead;
 mod agreement;
 mod bitrows;
 mod channel;
+mod committee;
 mod dealing;
 mod edgelist;
 mod elgamal;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     agreement::register(module)?;
     bitrows::register(module)?;
     channel::register(module)?;
+    committee::register(module)?;
     dealing::register(module)?;
     edgelist::register(module)?;
     elgamal::register(module)?;

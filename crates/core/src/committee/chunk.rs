@@ -1,0 +1,481 @@
+//! One member's part of one chunk of pairs: from inputs to a noisy bit for each pair.
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::circuit::{Circuit, Owner};
+use super::seeds::{Purpose, Seeds};
+use super::{MEMBERS, Route, others, vector_component};
+
+type Hash = [u8; 32];
+/// A member's components of a secret; its own is empty.
+type Shares = [Vec<u64>; MEMBERS];
+
+/// Why a chunk cannot go on.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A message is too long or too short.
+    #[error("it has the wrong size")]
+    Size,
+    /// A message of the first member does not match the hash of the second.
+    #[error("members {0} and {1} do not say the same")]
+    Mismatch(usize, usize),
+}
+
+/// What a member sends to each member in one layer; nothing to itself.
+pub type Layer = [Vec<u8>; MEMBERS];
+
+/// What a member tells the coordinator about its part of the result.
+pub enum Opening {
+    /// The sum of two components.
+    Vector(Vec<u8>),
+    /// The hash of what another member sends.
+    Hash(Hash),
+}
+
+/// A chunk on its way.
+pub struct Chunk {
+    place: usize,
+    number: u64,
+    view: Hash,
+    words: usize,
+    /// The components of every silo's bits that travel, where this member holds them.
+    vectors: Vec<Option<Vec<u64>>>,
+    /// The nodes of the tree at the present layer.
+    tree: Vec<Shares>,
+    coin: Shares,
+    layer: usize,
+    /// The outputs of the present layer's gates, as far as they are known.
+    outputs: Vec<Shares>,
+}
+
+impl Chunk {
+    /// A chunk of so many pairs, without inputs yet.
+    pub fn new(circuit: &Circuit, place: usize, view: Hash, number: u64, pairs: usize) -> Self {
+        Self {
+            place,
+            number,
+            view,
+            words: pairs.div_ceil(64),
+            vectors: vec![None; circuit.owners().len()],
+            tree: vec![],
+            coin: Shares::default(),
+            layer: 0,
+            outputs: vec![],
+        }
+    }
+
+    // --- inputs -----------------------------------------------------------------------------
+
+    /// Shares this member's own bits; returns the vector for the two others that hold it.
+    ///
+    /// The member's own component is 0. The others come from seeds, but for the one that travels.
+    pub fn share(
+        &mut self,
+        circuit: &Circuit,
+        seeds: &Seeds,
+        silo: usize,
+        bits: &[u64],
+    ) -> Vec<u8> {
+        let travels = vector_component(circuit.owners()[silo], silo);
+        let vector = seeds.without(travels).hide(silo, self.number, bits);
+        let bytes = to_bytes(&vector);
+        self.vectors[silo] = Some(vector);
+        bytes
+    }
+
+    /// Whether this member holds the component of a silo's bits that travels.
+    pub fn holds(&self, circuit: &Circuit, silo: usize) -> bool {
+        vector_component(circuit.owners()[silo], silo) != self.place
+    }
+
+    /// Takes the vector of another silo.
+    pub fn take(&mut self, silo: usize, bytes: &[u8]) -> Result<(), Fault> {
+        let vector = crate::words::read(bytes, self.words).ok_or(Fault::Size)?;
+        self.vectors[silo] = Some(vector);
+        Ok(())
+    }
+
+    /// Whether every vector that this member holds is here.
+    pub fn complete(&self, circuit: &Circuit) -> bool {
+        let here = |silo: usize| self.vectors[silo].is_some() || !self.holds(circuit, silo);
+        (0..circuit.owners().len()).all(here)
+    }
+
+    /// The hash of all vectors that this member and another hold. The two compare it before use.
+    pub fn inputs_digest(&self, circuit: &Circuit, other: usize) -> Hash {
+        let (low, high) = (self.place.min(other), self.place.max(other));
+        let mut hash = self.labelled(b"silograph/committee/inputs/v1", &[low, high]);
+        for (silo, owner) in circuit.owners().iter().enumerate() {
+            if ![low, high].contains(&vector_component(*owner, silo)) {
+                let vector = self.vectors[silo].as_ref().expect("all vectors are here");
+                hash_words(&mut hash, vector);
+            }
+        }
+        hash.finalize().into()
+    }
+
+    /// Starts the first layer: this member's components of all negated bits, and of the coin's
+    /// lowest place. `outside` has the seeds of every silo outside the committee.
+    pub fn begin(&mut self, circuit: &Circuit, seeds: &Seeds, outside: &[Option<&Seeds>]) {
+        let vectors = std::mem::take(&mut self.vectors);
+        let place = self.place;
+        self.tree = vectors
+            .into_par_iter()
+            .enumerate()
+            .map(|(silo, vector)| {
+                let owner = circuit.owners()[silo];
+                let travels = vector_component(owner, silo);
+                let mut vector = vector;
+                let component = |component: usize| {
+                    if component == place {
+                        return vec![];
+                    }
+                    if component == travels {
+                        return vector.take().expect("all vectors are here");
+                    }
+                    if owner == Owner::Member(component) {
+                        return vec![0; self.words];
+                    }
+                    let drawn = match owner {
+                        Owner::Member(_) => seeds,
+                        Owner::Outside => outside[silo].expect("its seeds are here"),
+                    };
+                    drawn.words(component, self.number, Purpose::Input { silo }, self.words)
+                };
+                negated(std::array::from_fn(component))
+            })
+            .collect();
+        self.coin = negated(self.random(seeds, 0));
+    }
+
+    // --- layers -----------------------------------------------------------------------------
+
+    /// What this member sends to each other in the present layer.
+    ///
+    /// To each: the masked products of which it is the sender, then the hash of those of which it is
+    /// the hasher, where there are any.
+    pub fn speak(&mut self, circuit: &Circuit, seeds: &Seeds) -> Layer {
+        let operands = self.operands(circuit, seeds);
+        let first = circuit.gates(self.layer).start;
+        let known = |gate: usize, route: Route| -> Option<(Vec<u64>, Option<Vec<u64>>)> {
+            if (first + gate) % 2 != route.parity || route.receiver == self.place {
+                return None;
+            }
+            let purpose = Purpose::Mask {
+                gate: first + gate,
+                sender: route.sender,
+            };
+            let mask = seeds.words(route.receiver, self.number, purpose, self.words);
+            if route.other == self.place {
+                return Some((mask, None));
+            }
+            let (x, y) = &operands[gate];
+            let mut message = mask.clone();
+            add_products(&mut message, x, y, route);
+            Some((mask, Some(message)))
+        };
+        let parts: Vec<Vec<(Route, Vec<u64>, Option<Vec<u64>>)>> = (0..operands.len())
+            .into_par_iter()
+            .map(|gate| {
+                let all = Route::all();
+                all.filter_map(|route| known(gate, route).map(|(m, v)| (route, m, v)))
+                    .collect()
+            })
+            .collect();
+        let mut sent: Layer = Default::default();
+        let mut hashes: [Option<Sha256>; MEMBERS] = Default::default();
+        let mut outputs = vec![];
+        for gate in parts {
+            let mut output: Shares =
+                std::array::from_fn(|component| match component == self.place {
+                    true => vec![],
+                    false => vec![0; self.words],
+                });
+            for (route, mask, message) in gate {
+                add(&mut output[route.receiver], &mask);
+                let Some(message) = message else { continue };
+                add(&mut output[route.other], &message);
+                if route.sender == self.place {
+                    extend(&mut sent[route.receiver], &message);
+                } else {
+                    let hash = &mut hashes[route.receiver];
+                    hash_words(
+                        hash.get_or_insert_with(|| self.message_label(route)),
+                        &message,
+                    );
+                }
+            }
+            outputs.push(output);
+        }
+        for (bytes, hash) in sent.iter_mut().zip(hashes) {
+            if let Some(hash) = hash {
+                bytes.extend(hash.finalize());
+            }
+        }
+        self.outputs = outputs;
+        sent
+    }
+
+    /// The size of what `sender` sends to `receiver` in a layer.
+    pub fn size(&self, circuit: &Circuit, layer: usize, sender: usize, receiver: usize) -> usize {
+        let gates = |route: Route| {
+            let active = circuit.gates(layer).filter(|gate| gate % 2 == route.parity);
+            active.count()
+        };
+        let sent = 8 * self.words * gates(Route::new(sender, receiver));
+        let hashed = Route::all().filter(|r| (r.hasher, r.receiver) == (sender, receiver));
+        sent + hashed
+            .map(|r| 32 * usize::from(gates(r) > 0))
+            .sum::<usize>()
+    }
+
+    /// Takes what the others sent in the present layer, compares every message with its hash, and
+    /// only then uses them: the layer is done.
+    pub fn hear(&mut self, circuit: &Circuit, came: [&[u8]; MEMBERS]) -> Result<(), Fault> {
+        let gates = circuit.gates(self.layer);
+        for sender in others(self.place) {
+            if came[sender].len() != self.size(circuit, self.layer, sender, self.place) {
+                return Err(Fault::Size);
+            }
+        }
+        let mut used = vec![];
+        for sender in others(self.place) {
+            let route = Route::new(sender, self.place);
+            let active: Vec<usize> = gates.clone().filter(|g| g % 2 == route.parity).collect();
+            if active.is_empty() {
+                continue;
+            }
+            let (message, _) = came[sender].split_at(8 * self.words * active.len());
+            let (_, hash) = came[route.hasher].split_at(came[route.hasher].len() - 32);
+            let mut expected = self.message_label(route);
+            expected.update(message);
+            if !bool::from(expected.finalize().as_slice().ct_eq(hash)) {
+                return Err(Fault::Mismatch(sender, route.hasher));
+            }
+            used.push((route, active, message));
+        }
+        // Every message of the layer has matched its hash.
+        for (route, active, message) in used {
+            for (gate, bytes) in active.into_iter().zip(message.chunks_exact(8 * self.words)) {
+                let output = &mut self.outputs[gate - gates.start];
+                add_bytes(&mut output[route.other], bytes);
+            }
+        }
+        self.advance(circuit);
+        Ok(())
+    }
+
+    /// The number of layers that are done.
+    pub fn layer(&self) -> usize {
+        self.layer
+    }
+
+    /// The two operands of every gate of the present layer.
+    fn operands(&self, circuit: &Circuit, seeds: &Seeds) -> Vec<(Shares, Shares)> {
+        let (pairs, _) = self.tree.as_chunks::<2>();
+        let wide = circuit.width(self.layer) > 1;
+        let mut found: Vec<_> = pairs
+            .iter()
+            .filter(|_| wide)
+            .map(|[x, y]| (x.clone(), y.clone()))
+            .collect();
+        if circuit.flips(self.layer) {
+            let bit = self.random(seeds, self.layer + 1);
+            found.push(match circuit.coin()[self.layer + 1] {
+                true => (bit, negated(self.coin.clone())),
+                false => (negated(bit), self.coin.clone()),
+            });
+        }
+        found
+    }
+
+    /// Puts the outputs of the present layer where the next one finds them.
+    fn advance(&mut self, circuit: &Circuit) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        if circuit.flips(self.layer) {
+            let less = outputs.pop().expect("a layer with a coin has its gate");
+            self.coin = match circuit.coin()[self.layer + 1] {
+                true => negated(less),
+                false => less,
+            };
+        }
+        if !outputs.is_empty() {
+            let odd = self.tree.len() % 2 == 1;
+            let last = odd.then(|| self.tree.pop()).flatten();
+            self.tree = outputs;
+            self.tree.extend(last);
+        }
+        self.layer += 1;
+    }
+
+    /// This member's components of a random bit that nobody knows.
+    fn random(&self, seeds: &Seeds, place: usize) -> Shares {
+        std::array::from_fn(|component| match component == self.place {
+            true => vec![],
+            false => seeds.words(component, self.number, Purpose::Coin { place }, self.words),
+        })
+    }
+
+    // --- opening ----------------------------------------------------------------------------
+
+    /// What this member tells the coordinator, when all layers are done: the sum of two components
+    /// of the noisy bits, or its hash.
+    pub fn open(self) -> Opening {
+        let (half, sends) = part(self.number, self.place);
+        let [union] = <[Shares; 1]>::try_from(self.tree).expect("the tree has one root");
+        let union = negated(union);
+        let mut sum = vec![0; self.words];
+        for component in half {
+            add(&mut sum, &union[component]);
+            add(&mut sum, &self.coin[component]);
+        }
+        match sends {
+            true => Opening::Vector(to_bytes(&sum)),
+            false => Opening::Hash(opening_digest(
+                &self.view,
+                self.number,
+                half,
+                &to_bytes(&sum),
+            )),
+        }
+    }
+
+    fn labelled(&self, label: &[u8], numbers: &[usize]) -> Sha256 {
+        let mut hash = Sha256::new();
+        hash.update((label.len() as u64).to_le_bytes());
+        hash.update(label);
+        hash.update(self.view);
+        hash.update(self.number.to_le_bytes());
+        for number in numbers {
+            hash.update((*number as u64).to_le_bytes());
+        }
+        hash
+    }
+
+    fn message_label(&self, route: Route) -> Sha256 {
+        let names = [self.layer, route.sender, route.hasher, route.receiver];
+        self.labelled(b"silograph/committee/joint/v1", &names)
+    }
+}
+
+/// Which two components a member opens, and whether it sends them or their hash. The halves are
+/// those that two members know in common; in the next chunk the two change places.
+fn part(chunk: u64, place: usize) -> ([usize; 2], bool) {
+    let half = if place < 2 { [2, 3] } else { [0, 1] };
+    (half, (place as u64 + chunk).is_multiple_of(2))
+}
+
+/// The hash that goes with an opened sum of two components.
+pub fn opening_digest(view: &Hash, chunk: u64, half: [usize; 2], bytes: &[u8]) -> Hash {
+    let label = b"silograph/committee/open/v1";
+    let mut hash = Sha256::new();
+    hash.update((label.len() as u64).to_le_bytes());
+    hash.update(label);
+    hash.update(view);
+    for number in [chunk, half[0] as u64, half[1] as u64] {
+        hash.update(number.to_le_bytes());
+    }
+    hash.update(bytes);
+    hash.finalize().into()
+}
+
+/// The coordinator's side: the noisy bits of a chunk, from what the four members sent, after every
+/// sum was compared with its hash. Bits beyond the last pair are 0.
+pub fn opened(
+    view: &Hash,
+    chunk: u64,
+    pairs: usize,
+    came: [&[u8]; MEMBERS],
+) -> Result<Vec<u64>, Fault> {
+    let words = pairs.div_ceil(64);
+    for (place, bytes) in came.iter().enumerate() {
+        let size = if part(chunk, place).1 { 8 * words } else { 32 };
+        if bytes.len() != size {
+            return Err(Fault::Size);
+        }
+    }
+    let mut sum = vec![0; words];
+    for two in [[0, 1], [2, 3]] {
+        let [sender, hasher] = match part(chunk, two[0]).1 {
+            true => two,
+            false => [two[1], two[0]],
+        };
+        let expected = opening_digest(view, chunk, part(chunk, sender).0, came[sender]);
+        if !bool::from(expected.ct_eq(came[hasher])) {
+            return Err(Fault::Mismatch(sender, hasher));
+        }
+        add_bytes(&mut sum, came[sender]);
+    }
+    if !pairs.is_multiple_of(64) {
+        sum[words - 1] &= (1 << (pairs % 64)) - 1;
+    }
+    Ok(sum)
+}
+
+/// Adds the part of x·y that the sender and the hasher of a route know: the products across the two
+/// other components, and that of one component with itself, where this route has it.
+fn add_products(sum: &mut [u64], x: &Shares, y: &Shares, route: Route) {
+    let (a, b) = (route.receiver, route.other);
+    let (xa, xb, ya, yb) = (&x[a], &x[b], &y[a], &y[b]);
+    // Component c is multiplied with itself once, by those who know c and the component after it.
+    let own = |c: usize, next: usize| next == (c + 1) % MEMBERS;
+    match (own(a, b), own(b, a)) {
+        (true, _) => each(sum, |i| (xa[i] & (ya[i] ^ yb[i])) ^ (xb[i] & ya[i])),
+        (_, true) => each(sum, |i| (xb[i] & (yb[i] ^ ya[i])) ^ (xa[i] & yb[i])),
+        _ => each(sum, |i| (xa[i] & yb[i]) ^ (xb[i] & ya[i])),
+    }
+}
+
+fn each(sum: &mut [u64], f: impl Fn(usize) -> u64) {
+    for (i, word) in sum.iter_mut().enumerate() {
+        *word ^= f(i);
+    }
+}
+
+/// The negated bit: its component 0 is flipped, by the three members that hold it.
+fn negated(mut shares: Shares) -> Shares {
+    for word in &mut shares[0] {
+        *word = !*word;
+    }
+    shares
+}
+
+fn add(sum: &mut [u64], words: &[u64]) {
+    for (sum, word) in sum.iter_mut().zip(words) {
+        *sum ^= word;
+    }
+}
+
+fn add_bytes(sum: &mut [u64], bytes: &[u8]) {
+    let (eights, _) = bytes.as_chunks::<8>();
+    for (sum, eight) in sum.iter_mut().zip(eights) {
+        *sum ^= u64::from_le_bytes(*eight);
+    }
+}
+
+fn extend(bytes: &mut Vec<u8>, words: &[u64]) {
+    bytes.reserve(8 * words.len());
+    for word in words {
+        bytes.extend(word.to_le_bytes());
+    }
+}
+
+fn to_bytes(words: &[u64]) -> Vec<u8> {
+    let mut bytes = vec![];
+    extend(&mut bytes, words);
+    bytes
+}
+
+fn hash_words(hash: &mut Sha256, words: &[u64]) {
+    let mut block = [0u8; 4096];
+    for part in words.chunks(block.len() / 8) {
+        let bytes = &mut block[..8 * part.len()];
+        let (eights, _) = bytes.as_chunks_mut::<8>();
+        for (eight, word) in eights.iter_mut().zip(part) {
+            *eight = word.to_le_bytes();
+        }
+        hash.update(&*bytes);
+    }
+}
