@@ -202,6 +202,10 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class MismatchError(ProtocolError):
+    """Two parties told a third different things: one of them is not honest. The run is over."""
+
+
 class StudyError(SilographError):
     """A study cannot be read, is not valid, or is not for us. Nothing was drawn or spent."""
 

@@ -6,7 +6,7 @@ secret, so equal seeds give exactly the bytes that a deployment would send.
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,18 +80,35 @@ class Parties:
     roster: Roster
     coordinator: tuple[Identity, Entropy]
     silos: tuple[tuple[Identity, Entropy], ...]
+    helpers: tuple[tuple[Identity, Entropy], ...] = ()
 
     @classmethod
-    def fresh(cls, silos: Sequence[Silo], entropy: Entropy) -> "Parties":
-        """Create a coordinator and silos with new identities, all from one source of entropy."""
+    def fresh(cls, silos: Sequence[Silo], entropy: Entropy, helpers: int = 0) -> "Parties":
+        """Create a coordinator, silos and helpers with new identities, all from one source."""
         coordinator = Identity(entropy.bytes(32))
         identities = [Identity(entropy.bytes(32)) for _ in silos]
         members = tuple(
             Member(name, identity.public)
             for name, identity in zip(_names(silos), identities, strict=True)
         )
-        roster = Roster(Member(COORDINATOR_NAME, coordinator.public), members)
-        return cls(roster, (coordinator, entropy), tuple((one, entropy) for one in identities))
+        added = [Identity(entropy.bytes(32)) for _ in range(helpers)]
+        taken = {member.name for member in members}
+        names = (_free(f"helper {number}", taken) for number in range(1, helpers + 1))
+        without = tuple(Member(name, one.public) for name, one in zip(names, added, strict=True))
+        roster = Roster(Member(COORDINATOR_NAME, coordinator.public), members, without)
+        return cls(
+            roster,
+            (coordinator, entropy),
+            tuple((one, entropy) for one in identities),
+            tuple((one, entropy) for one in added),
+        )
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """The name, with a mark for as long as it is taken."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def _names(silos: Sequence[Silo]) -> list[str]:
@@ -101,10 +118,7 @@ def _names(silos: Sequence[Silo]) -> list[str]:
     for place, name in enumerate(given, 1):
         plain = name.isprintable() and name.strip() and len(name) <= _LONGEST_NAME
         plain = plain and name != COORDINATOR_NAME
-        number = f"silo {place}"
-        while number in given:
-            number += "'"
-        names.append(name if plain else number)
+        names.append(name if plain else _free(f"silo {place}", given))
     return names
 
 
@@ -117,13 +131,13 @@ class Traffic:
     def __call__(self, sender: int, receiver: int, raw: bytes) -> None:
         """Count one message, once per delivery."""
         name = peek(raw).round
-        if receiver == COORDINATOR:
+        if sender != COORDINATOR:
             self._bytes[sender, "up", name] += len(raw)
-        else:
+        if receiver != COORDINATOR:
             self._bytes[receiver, "down", name] += len(raw)
 
     def of(self, place: int) -> dict[str, tuple[int, int]]:
-        """The bytes that a silo sent and received, by round."""
+        """The bytes that a silo or a helper sent and received, by round."""
         names = dict.fromkeys(name for who, _, name in self._bytes if who == place)
         counted = self._bytes
         return {name: (counted[place, "up", name], counted[place, "down", name]) for name in names}
@@ -141,9 +155,14 @@ def drive_study(
     """Drive the sessions of a study; return the coordinator's result."""
     identity, entropy = parties.coordinator
     coordinator = plan.coordinator(parties.roster, identity, RunEntropy(entropy.bytes(32)))
+    roster = parties.roster
     sessions = [
-        plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)
+        plan.silo(roster, place, identity, RunEntropy(entropy.bytes(32)), silo)
         for place, ((identity, entropy), silo) in enumerate(zip(parties.silos, silos, strict=True))
+    ]
+    sessions += [
+        plan.helper(roster, place, identity, RunEntropy(entropy.bytes(32)))
+        for place, (identity, entropy) in enumerate(parties.helpers, len(sessions))
     ]
     return drive(coordinator, sessions, spend, plan.what, record=record, shown=shown)
 
@@ -158,6 +177,8 @@ def drive(
     shown: bool | None = None,
 ) -> T:
     """Carry all messages between the sessions of one run until none are left; return the result.
+
+    ``silos`` are the sessions of all silos, then of all helpers.
 
     ``spend`` is called when all parties have agreed, before anything that depends on edges leaves a
     silo. ``shown`` says whether to show a progress bar; None means only on a terminal.

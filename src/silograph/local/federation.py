@@ -16,16 +16,18 @@ from silograph.ledger.book import Ledger, NoLedger
 from silograph.ledger.entries import check_name
 from silograph.local.drive import Parties, Record, drive_study
 from silograph.messages.entropy import Entropy, OsEntropy
+from silograph.messages.identity import Roster
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.catalogue import METHODS, QUERIES, settle_study
+from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.method import Outcome
 from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.noise import Answer, Kind
-from silograph.methods.study import RELEASE, Study
+from silograph.methods.study import COMMITTEE, RELEASE, Study, StudyMember
 from silograph.methods.study import Option as StudyOption
-from silograph.methods.union import channel_option
+from silograph.methods.union import channel_option, default_protocol
 
 __all__ = ["Federation"]
 
@@ -142,7 +144,7 @@ class Federation:
     def collect(
         self,
         epsilon: float,
-        protocol: str = "masked",
+        protocol: str | None = None,
         collusion: int = 1,
         *,
         channel: Channel | None = None,
@@ -155,8 +157,11 @@ class Federation:
         epsilon
             The privacy budget.
         protocol
-            The union protocol. ``"clear"`` draws the release from its channel in this process, for
-            experiments: the distribution is the same, but nothing is protected while it is drawn.
+            The union protocol: by default ``"committee"`` if there are four silos and collusion is
+            at most 1, otherwise ``"masked"``. If ``"committee"`` is asked for with fewer silos,
+            simulated helpers complete the committee. ``"clear"`` draws the release from its channel
+            in this process, for experiments: the distribution is the same as that of ``"masked"``,
+            but nothing is protected while it is drawn.
         collusion
             How many silos may pool what they know with the coordinator and still learn no more than
             epsilon allows.
@@ -334,7 +339,7 @@ class Federation:
         delta
             The delta that ``sealed`` may use.
         protocol
-            The union protocol of ``feat`` and ``feat+``.
+            The union protocol of ``feat`` and ``feat+``; see :meth:`collect`.
         raw
             For ``baseline``: count on the union of the reports, as the paper prints it.
         local
@@ -449,14 +454,20 @@ class Federation:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         check_parties(len(self.silos), collusion)
-        parties = self._parties or Parties.fresh(self.silos, self._entropy)
-        united = method in ("feat", "feat+")
+        if method not in ("feat", "feat+"):
+            protocol = ""
+        elif protocol is None:
+            protocol = default_protocol(len(self.silos), collusion)
+        missing = max(MEMBERS - len(self.silos), 0) if protocol == COMMITTEE else 0
+        parties = self._parties or Parties.fresh(self.silos, self._entropy, missing)
+        if missing and not self._parties:
+            warnings.warn(_completed(missing), PrivacyWarning, stacklevel=3)
         try:
             study = Study(
                 run=parties.coordinator[1].bytes(16).hex(),
                 query=query,
                 method=method,
-                protocol=("masked" if protocol is None else protocol) if united else "",
+                protocol=protocol,
                 epsilon=epsilon,
                 delta=delta,
                 collusion=collusion,
@@ -468,6 +479,7 @@ class Federation:
                 deadline=self._deadline,
                 k=None if k is None else int(k),
                 options=options or {},
+                members=_committee(parties.roster) if protocol == COMMITTEE else (),
             )
             reference = None if like is None else self._outline(like, query)
             plan = settle_study(study, reference, owned)
@@ -490,6 +502,23 @@ class Federation:
 
     def __repr__(self) -> str:
         return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
+
+
+def _committee(roster: Roster) -> tuple[StudyMember, ...]:
+    """The first four of the silos and the helpers after them."""
+    silos = [StudyMember(member.name, "silo") for member in roster.silos]
+    helpers = [StudyMember(member.name, "helper") for member in roster.helpers]
+    return tuple([*silos, *helpers][:MEMBERS])
+
+
+def _completed(helpers: int) -> str:
+    what = (
+        "a simulated helper completes" if helpers == 1 else f"{helpers} simulated helpers complete"
+    )
+    return (
+        f"{what} the committee of four; in a deployment a helper is a party of its own, such as a "
+        "notary or a university"
+    )
 
 
 #: The options that each method takes besides the query, epsilon and collusion.

@@ -78,6 +78,8 @@ class SettledStudy(ABC):
             raise StudyError(f"{study.method} has no use for delta; leave it 0")
         if study.members and study.protocol != COMMITTEE:
             raise StudyError(f"{study.method} {study.protocol}".strip() + " has no committee")
+        if study.protocol == COMMITTEE and not study.members:
+            raise StudyError("the study does not name the four members of its committee")
         if study.index.kind != "pairs":
             raise StudyError(f"{study.method} counts on pairs, not on {study.index.kind}")
 

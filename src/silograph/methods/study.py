@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -37,6 +37,7 @@ __all__ = [
     "Study",
     "StudyMember",
     "open_proposal",
+    "places_of",
     "read_proposal",
 ]
 
@@ -311,11 +312,6 @@ class Study:
         wanted = {member.name for member in self.members if member.kind == "helper"}
         return tuple(member for member in roster.helpers if member.name in wanted)
 
-    def committee(self, roster: Roster) -> tuple[int, ...]:
-        """The places of the committee's members, in their order, among the study's parties."""
-        places = {roster.member(place).name: place for place in (*roster.places, COORDINATOR)}
-        return tuple(places[member.name] for member in self.members)
-
     def binding(self, roster: Roster) -> Binding:
         """The values that messages about the study itself are bound to."""
         return Binding(self.id, self.digest, self.parties(roster))
@@ -358,6 +354,14 @@ def read_proposal(raw: bytes) -> Study | None:
         return Study.decode(peek(raw).payload)
     except (StudyError, ProtocolError):
         return None
+
+
+def places_of(members: Sequence[StudyMember], roster: Roster) -> tuple[int, ...]:
+    """The places of a committee's members, in their order, among the parties of a study."""
+    places = {roster.member(place).name: place for place in (*roster.places, COORDINATOR)}
+    if not all(member.name in places for member in members):
+        raise StudyError("a member of the committee is not a party of the study")
+    return tuple(places[member.name] for member in members)
 
 
 def _text(name: str, value: Any, *, empty: bool = False, longest: int = _LONGEST_NAME) -> None:

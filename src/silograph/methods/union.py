@@ -14,15 +14,22 @@ from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.machines import ReportParameters, ReportSilo
 from silograph.methods.clear.machines import ClearCoordinator
+from silograph.methods.committee.coordinator import CommitteeCoordinator
+from silograph.methods.committee.noise import CommitteeNoise
+from silograph.methods.committee.rounds import MEMBERS, CommitteeParameters
+from silograph.methods.committee.silo import CommitteeParty
 from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.noise import ElgamalNoise, Variant
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.study import PROTOCOLS, Study
+from silograph.methods.study import COMMITTEE, PROTOCOLS, Study, StudyMember, places_of
 
-__all__ = ["SettledUnion", "channel_option", "given_channel", "settle_union"]
+__all__ = ["SettledUnion", "channel_option", "default_protocol", "given_channel", "settle_union"]
+
+
+Noise = MaskedNoise | CommitteeNoise | ElgamalNoise
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,11 @@ class SettledUnion:
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]
     #: The parameters of the noise; None for ``clear``.
-    noise: MaskedNoise | ElgamalNoise | None
+    noise: Noise | None
     #: A note for the caller; empty if there is nothing to say.
     advice: str = ""
+    #: The members of a committee, in their order.
+    members: tuple[StudyMember, ...] = ()
 
     def silo(
         self,
@@ -53,14 +62,32 @@ class SettledUnion:
         silo: Silo,
     ) -> SiloSession:
         """Make a silo's machine. All work per edge is done here, before its first message."""
-        given = self.parameters(pairs, subject)
+        given = self.parameters(pairs, subject, roster)
         party = (roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs))
         match given:
             case MaskedParameters():
                 return MaskedSilo(given, *party)
+            case CommitteeParameters():
+                return CommitteeParty(given, *party)
             case ElgamalParameters():
                 return ElgamalSilo(given, *party)
         return ReportSilo(given, *party)
+
+    def helper(
+        self,
+        pairs: int,
+        subject: bytes,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        entropy: Entropy,
+    ) -> SiloSession:
+        """Make the machine of a helper, a member of the committee that has no edges."""
+        given = self.parameters(pairs, subject, roster)
+        if not isinstance(given, CommitteeParameters):
+            raise StudyError(f"{self.protocol} has no helpers")
+        return CommitteeParty(given, roster, run, place, identity, entropy, None)
 
     def coordinator(
         self,
@@ -72,24 +99,38 @@ class SettledUnion:
         entropy: Entropy,
     ) -> CoordinatorSession[bytes]:
         """Make the coordinator's machine; its result is Y, one bit per pair."""
-        match given := self.parameters(pairs, subject):
+        match given := self.parameters(pairs, subject, roster):
             case MaskedParameters():
                 return MaskedCoordinator(given, roster, run, identity)
+            case CommitteeParameters():
+                return CommitteeCoordinator(given, roster, run, identity, entropy)
             case ElgamalParameters():
                 return ElgamalCoordinator(given, roster, run, identity)
         channel = (self.channel.p11, self.channel.p01)
         return ClearCoordinator(given, roster, run, identity, entropy, channel)
 
     def parameters(
-        self, pairs: int, subject: bytes
-    ) -> MaskedParameters | ElgamalParameters | ReportParameters:
+        self, pairs: int, subject: bytes, roster: Roster
+    ) -> MaskedParameters | CommitteeParameters | ElgamalParameters | ReportParameters:
         """What the machines agree on. For ``clear``, silos report their bits without noise."""
         match self.noise:
             case MaskedNoise(q, b):
                 return MaskedParameters(q, b, self.silos, pairs, subject)
+            case CommitteeNoise(numerator, places):
+                members = places_of(self.members, roster)
+                return CommitteeParameters(numerator, places, self.silos, members, pairs, subject)
             case ElgamalNoise(variant, coin):
                 return ElgamalParameters(variant, coin, self.silos, pairs, subject)
         return ReportParameters(Fraction(1), Fraction(0), self.silos, pairs, subject)
+
+
+def default_protocol(members: int, collusion: int) -> str:
+    """The protocol that is used if none is named; ``members`` could be in a committee.
+
+    >>> default_protocol(4, 1), default_protocol(3, 1), default_protocol(4, 2)
+    ('committee', 'masked', 'masked')
+    """
+    return COMMITTEE if members >= MEMBERS and collusion <= 1 else "masked"
 
 
 def settle_union(
@@ -98,8 +139,12 @@ def settle_union(
     silos: int,
     collusion: int,
     channel: Channel | None = None,
+    members: tuple[StudyMember, ...] = (),
 ) -> SettledUnion:
-    """Choose the parameters of a union, or raise an error that says what is wrong."""
+    """Choose the parameters of a union, or raise an error that says what is wrong.
+
+    ``members`` are those of a committee. Without them its cost is known, but it cannot run.
+    """
     if protocol not in PROTOCOLS:
         raise ArgumentError(f"unknown protocol {protocol!r}; choose from {', '.join(PROTOCOLS)}")
     if channel is not None and not isinstance(channel, Channel):
@@ -111,7 +156,14 @@ def settle_union(
         published = (View(PUBLISHED, drawn.epsilon),)
         losses = dict.fromkeys(range(silos), drawn.epsilon)
         return SettledUnion(protocol, silos, collusion, drawn, published, losses, None)
-    noise: MaskedNoise | ElgamalNoise
+    noise: Noise
+    if protocol == COMMITTEE:
+        inside = any(member.kind == "coordinator" for member in members)
+        noise = CommitteeNoise.choose(epsilon, silos, collusion, inside=inside)
+        return SettledUnion(
+            protocol, silos, collusion, noise.channel, noise.views, noise.losses, noise,
+            members=members,
+        )  # fmt: skip
     if protocol == "masked":
         noise = MaskedNoise.choose(epsilon, silos, collusion)
     else:

@@ -21,8 +21,9 @@ class SettledFeat(SettledStudy):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self.union = settle_union(
-            study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study)
-        )
+            study.protocol, study.epsilon, self.silos, study.collusion, given_channel(study),
+            study.members,
+        )  # fmt: skip
         plan = self.union
         self.losses, self.views, self.advice = plan.losses, plan.views, plan.advice
         self.protocol = plan.protocol
@@ -33,6 +34,13 @@ class SettledFeat(SettledStudy):
         """Make a silo's session of the union."""
         of = self.study
         return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
+
+    def helper(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy
+    ) -> SiloSession:
+        """Make a helper's session of the union."""
+        of = self.study
+        return self.union.helper(of.pairs, of.subject, roster, of.id, place, identity, entropy)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy

@@ -75,6 +75,15 @@ class FeatPlusSilo(SiloSession):
         return self._shown.receive(raw) if shown else self._union.receive(raw)
 
     @property
+    def sources(self) -> tuple[int, ...]:
+        """The parties that the union hears; the later parts hear the coordinator alone."""
+        return self._union.sources
+
+    def wants(self, place: int) -> bool:
+        """Whether the union wants more from this party."""
+        return self._union.wants(place)
+
+    @property
     def ready(self) -> bool:
         """Whether the union waits for the ledger; one charge pays for all parts."""
         return self._union.ready
@@ -130,6 +139,54 @@ class FeatPlusSilo(SiloSession):
     def slot(self, message: Envelope) -> int:
         """The slot of a message: that of the union, or which noisy vector it is."""
         return int(_is_report(message)) if message.round == "numbers" else self._union.slot(message)
+
+
+class FeatPlusHelper(SiloSession):
+    """A helper in feat+: it takes part in the union, and passes over what is shown to the silos."""
+
+    def __init__(self, union: SiloSession) -> None:
+        self._union = union
+        self.bindings = union.bindings
+
+    def start(self) -> list[Outgoing]:
+        """Start the union."""
+        return self._union.start()
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a message of the union."""
+        return [] if peek(raw).round in ("shown", "seens") else self._union.receive(raw)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The parties that the union hears."""
+        return self._union.sources
+
+    def wants(self, place: int) -> bool:
+        """Whether the union wants more from this party."""
+        return self._union.wants(place)
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything is agreed."""
+        return self._union.ready
+
+    def authorise(self) -> list[Outgoing]:
+        """Go on; a helper pays for nothing."""
+        return self._union.authorise()
+
+    @property
+    def phase(self) -> str:
+        """The union's phase."""
+        return self._union.phase
+
+    @property
+    def done(self) -> bool:
+        """Whether the union is done."""
+        return self._union.done
+
+    def slot(self, message: Envelope) -> int:
+        """The slot of a message of the union."""
+        return self._union.slot(message)
 
 
 @dataclass(frozen=True)

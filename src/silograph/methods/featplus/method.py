@@ -20,6 +20,7 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.featplus.answer import combine, local_report, share
 from silograph.methods.featplus.machines import (
     FeatPlusCoordinator,
+    FeatPlusHelper,
     FeatPlusResult,
     FeatPlusSilo,
 )
@@ -34,7 +35,7 @@ from silograph.methods.prediction import (
     union_channel,
     wobble,
 )
-from silograph.methods.study import Option, Study
+from silograph.methods.study import Option, Study, StudyMember
 from silograph.methods.union import given_channel, settle_union
 
 __all__ = ["LOCAL_QUERIES", "ChosenSplit", "SettledFeatPlus", "choose_split", "settle_featplus"]
@@ -163,6 +164,16 @@ class SettledFeatPlus(SettledStudy):
             self.plan, subject, union, roster, run, place, identity, entropy, silo, local_report
         )
 
+    def helper(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy
+    ) -> SiloSession:
+        """Make a helper's session: it takes part in the union alone."""
+        of = self.study
+        union = self.plan.union.helper(
+            of.pairs, of.subject, roster, of.id, place, identity, entropy
+        )
+        return FeatPlusHelper(union) if self.plan.answers_locally else union
+
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[FeatPlusResult | bytes]:
@@ -198,7 +209,7 @@ def _plan(
     return settle_featplus(
         study.query, study.k, local, split, study.epsilon, len(study.silos), study.collusion,
         study.protocol, study.nodes, None if bound is None else float(bound),
-        channel=given_channel(study), reference=like, owned=owned,
+        channel=given_channel(study), reference=like, owned=owned, members=study.members,
     )  # fmt: skip
 
 
@@ -233,6 +244,7 @@ def settle_featplus(
     channel: Channel | None = None,
     reference: Reference | None = None,
     owned: float | None = None,
+    members: tuple[StudyMember, ...] = (),
 ) -> FeatPlusTerms:
     """Choose all parameters of a run, or raise an error that says what is wrong.
 
@@ -261,9 +273,9 @@ def settle_featplus(
     if protocol != "clear" and (collusion == 0 or protocol in _OPEN_TO_SILOS):
         raise ArgumentError(
             "feat+ shows the release to all silos: it needs collusion of at least 1, and a union "
-            "that holds against silos (masked or elgamal/blinded)"
+            "that holds against silos (committee, masked or elgamal/blinded)"
         )
-    union = settle_union(protocol, shares.release_epsilon, silos, collusion, channel)
+    union = settle_union(protocol, shares.release_epsilon, silos, collusion, channel, members)
     if form == "paper":
         paper_sensitivity(query, k, union.channel, n)
     losses = noise.losses(union.losses)

@@ -1,0 +1,1 @@
+"""The union of a committee of four."""

@@ -1,0 +1,392 @@
+"""A member's part of a run, whoever the member is: from seeds to openings.
+
+Everything follows from the messages that have come: a member that has all it needs for a step
+takes it. Messages may come in any order, and before they can be used; each comes once. Nothing that
+came is used before it was compared with what another member says about it.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from silograph import _core
+from silograph.errors import MismatchError, OrderError, PayloadError, ProtocolError
+from silograph.messages.envelope import Binding, Envelope
+from silograph.messages.identity import COORDINATOR, pack
+from silograph.messages.rounds import Bits
+from silograph.messages.secrecy import TAG_BYTES, Lock, pairs_of, weak_key
+from silograph.methods.committee.rounds import (
+    MEMBERS,
+    SECRET_ROUNDS,
+    WINDOW,
+    CommitteeParameters,
+)
+
+__all__ = ["Lines", "Part", "Send", "outside_seeds", "outside_sent"]
+
+_OF_CHUNKS = ("input", "check", "joint")
+
+#: Sends a payload, encrypted: (round, receiver, sequence, payload).
+Send = Callable[[str, int, int, bytes], None]
+
+
+class Lines:
+    """The encrypted lines between one party and all others, and the seeds of its run secret."""
+
+    def __init__(
+        self, binding: Binding, secret: _core.RunSecret, keys: Mapping[int, bytes], own: int
+    ) -> None:
+        self._locks: dict[tuple[int, int], Lock] = {}
+        for pair in pairs_of(binding, keys, own):
+            try:
+                shared = secret.agree(pair.key, pair.context)
+            except ValueError:
+                raise weak_key(binding, pair.place) from None
+            for sender, receiver in ((own, pair.place), (pair.place, own)):
+                # A key for each direction: a fourth party's key would show it what it can unmask.
+                key = shared.derive(b"silograph/committee/key/v1", str(sender).encode())
+                self._locks[sender, receiver] = Lock(key, binding, SECRET_ROUNDS)
+
+    def close(self, message: Envelope) -> Envelope:
+        """Encrypt a message of ours."""
+        return self._locks[message.sender, message.receiver].close(message)
+
+    def open(self, message: Envelope, own: int) -> bytes:
+        """Decrypt a message to us, sent to no one else."""
+        if message.receiver != own:
+            raise PayloadError("it is not for us alone", round=message.round)
+        return self._locks[message.sender, own].open(message)
+
+
+def outside_seeds(secret: _core.RunSecret, vector: int) -> list[bytes | None]:
+    """The seeds of a silo outside the committee, by component; the one that travels has none."""
+    return [
+        None
+        if component == vector
+        else secret.derive(b"silograph/committee/outside/v1", str(component).encode())
+        for component in range(MEMBERS)
+    ]
+
+
+def outside_sent(seeds: list[bytes | None], member: int) -> bytes:
+    """The seeds that a silo outside the committee sends to a member: all but its own component."""
+    return b"".join(
+        seed for component, seed in enumerate(seeds) if seed is not None and component != member
+    )
+
+
+def _name(message: Envelope) -> tuple[str, int, int]:
+    return message.round, message.sequence, message.sender
+
+
+@dataclass
+class _Chunk:
+    """A chunk on its way."""
+
+    core: _core.CommitteeChunk
+    #: Whether the inputs have been compared.
+    begun: bool = False
+    #: Whether hashes of the inputs were sent.
+    hashed: bool = False
+    #: The layer that is evaluated; −1 once the chunk was opened.
+    layer: int = 0
+
+
+class Part:
+    """One member in one run. ``bits`` are its own, if it is a silo."""
+
+    def __init__(
+        self,
+        parameters: CommitteeParameters,
+        binding: Binding,
+        secret: _core.RunSecret,
+        place: int,
+        view: bytes,
+        send: Send,
+        bits: Bits | None,
+    ) -> None:
+        number = parameters.number(place)
+        assert number is not None  # noqa: S101 - only members have a part
+        self._parameters, self._binding, self._place = parameters, binding, place
+        self._number, self._view, self._send, self._bits = number, view, send, bits
+        self._own = secret.derive(b"silograph/committee/seed/v1", b"")
+        self._others = [(n, p) for n, p in enumerate(parameters.members) if n != number]
+        #: Messages that came and have not been used: by round, sequence and sender's place.
+        self._came: dict[tuple[str, int], dict[int, bytes]] = {}
+        self._seeds: _core.CommitteeSeeds | None = None
+        self._outside: list[_core.CommitteeSeeds | None] = []
+        self._digests: dict[int, bytes] = {}
+        self._matched = self._authorised = self._confirmed = False
+        #: The names of all messages that came for a chunk, until it is done.
+        self._seen: dict[int, set[tuple[str, int, int]]] = {}
+        self._chunks: dict[int, _Chunk] = {}
+        self._done = 0
+        self._begun = 0
+        self._inputs = dict.fromkeys(parameters.outside, 0)
+
+    # --- what may come ------------------------------------------------------------------------
+
+    def check(self, message: Envelope) -> None:
+        """Refuse a message that its sender has no reason to send to us, or that came before."""
+        given, name, number = self._parameters, message.round, self._chunk_of(message)
+        if not self._due(message):
+            raise self._refuse(OrderError, "there is no such message from it to us", message)
+        if number >= given.chunks:
+            raise self._refuse(OrderError, f"there is no chunk {number}", message)
+        # No honest member is this far ahead. A silo outside the committee may be, and waits.
+        if number >= self._done + 2 * WINDOW and message.sender not in given.outside:
+            raise self._refuse(OrderError, f"chunk {number} is too far ahead", message)
+        seen = self._seen.get(number, set())
+        if (number < self._done and name in _OF_CHUNKS) or _name(message) in seen:
+            raise self._refuse(OrderError, "came twice", message)
+        if len(message.payload) != self._size(message) + TAG_BYTES:
+            raise self._refuse(PayloadError, "it has the wrong size", message)
+
+    def _due(self, message: Envelope) -> bool:
+        """Whether the sender has such messages for us."""
+        given, sender = self._parameters, message.sender
+        member = given.number(sender)
+        if sender == self._place:
+            return False
+        match message.round:
+            case "seed":
+                drawn = sender in given.outside if member is None else self._draws_for_us(member)
+                return drawn and message.sequence == 0
+            case "input":
+                return sender < given.silos and given.vector(sender) != self._number
+            case "match":
+                return member is not None and message.sequence == 0
+        return member is not None
+
+    def _chunk_of(self, message: Envelope) -> int:
+        """The chunk that a message is about; seeds come before the first one."""
+        if message.round not in _OF_CHUNKS:
+            return -1
+        return message.sequence // (self._layers if message.round == "joint" else 1)
+
+    def _size(self, message: Envelope) -> int:
+        """The size of a message's content."""
+        given, member = self._parameters, self._parameters.number(message.sender)
+        match message.round:
+            case "seed" if member is None:
+                return 32 * (MEMBERS - 2 + (given.vector(message.sender) == self._number))
+            case "input":
+                return given.bit_bytes(message.sequence)
+            case "joint":
+                number, layer = divmod(message.sequence, self._layers)
+                assert member is not None  # noqa: S101 - checked before
+                return self._blank(number).size(layer, member)
+        return 32
+
+    def _blank(self, number: int) -> _core.CommitteeChunk:
+        """The chunk, or one like it: sizes do not depend on what came."""
+        if number in self._chunks:
+            return self._chunks[number].core
+        given = self._parameters
+        return _core.CommitteeChunk(
+            given.circuit, self._number, self._view, number, given.chunk_size(number)
+        )
+
+    @property
+    def _layers(self) -> int:
+        return self._parameters.circuit.layers
+
+    def _drawn(self, member: int) -> int:
+        """The component whose seed a member draws."""
+        return (member + MEMBERS - 1) % MEMBERS
+
+    def _draws_for_us(self, member: int) -> bool:
+        return self._drawn(member) != self._number
+
+    def wants(self, place: int) -> bool:
+        """Whether to take the next message of a party; a silo outside may not run ahead."""
+        return self._inputs.get(place, 0) < self._done + 2 * WINDOW
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def take(self, message: Envelope, content: bytes) -> None:
+        """Keep a checked message."""
+        self._came.setdefault((message.round, message.sequence), {})[message.sender] = content
+        self._seen.setdefault(self._chunk_of(message), set()).add(_name(message))
+        if message.round == "input" and message.sender in self._inputs:
+            self._inputs[message.sender] += 1
+
+    def confirm(self) -> None:
+        """All parties have confirmed the same keys: send the seed that this member draws."""
+        self._confirmed = True
+        missing = self._drawn(self._number)
+        for number, place in self._others:
+            if number != missing:
+                self._send("seed", place, 0, self._own)
+
+    def authorise(self) -> None:
+        """Everything is paid for."""
+        self._authorised = True
+
+    @property
+    def matched(self) -> bool:
+        """Whether all seeds are here and the members agree about them."""
+        return self._matched
+
+    @property
+    def done(self) -> int:
+        """The number of chunks that are done, from the first on."""
+        return self._done
+
+    @property
+    def complete(self) -> bool:
+        """Whether all chunks are done."""
+        return self._done == self._parameters.chunks
+
+    def advance(self) -> None:
+        """Take all steps that can be taken with what has come."""
+        if not self._confirmed:
+            return
+        if self._seeds is None:
+            self._collect_seeds()
+        if self._seeds is not None and not self._matched:
+            self._compare_seeds()
+        while self._authorised and self._matched:
+            self._open_window()
+            for number in sorted(self._chunks):
+                self._advance_chunk(number, self._chunks[number])
+            self._chunks = {n: chunk for n, chunk in self._chunks.items() if chunk.layer >= 0}
+            before = self._done
+            while self._done < self._begun and self._done not in self._chunks:
+                self._seen.pop(self._done, None)
+                self._done += 1
+            if self._done == before:
+                return
+
+    def _collect_seeds(self) -> None:
+        given, came = self._parameters, self._came.get(("seed", 0), {})
+        drawers = [(n, p) for n, p in self._others if self._draws_for_us(n)]
+        if any(place not in came for _, place in drawers):
+            return
+        if any(silo not in came for silo in given.outside):
+            return
+        seeds: list[bytes | None] = [None] * MEMBERS
+        seeds[self._drawn(self._number)] = self._own
+        for number, place in drawers:
+            seeds[self._drawn(number)] = came[place]
+        outside: list[list[bytes | None] | None] = []
+        for silo in range(given.silos):
+            if given.number(silo) is not None:
+                outside.append(None)
+                continue
+            vector, parts, found = given.vector(silo), came[silo], []
+            for component in range(MEMBERS):
+                has = component not in (vector, self._number)
+                found.append(parts[:32] if has else None)
+                parts = parts[32:] if has else parts
+            outside.append(found)
+        del self._came["seed", 0]
+        for number, place in self._others:
+            self._digests[place] = self._seeds_digest(number, seeds, outside)
+            self._send("match", place, 0, self._digests[place])
+        self._seeds = _core.CommitteeSeeds(seeds, self._view)
+        self._outside = [
+            None if found is None else _core.CommitteeSeeds(found, self._view) for found in outside
+        ]
+
+    def _seeds_digest(
+        self,
+        other: int,
+        seeds: list[bytes | None],
+        outside: list[list[bytes | None] | None],
+    ) -> bytes:
+        """The hash of all seeds that this member and another hold."""
+        fields = [str(number).encode() for number in sorted((self._number, other))]
+        for held in (seeds, *outside):
+            for component, seed in enumerate(held or ()):
+                if seed is not None and component != other:
+                    fields.append(seed)
+        return hashlib.sha256(pack(b"silograph/committee/seeds/v1", self._view, *fields)).digest()
+
+    def _compare_seeds(self) -> None:
+        came = self._came.get(("match", 0), {})
+        if len(came) < len(self._others):
+            return
+        for place, digest in came.items():
+            if digest != self._digests[place]:
+                raise self._mismatch("match", place, self._place, "seeds")
+        del self._came["match", 0]
+        self._matched = True
+
+    def _open_window(self) -> None:
+        """Start the chunks that may be worked on now, with our own bits."""
+        given = self._parameters
+        while self._begun < min(self._done + WINDOW, given.chunks):
+            number = self._begun
+            core = self._blank(number)
+            self._begun += 1
+            self._chunks[number] = _Chunk(core)
+            if self._bits is None:
+                continue
+            vector = core.share(self._ready_seeds, self._place, self._bits(number))
+            for other, place in self._others:
+                if other != given.vector(self._place):
+                    self._send("input", place, number, vector)
+
+    def _advance_chunk(self, number: int, chunk: _Chunk) -> None:
+        for silo, vector in self._came.pop(("input", number), {}).items():
+            chunk.core.take(silo, vector)
+        if not chunk.hashed:
+            if not chunk.core.complete():
+                return
+            for other, place in self._others:
+                self._send("check", place, number, chunk.core.inputs_digest(other))
+            chunk.hashed = True
+        if not chunk.begun:
+            if not self._all_came("check", number):
+                return
+            came = self._came.pop(("check", number))
+            for other, place in self._others:
+                if came[place] != chunk.core.inputs_digest(other):
+                    raise self._mismatch("check", place, self._place, "inputs")
+            chunk.core.begin(self._ready_seeds, self._outside)
+            chunk.begun = True
+            self._speak(number, chunk)
+        while chunk.layer >= 0 and self._all_came("joint", number * self._layers + chunk.layer):
+            came = self._came.pop(("joint", number * self._layers + chunk.layer))
+            self._hear(chunk, came)
+            chunk.layer += 1
+            self._speak(number, chunk)
+
+    def _speak(self, number: int, chunk: _Chunk) -> None:
+        """Send our messages of the next layer, or open the chunk after the last one."""
+        if chunk.layer < self._parameters.circuit.layers:
+            sent = chunk.core.speak(self._ready_seeds)
+            for other, place in self._others:
+                self._send("joint", place, number * self._layers + chunk.layer, sent[other])
+        else:
+            self._send("open", COORDINATOR, number, chunk.core.open())
+            chunk.layer = -1
+
+    def _hear(self, chunk: _Chunk, came: dict[int, bytes]) -> None:
+        parts = [came.get(place, b"") for place in self._parameters.members]
+        try:
+            chunk.core.hear(parts)
+        except _core.MismatchError as error:
+            sender, hasher = (self._parameters.members[number] for number in error.args)
+            raise self._mismatch("joint", sender, hasher, "products") from None
+
+    def _all_came(self, name: str, sequence: int) -> bool:
+        return len(self._came.get((name, sequence), {})) == len(self._others)
+
+    @property
+    def _ready_seeds(self) -> _core.CommitteeSeeds:
+        assert self._seeds is not None  # noqa: S101 - chunks come after seeds
+        return self._seeds
+
+    # --- errors -------------------------------------------------------------------------------
+
+    def _refuse(self, kind: type[ProtocolError], what: str, message: Envelope) -> ProtocolError:
+        name = self._binding.roster.member(message.sender).name
+        return kind(what, silo=name, round=message.round)
+
+    def _mismatch(self, name: str, first: int, second: int, what: str) -> MismatchError:
+        one, other = (self._binding.roster.member(place).name for place in (first, second))
+        if second == self._place:
+            return MismatchError(f"holds other {what} than we do", silo=one, round=name)
+        return MismatchError(f"{other} does not confirm its {what}", silo=one, round=name)
