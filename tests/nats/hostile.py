@@ -56,7 +56,9 @@ class Attack:
         """What the run's own messages are bound to."""
         assert self.study is not None
         plan: Any = plan_study(self.study)
-        digest = plan.union.parameters(self.study.pairs, self.study.subject).digest
+        digest = plan.union.parameters(
+            self.study.pairs, self.study.subject, self.study.parties(self.roster)
+        ).digest
         return Binding(self.study.id, digest, self.study.parties(self.roster))
 
     def sign(self, by: str, message: Envelope, binding: Binding | None = None) -> bytes:

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::committee::{
-    self, Circuit, Fault, MEMBERS, Opening, Owner, Seeds, vector_component,
+    self, Circuit, Fault, MEMBERS, Opening, Owner, Route, Seeds, vector_component,
 };
 
 use crate::bitrows::words_of_bits;
@@ -272,6 +272,18 @@ fn committee_vector(member: Option<usize>, silo: usize) -> usize {
     vector_component(owner(member), silo)
 }
 
+/// The hasher, the fourth member and the parity of the gates of what a member sends to another.
+#[pyfunction]
+fn committee_route(sender: usize, receiver: usize) -> PyResult<(usize, usize, usize)> {
+    match place(sender)? != place(receiver)? {
+        true => {
+            let route = Route::new(sender, receiver);
+            Ok((route.hasher, route.other, route.parity))
+        }
+        false => Err(PyValueError::new_err("nobody writes to itself")),
+    }
+}
+
 /// Adds this file's names to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MismatchError", module.py().get_type::<MismatchError>())?;
@@ -279,5 +291,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CommitteeSeeds>()?;
     module.add_class::<CommitteeChunk>()?;
     module.add_function(wrap_pyfunction!(committee_opened, module)?)?;
+    module.add_function(wrap_pyfunction!(committee_route, module)?)?;
     module.add_function(wrap_pyfunction!(committee_vector, module)?)
 }
