@@ -15,6 +15,7 @@ from silograph.dp.loss import log_upper
 __all__ = [
     "Law",
     "blinded",
+    "committee",
     "holder_sets",
     "loss",
     "masked",
@@ -65,6 +66,19 @@ def masked(q: int, b: Fraction, holders: Holders) -> Law:
             total[(s + x) % q] = total.get((s + x) % q, Fraction(0)) + p * r
         law = total
     return law
+
+
+def committee(numerator: int, places: int, holders: Holders, *, pooled: bool = False) -> Law:
+    """The opened bit: the union, flipped if a uniform number of so many places is below a constant.
+
+    Two members that pool what they hold have the union itself.
+    """
+    bit = int(any(holders))
+    if pooled:
+        return {bit: Fraction(1)}
+    below = sum(drawn < numerator for drawn in range(2**places))
+    flip = Fraction(below, 2**places)
+    return {bit: 1 - flip, 1 - bit: flip}
 
 
 def _response(bit: bool, p: Fraction) -> dict[int, Fraction]:

@@ -10,13 +10,14 @@ from silograph.dp.loss import View
 from silograph.errors import ArgumentError
 from silograph.messages.entropy import Entropy
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.elgamal.noise import ElgamalNoise
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import settle_union
 
 __all__ = ["DEFAULT_CASES", "AuditLine", "audit"]
 
-Noise = MaskedNoise | ElgamalNoise | BaselineNoise
+Noise = MaskedNoise | CommitteeNoise | ElgamalNoise | BaselineNoise
 
 #: (protocol, epsilon, silos, collusion)
 DEFAULT_CASES = (
@@ -25,6 +26,9 @@ DEFAULT_CASES = (
     ("masked", 3.0, 4, 1),
     ("masked", 2.0, 5, 2),
     ("masked", 1.0, 2, 1),
+    ("committee", 1.0, 4, 1),
+    ("committee", 3.0, 5, 1),
+    ("committee", 2.0, 4, 0),
     ("elgamal/blinded", 1.0, 4, 1),
     ("elgamal/blinded", 3.0, 3, 2),
     ("elgamal/replace", 1.0, 4, 0),
@@ -85,6 +89,7 @@ def audit(
         for view in noise.views:
             # A coalition learns as much from the published release as with the coordinator.
             against = 0 if view.name == "coordinator" else max(collusion, 1)
+            against = 2 if view.name == "2 members" else against
             if against not in found:
                 found[against] = _examine(noise, against, entropy, effort)
             exact, seen = found[against]
@@ -109,6 +114,15 @@ def _examine(noise: Noise, against: int, entropy: Entropy, effort: float) -> tup
         pairs = max(64, int(_MASKED_PAIRS * effort))
         zeros = _counter(trials.masked_zeros, noise, against, pairs, entropy)
         return exact, _seen(zeros, silos, honest, pairs)
+    if isinstance(noise, CommitteeNoise):
+        pooled = against > 1
+        exact = laws.worst_loss(
+            lambda holders: laws.committee(noise.numerator, noise.places, holders, pooled=pooled),
+            honest,
+        )
+        pairs = max(64, int(_MASKED_PAIRS * effort) // 64 * 64)
+        ones = _counter(trials.committee_ones, noise, against, pairs, entropy)
+        return exact, 0.0 if pooled else _seen(ones, silos, honest, pairs)
     if isinstance(noise, BaselineNoise):
         p = noise.channel.p01
         exact = laws.worst_loss(lambda holders: laws.reports(p, holders), honest)

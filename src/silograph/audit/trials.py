@@ -15,12 +15,13 @@ from silograph import _core
 from silograph.dp.channel import limbs
 from silograph.messages.entropy import Entropy
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.elgamal.cipher import Decoder, JointKey, Member, Place, SecretKey
 from silograph.methods.elgamal.cipher import Run as ElgamalRun
 from silograph.methods.elgamal.noise import ElgamalNoise
 from silograph.methods.masked.noise import MaskedNoise
 
-__all__ = ["elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
+__all__ = ["committee_ones", "elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
 
 
 def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> float:
@@ -97,6 +98,50 @@ def masked_zeros(
         total.add(masker.contribute(masker.agree(others), 0, bits, pairs))
     opened = np.frombuffer(total.open(), dtype=np.uint8)
     return pairs - int(np.bitwise_count(opened[:words]).sum())
+
+
+def committee_ones(
+    noise: CommitteeNoise, holders: Sequence[bool], colluding: int, pairs: int, entropy: Entropy
+) -> int:
+    """How often a pair with these holders is opened as one, by four members in this process.
+
+    What the member that colludes sees besides is independent of all bits, as tests enumerate.
+    """
+    view, members = entropy.bytes(32), range(4)
+    owners = [silo if silo in members else None for silo in range(noise.silos)]
+    coin = [bool(noise.numerator >> place & 1) for place in range(noise.places)]
+    circuit = _core.CommitteeCircuit(owners, coin)
+    common = [entropy.bytes(32) for _ in members]
+    seeds = [
+        _core.CommitteeSeeds([None if c == i else common[c] for c in members], view)
+        for i in members
+    ]
+    chunks = [_core.CommitteeChunk(circuit, i, view, 0, pairs) for i in members]
+    outside: list[list[_core.CommitteeSeeds | None]] = [[None] * noise.silos for _ in members]
+    words = -(-pairs // 64) * 8
+    for silo, owner in enumerate(owners):
+        bits, travels = (b"\xff" if holders[silo] else b"\0") * words, None
+        if owner is None:
+            travels = _core.committee_vector(None, silo)
+            own = [None if c == travels else entropy.bytes(32) for c in members]
+            vector = _core.CommitteeSeeds(own, view).hide(silo, 0, bits, pairs)
+            for i in members:
+                held = [None if c == i else own[c] for c in members]
+                outside[i][silo] = _core.CommitteeSeeds(held, view)
+        else:
+            travels = _core.committee_vector(owner, silo)
+            vector = chunks[owner].share(seeds[owner], silo, bits)
+        for i in members:
+            if i not in (travels, owner):
+                chunks[i].take(silo, vector)
+    for i in members:
+        chunks[i].begin(seeds[i], outside[i])
+    for _ in range(circuit.layers):
+        sent = [chunks[i].speak(seeds[i]) for i in members]
+        for i in members:
+            chunks[i].hear([sent[j][i] for j in members])
+    opened = _core.committee_opened(view, 0, pairs, [chunk.open() for chunk in chunks])
+    return int(np.bitwise_count(np.frombuffer(opened, dtype=np.uint8)).sum())
 
 
 def reports_agreed(

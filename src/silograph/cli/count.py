@@ -33,13 +33,11 @@ from silograph.cli.options import (
     Strip,
     Trust,
     check_question,
-    one_of,
 )
 from silograph.cli.output import check_output, echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.graph.bits import triangle_bytes
 from silograph.graph.silo import Silo
-from silograph.methods.study import PROTOCOLS
 from silograph.page import ready, save_page
 
 __all__ = [
@@ -69,7 +67,7 @@ def collect(
     ],
     nodes: Nodes = None,
     node_column: NodeColumn = None,
-    protocol: Protocol = "masked",
+    protocol: Protocol = None,
     collusion: Collusion = 1,
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
@@ -132,15 +130,7 @@ def count(
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            help=f"How feat and feat+ make the union: {', '.join(PROTOCOLS)}. The default is "
-            "masked.",
-            show_default=False,
-            autocompletion=one_of(PROTOCOLS),
-        ),
-    ] = None,
+    protocol: Protocol = None,
     trust: Trust = None,
     like_graph: LikeGraph = None,
     like_release: LikeRelease = None,

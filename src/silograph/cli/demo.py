@@ -70,7 +70,7 @@ def demo_silos() -> tuple[Silo, ...]:
 
 
 def demo_release(silos: tuple[Silo, ...], epsilon: float) -> tuple[Release, str]:
-    """Make a release with the real masked protocol, and a line about the ledger."""
+    """Make a release with the real protocol, and a line about the ledger."""
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
         ledger.set_limit("demo", epsilon)
         release = Federation.simulate(silos, ledger, lineage="demo").collect(epsilon)

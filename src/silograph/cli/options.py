@@ -100,9 +100,12 @@ Method = Annotated[
     ),
 ]
 Protocol = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help=f"How the union is made: {', '.join(PROTOCOLS)}.", autocompletion=one_of(PROTOCOLS)
+        help=f"How feat and feat+ make the union: {', '.join(PROTOCOLS)}. The default is committee "
+        "if there are four members for it and collusion is at most 1, otherwise masked.",
+        show_default=False,
+        autocompletion=one_of(PROTOCOLS),
     ),
 ]
 Trust = Annotated[

@@ -46,7 +46,7 @@ def propose(
     method: Annotated[
         str, typer.Option(help=f"{', '.join(METHODS)}.", autocompletion=one_of(METHODS))
     ] = "feat",
-    protocol: Protocol = "",
+    protocol: Protocol = None,
     k: K = None,
     delta: Delta = 0.0,
     collusion: Collusion = 1,

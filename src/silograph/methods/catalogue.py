@@ -39,6 +39,7 @@ TRUST = {
     "coordinator": "the coordinator follows the protocol",
     "dealer": "the coordinator deals honestly and colludes with no silo",
     "silos": "the silos trust each other with their edges",
+    "helpers": "parties without edges complete a committee of four",
 }
 
 

@@ -18,10 +18,13 @@ from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.silo import Silo
 from silograph.methods.catalogue import TRUST
+from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed_limit
+from silograph.methods.study import COMMITTEE
+from silograph.methods.union import default_protocol
 
 __all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options"]
 
@@ -248,7 +251,7 @@ def plan(
     --------
     >>> found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
     >>> found.best.method, found.best.protocol
-    ('feat', 'masked')
+    ('feat', 'committee')
     """
     cycles = query == "four_cycles"
     if like is None:
@@ -334,7 +337,12 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
     pool = (
         f"; {t} of them may pool with the coordinator" if t else "; none of them sees the release"
     )
-    kinds = {
+    kinds: dict[str, tuple[frozenset[str], str]] = {
+        COMMITTEE: (
+            frozenset() if question.silos >= MEMBERS else frozenset({"helpers"}),
+            "of the committee's four members at most one is dishonest; it and the coordinator may "
+            "cheat together",
+        ),
         "masked": (frozenset(), f"{_FOLLOW}{pool}; the coordinator may be malicious"),
         "elgamal/blinded": (
             frozenset({"coordinator"}),
@@ -346,13 +354,19 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         ),
     }
     for protocol, (needs, assumes) in kinds.items():
-        if protocol == "elgamal/replace" and t:
+        if (protocol == "elgamal/replace" and t) or (protocol == COMMITTEE and t > 1):
             continue
         error = feat_error(reference, question, protocol)
-        note = "" if protocol == "masked" else "slow: keys for every pair"
+        note = "slow: keys for every pair" if protocol.startswith("elgamal") else ""
+        if "helpers" in needs:
+            note = f"with {_helpers(MEMBERS - question.silos)} in the committee"
         yield _option(
             reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
         )
+
+
+def _helpers(count: int) -> str:
+    return "a helper" if count == 1 else f"{count} helpers"
 
 
 def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
@@ -361,17 +375,19 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
         return
     assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
     common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}
+    protocol = default_protocol(question.silos, t)
     if question.query in GRADIENTS:
-        chosen = choose_split(reference, question, "masked")
+        chosen = choose_split(reference, question, protocol)
         shares = chosen.split.release, chosen.split.partition, chosen.split.local
         local = chosen.split.answers_locally
         yield _option(
             reference,
             question,
             "feat+",
-            "masked",
+            protocol,
             chosen.error,
             arguments={
+                "protocol": protocol,
                 "local": "gradient",
                 "split": tuple(float(share) for share in shares),
                 **({"bound": chosen.bound} if local else {}),
@@ -385,9 +401,9 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
             reference,
             question,
             "feat+",
-            "masked",
-            paper_error(reference, question, "masked", split),
-            arguments={"local": "paper", "split": "paper"},
+            protocol,
+            paper_error(reference, question, protocol, split),
+            arguments={"protocol": protocol, "local": "paper", "split": "paper"},
             note="the paper's form and split",
             **common,
         )
