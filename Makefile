@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-sealed bench-accuracy bench-timing reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-timing reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -108,6 +108,9 @@ audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers
 	$(BIN)/python -m benchmarks.union
+
+bench-committee: $(BUILT) ## the committee's traffic, work beside masked, and error on Facebook
+	$(BIN)/python -m benchmarks.committee
 
 soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
 	@$(BIN)/python -m tests.soak

@@ -76,7 +76,7 @@ def collect_in_child() -> None:
     imported = mebibytes()
     fed = federation(MEMORY)
     loaded, start = mebibytes(), time.perf_counter()
-    fed.collect(epsilon=EPSILON, collusion=COLLUSION, progress=False)
+    fed.collect(EPSILON, "masked", COLLUSION, progress=False)
     print(imported, loaded, mebibytes(), time.perf_counter() - start)
 
 
@@ -171,7 +171,7 @@ def masked() -> bool:
     best = {SMALL: (float("inf"),) * 2, LARGE: (float("inf"),) * 2}
     for _ in range(ROUNDS):
         for n, fed in ((SMALL, small), (LARGE, large)):
-            found = timed(lambda fed=fed: fed.collect(EPSILON, collusion=COLLUSION), 1)
+            found = timed(lambda fed=fed: fed.collect(EPSILON, "masked", COLLUSION), 1)
             best[n] = min(best[n][0], found[0]), min(best[n][1], found[1])
     table = Table(title=f"masked, m = {SILOS}, ε = {EPSILON:g}, t = {COLLUSION}, q = {noise.q}")
     for column in ("ns per pair and silo", "wall", "work", "share of work"):

@@ -104,7 +104,7 @@ def alone(silos: list[Silo]) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
-        fed.collect(EPSILON, progress=False)
+        fed.collect(EPSILON, "masked", progress=False)
     return time.perf_counter() - began
 
 

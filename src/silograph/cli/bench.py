@@ -180,7 +180,7 @@ def _union(nodes: int, silos: int, q: int) -> Measured:
     size, step = packed_bytes(q, pieces * silos), 1 << 20
 
     def ours() -> object:
-        return federation.collect(_EPSILON, progress=False)
+        return federation.collect(_EPSILON, "masked", progress=False)
 
     def drawn() -> None:
         # Per pair, a silo draws one element for itself and one that it shares with each other silo.

@@ -160,6 +160,8 @@ def observers(origin: Origin) -> list[Observer]:
         if least is not None:
             found.append(_told("Anyone who reads the answers", least))
     found += [_told(observer(view.name), view) for view in views]
+    if made.protocol == "committee":
+        return found
     if made.protocol == "clear":
         everything = View("the process that drew it", math.inf, claimed=False)
         return [*found, _told("Whoever drew it, with all edges in one place", everything)]
@@ -469,6 +471,7 @@ def facts_of(
     degrees, why_not = _degrees(vector, source)
     epsilon, delta = asked[0].epsilon, asked[0].delta
     run = "" if origin is None else origin.provenance.run
+    protocol = "" if origin is None else origin.provenance.protocol
     curves = [each.curve for each in (*counts, shown) if each is not None]
     return Facts(
         title or _title(answer, origin),
@@ -484,9 +487,9 @@ def facts_of(
         degrees,
         why_not,
         _outline(graph, source) if graph is not None and any(curves) else "",
-        tuple(method_told(asked[0].method, origin.provenance.protocol if origin else "")),
+        tuple(method_told(asked[0].method, protocol)),
         _assumptions(origin),
-        tuple(limits(asked[0].method, epsilon, delta)),
+        tuple(limits(asked[0].method, epsilon, delta, protocol)),
         _run(asked[0], origin, source),
     )
 

@@ -74,6 +74,11 @@ _PROTOCOLS = {
         "What a silo sends is hidden by masks that cancel in the sum of all silos. The "
         "coordinator learns the sums, and the noise is in them before anyone can look.",
     ),
+    "committee": Told(
+        "union of a committee",
+        "Four members hold shares of the union, and none of them can read it. They flip each pair "
+        "by a coin that nobody knows, and only then is it opened.",
+    ),
     "elgamal/blinded": Told(
         "ElGamal union, blinded",
         "The union is made under encryption that only all silos together can open, and every silo "
@@ -162,6 +167,13 @@ def what_is_learnt(epsilon: float, delta: float = 0.0) -> str:
     )
 
 
+_COMMITTEE = {
+    "coordinator + 1 member": "The coordinator together with any member of the committee",
+    "1 member + release": "Any member of the committee that also sees the release",
+    "2 members": "Any 2 members of the committee that pool what they hold",
+}
+
+
 def observer(view: str) -> str:
     """Who a view is, in words; a name that nobody knows here stays as it is.
 
@@ -169,11 +181,15 @@ def observer(view: str) -> str:
     'The coordinator together with any 2 silos'
     >>> observer("1 silo + release")
     'Any silo that also sees the release'
+    >>> observer("2 members")
+    'Any 2 members of the committee that pool what they hold'
     """
     if view == "coordinator":
         return "The coordinator alone"
     if view == "published":
         return "Anyone who sees what was published"
+    if view in _COMMITTEE:
+        return _COMMITTEE[view]
     found = _GROUP.fullmatch(view)
     if found is None:
         return view
@@ -189,6 +205,15 @@ def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[
     """What must hold for the losses on the page to hold."""
     if protocol == "clear":
         return ["Whoever drew it held all edges, and may be trusted with them."]
+    same = "All silos use the same public node list; its digest is below."
+    if protocol == "committee":
+        return [
+            "Of the committee's four members at most one is dishonest. It may cheat, alone or "
+            "together with the coordinator and with silos outside the committee: they can spoil "
+            "the answer, and learn no more.",
+            "Two members that pool what they hold see every edge.",
+            same,
+        ]
     found = [
         "Every silo follows the protocol and draws its noise; silos may pool what they see.",
     ]
@@ -220,10 +245,10 @@ def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[
             )
         else:
             found.append("The coordinator follows the protocol.")
-    return [*found, "All silos use the same public node list; its digest is below."]
+    return [*found, same]
 
 
-def limits(method: str, epsilon: float, delta: float = 0.0) -> list[str]:
+def limits(method: str, epsilon: float, delta: float = 0.0, protocol: str = "") -> list[str]:
     """What is not protected, whatever the method."""
     ten = f"ε = {shown_loss(10 * epsilon)}" if math.isfinite(epsilon) else "infinite"
     if delta:
@@ -235,8 +260,10 @@ def limits(method: str, epsilon: float, delta: float = 0.0) -> list[str]:
         "Each run adds up. The ledger of each silo keeps the sum over all runs on its data.",
         "What holds for the graph as a whole is meant to be learnt, and anyone may draw "
         "conclusions from it.",
-        "A silo that lies about its edges or its noise can spoil the answer, and can weaken the "
-        "protection of others.",
+        "A silo that lies about its edges can spoil the answer."
+        if protocol == "committee"
+        else "A silo that lies about its edges or its noise can spoil the answer, and can weaken "
+        "the protection of others.",
         "Who runs all parties on one machine, as in a simulation, sees all edges there.",
     ]
     if method in ("baseline", "feat+"):
