@@ -103,7 +103,7 @@ def speed() -> bool:
 def accuracy(runs: int) -> bool:
     """Whole runs on Facebook at ε = 1."""
     graph = dataset("facebook", folder=BESIDE if BESIDE.is_dir() else None)
-    fed = Federation.simulate(split(graph, SILOS, rate=1.0))
+    fed = Federation.simulate(split(graph, SILOS))
     bits = BitRows.from_pairs(len(graph.universe), graph.pairs)
     target = QUERIES["triangles"]
     truth, noise = target.truth(bits), CommitteeNoise.choose(1.0, SILOS, 1)

@@ -109,8 +109,8 @@ class WholeStudy:
 
 
 def mended(asked: WholeStudy, method: str) -> float:
-    """A study as the project does it. feat+ has the paper's split of epsilon: with its own choice
-    it would be feat wherever local answers do not pay."""
+    """A study as the project does it, with masked unions. feat+ has the paper's split of epsilon:
+    with its own choice it would be feat wherever local answers do not pay."""
     query, k = QUERIES[asked.query]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no ledger, and what some methods protect less
@@ -121,6 +121,7 @@ def mended(asked: WholeStudy, method: str) -> float:
             delta=asked.delta if method == "sealed" else 0.0,
             k=k,
             collusion=asked.collusion,
+            protocol="masked" if method in ("feat", "feat+") else None,
             split="paper" if method == "feat+" else None,
             progress=False,
         )

@@ -20,7 +20,9 @@ from silograph.errors import (
 )
 from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows, PairBits
+from silograph.graph.silo import union
 from silograph.messages.entropy import OsEntropy
+from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.masked.noise import MaskedNoise
 from tests import limits
 
@@ -40,7 +42,7 @@ def fed(ledger: sg.Ledger) -> sg.Federation:
 
 class TestCollect:
     def test_a_release_says_who_learns_what(self, fed: sg.Federation) -> None:
-        release = fed.collect(epsilon=2.0)
+        release = fed.collect(epsilon=2.0, protocol="masked")
         noise = MaskedNoise.choose(2.0, 4, 1)
         assert release.channel == noise.channel
         assert [view.name for view in release.views] == [
@@ -53,9 +55,33 @@ class TestCollect:
         assert release.universe_digest == GRAPH.universe.digest
         assert release.universe is GRAPH.universe
 
+    def test_four_silos_are_a_committee(self, fed: sg.Federation) -> None:
+        release = fed.collect(epsilon=2.0)
+        assert release.provenance.protocol == "committee"
+        assert release.channel == CommitteeNoise.choose(2.0, 4, 1).channel
+        assert [(view.name, view.claimed) for view in release.views] == [
+            ("coordinator", True),
+            ("coordinator + 1 member", True),
+            ("1 member + release", True),
+            ("2 members", False),
+        ]
+        assert release.epsilon <= 2.0
+        assert fed.collect(epsilon=2.0, collusion=2).provenance.protocol == "masked"
+
+    @pytest.mark.parametrize("silos", [2, 3])
+    def test_helpers_complete_a_committee(self, silos: int, tmp_path: Path) -> None:
+        fed = sg.Federation.simulate(sg.split(GRAPH, silos), sg.Ledger(tmp_path / "l"))
+        with pytest.warns(PrivacyWarning, match="simulated helpers? complete"):
+            release = fed.collect(epsilon=40.0, protocol="committee")
+        assert round(release.edges().value) == len(union(fed.silos).pairs)
+
+    def test_two_members_may_not_pool(self, fed: sg.Federation) -> None:
+        with pytest.raises(ArgumentError, match="collusion is at most 1"):
+            fed.collect(epsilon=2.0, protocol="committee", collusion=2)
+
     def test_without_collusion_both_numbers_are_shown(self, fed: sg.Federation) -> None:
         with pytest.warns(PrivacyWarning, match=r"has a loss of 2\.\d+;"):
-            release = fed.collect(epsilon=2.0, collusion=0)
+            release = fed.collect(epsilon=2.0, protocol="masked", collusion=0)
         assert release.epsilon <= 2.0 < release.views[-1].epsilon
         assert "1 silo + release" in str(release)
         assert "(not claimed)" in str(release)
@@ -245,11 +271,21 @@ class TestLedger:
     def test_the_whole_loss_is_recorded_for_every_level(
         self, fed: sg.Federation, ledger: sg.Ledger
     ) -> None:
-        fed.collect(epsilon=2.0)
+        fed.collect(epsilon=2.0, protocol="masked")
         (row,) = ledger.rows()
         noise = MaskedNoise.choose(2.0, 4, 1)
         assert row.losses == {t: noise.epsilon(4 - t) for t in range(4)}
         assert ledger.spent("simulation", collusion=1).epsilon <= 2.0
+
+    def test_two_members_of_a_committee_are_beyond_every_bound(
+        self, fed: sg.Federation, ledger: sg.Ledger
+    ) -> None:
+        fed.collect(epsilon=2.0)
+        (row,) = ledger.rows()
+        loss = CommitteeNoise.choose(2.0, 4, 1).epsilon(1)
+        assert row.method == "feat committee"
+        assert row.losses == {0: loss, 1: loss, 2: math.inf, 3: math.inf}
+        assert ledger.spent("simulation", collusion=1).epsilon == loss <= 2.0
 
     def test_a_run_beyond_the_limit_is_refused_before_a_chunk_is_made(
         self, fed: sg.Federation, ledger: sg.Ledger, monkeypatch: pytest.MonkeyPatch
@@ -261,7 +297,7 @@ class TestLedger:
             fed.collect(epsilon=2.0)
         assert len(ledger.rows()) == 1
 
-    @pytest.mark.parametrize("protocol", ["masked", "elgamal/blinded", "clear"])
+    @pytest.mark.parametrize("protocol", ["committee", "masked", "elgamal/blinded", "clear"])
     def test_spent_before_released(
         self,
         fed: sg.Federation,
@@ -307,7 +343,7 @@ def test_feat_on_facebook_through_the_real_protocol(data_folder: Path, tmp_path:
     errors = []
     for _ in range(runs):
         with pytest.warns(PrivacyWarning):
-            release = fed.collect(epsilon=3.0, collusion=0)
+            release = fed.collect(epsilon=3.0, protocol="masked", collusion=0)
         errors.append(triangles_of(release) - truth.graph.triangles)
     low, high = limits.chi_square(runs)
     assert low <= float(np.sum(np.square(errors))) / variance <= high

@@ -23,8 +23,9 @@ def _count(query: str, method: str = "feat", **options: Any) -> Callable[[], Any
 
 
 KINDS: dict[str, Callable[[], Any]] = {
-    "release": lambda: federation().collect(3.0),
-    "open": lambda: federation().collect(3.0, collusion=0),
+    "release": lambda: federation().collect(3.0, "masked"),
+    "open": lambda: federation().collect(3.0, "masked", 0),
+    "committee": lambda: federation().collect(3.0),
     "clear": lambda: federation().collect(3.0, "clear"),
     "printed": lambda: federation(12).collect(1.0, "elgamal/printed", 0),
     "replace": lambda: federation(12).collect(1.0, "elgamal/replace", 0),
@@ -41,7 +42,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "histogram": _count("degree_histogram", epsilon=3.0),
     "sealed count": _count("triangles", "sealed", epsilon=1.0),
     "raw": _count("triangles", "baseline", epsilon=1.0, raw=True),
-    "feat+": _count("triangles", "feat+", epsilon=3.0, local="paper", split="paper"),
+    "feat+": _count(
+        "triangles", "feat+", epsilon=3.0, protocol="masked", local="paper", split="paper"
+    ),
     "feat+ gradient": _count("edges", "feat+", epsilon=3.0),
     "bare": lambda: sg.Estimate("triangles", 5.0, 1.0, 3.0),
 }

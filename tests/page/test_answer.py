@@ -10,6 +10,7 @@ import pytest
 import silograph as sg
 from silograph.errors import ArgumentError
 from silograph.estimators.reference import reference_of_release
+from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.prediction import Question, feat_error
 from silograph.page.answer import facts_of
@@ -79,6 +80,19 @@ def test_who_learns_what_of_a_masked_union() -> None:
     assert opened[2][0] == "Any silo that also sees the release"
     assert opened[2][1] == MaskedNoise.choose(3.0, 4, 0).epsilon(3) > 3.0
     assert not opened[2][2]
+
+
+def test_who_learns_what_of_a_committee() -> None:
+    loss = CommitteeNoise.choose(3.0, 4, 1).epsilon(1)
+    assert told("committee") == [
+        ("Anyone who reads the answers", loss, True),
+        ("The coordinator alone", loss, True),
+        ("The coordinator together with any member of the committee", loss, True),
+        ("Any member of the committee that also sees the release", loss, True),
+        ("Any 2 members of the committee that pool what they hold", math.inf, False),
+    ]
+    assert any("at most one is dishonest" in text for text in facts("committee").assumptions)
+    assert not any("weaken" in text for text in facts("committee").limits)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def spend(ledger: sg.Ledger, run: str, lineage: str = "claims", delta: float = 0
 
 def test_of_a_run_that_the_ledger_records(ledger: sg.Ledger) -> None:
     ledger.set_limit("claims", epsilon=10.0)
-    release = federation(20, ledger).collect(3.0)
+    release = federation(20, ledger).collect(3.0, "masked")
     federation(20, ledger)._ledger.spend(
         "claims", "other", "release", {1: 2.0}, view="x", method="feat"
     )

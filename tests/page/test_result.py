@@ -97,7 +97,7 @@ def test_what_is_saved_is_what_is_shown() -> None:
 def test_a_ledger_tells_what_remains(tmp_path: Path) -> None:
     with sg.Ledger(tmp_path / "silo.ledger") as ledger:
         ledger.set_limit("claims", epsilon=7.0)
-        release = federation(20, ledger).collect(3.0)
+        release = federation(20, ledger).collect(3.0, "masked")
         shown = words(sg.result_page(release, ledger=ledger))
         assert "ε of this run 3 spent on claims 3 limit 7 left 4" in shown
         assert "What is left pays for the same run once more." in shown

@@ -91,7 +91,7 @@ class TestCount:
 
 class TestLedger:
     def test_one_spend_of_everything(self, fed: sg.Federation, ledger: sg.Ledger) -> None:
-        fed.count("triangles", "feat+", epsilon=3.0, split="paper")
+        fed.count("triangles", "feat+", epsilon=3.0, protocol="masked", split="paper")
         (row,) = ledger.rows()
         plan = settle_featplus("triangles", None, "gradient", "paper", 3.0, 4, 1, "masked", 60)
         assert dict(row.losses) == plan.losses
@@ -125,7 +125,7 @@ def recorded(seed: int, local: str = "gradient") -> tuple[list[int], list[tuple[
         SILOS, None, "x", SeededEntropy(seed), record=lambda *message: messages.append(message)
     )
     fed._ledger = Watched()
-    fed.count("triangles", "feat+", epsilon=3.0, local=local, split="paper")
+    fed.count("triangles", "feat+", epsilon=3.0, protocol="masked", local=local, split="paper")
     return spent, messages
 
 
