@@ -1,5 +1,7 @@
 //! One member's part of one chunk of pairs: from inputs to a noisy bit for each pair.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -7,6 +9,10 @@ use subtle::ConstantTimeEq;
 use super::circuit::{Circuit, Owner};
 use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, Route, others, vector_component};
+use crate::crypto::keystream::StreamKey;
+
+/// Words that are worked on at once.
+const BLOCK: usize = 512;
 
 type Hash = [u8; 32];
 /// A member's components of a secret; its own is empty.
@@ -157,57 +163,24 @@ impl Chunk {
     /// To each: the masked products of which it is the sender, then the hash of those of which it is
     /// the hasher, where there are any.
     pub fn speak(&mut self, circuit: &Circuit, seeds: &Seeds) -> Layer {
-        let operands = self.operands(circuit, seeds);
-        let first = circuit.gates(self.layer).start;
-        let known = |gate: usize, route: Route| -> Option<(Vec<u64>, Option<Vec<u64>>)> {
-            if (first + gate) % 2 != route.parity || route.receiver == self.place {
-                return None;
-            }
-            let purpose = Purpose::Mask {
-                gate: first + gate,
-                sender: route.sender,
-            };
-            let mask = seeds.words(route.receiver, self.number, purpose, self.words);
-            if route.other == self.place {
-                return Some((mask, None));
-            }
-            let (x, y) = &operands[gate];
-            let mut message = mask.clone();
-            add_products(&mut message, x, y, route);
-            Some((mask, Some(message)))
-        };
-        let parts: Vec<Vec<(Route, Vec<u64>, Option<Vec<u64>>)>> = (0..operands.len())
-            .into_par_iter()
-            .map(|gate| {
-                let all = Route::all();
-                all.filter_map(|route| known(gate, route).map(|(m, v)| (route, m, v)))
-                    .collect()
-            })
-            .collect();
-        let mut sent: Layer = Default::default();
+        let gates = circuit.gates(self.layer);
+        let mut sent: Layer = std::array::from_fn(|receiver| match receiver == self.place {
+            true => vec![],
+            false => Vec::with_capacity(self.size(circuit, self.layer, self.place, receiver)),
+        });
         let mut hashes: [Option<Sha256>; MEMBERS] = Default::default();
-        let mut outputs = vec![];
-        for gate in parts {
-            let mut output: Shares =
-                std::array::from_fn(|component| match component == self.place {
-                    true => vec![],
-                    false => vec![0; self.words],
-                });
-            for (route, mask, message) in gate {
-                add(&mut output[route.receiver], &mask);
-                let Some(message) = message else { continue };
-                add(&mut output[route.other], &message);
-                if route.sender == self.place {
-                    extend(&mut sent[route.receiver], &message);
-                } else {
-                    let hash = &mut hashes[route.receiver];
-                    hash_words(
-                        hash.get_or_insert_with(|| self.message_label(route)),
-                        &message,
-                    );
-                }
-            }
-            outputs.push(output);
+        let ands = gates.len() - usize::from(circuit.flips(self.layer));
+        let mut outputs = Vec::with_capacity(gates.len());
+        for (gate, [x, y]) in gates.clone().zip(self.tree.as_chunks::<2>().0).take(ands) {
+            outputs.push(self.multiply(seeds, gate, [x, y], &mut sent, &mut hashes));
+        }
+        if circuit.flips(self.layer) {
+            let bit = self.random(seeds, self.layer + 1);
+            let [x, y] = match circuit.coin()[self.layer + 1] {
+                true => [bit, negated(self.coin.clone())],
+                false => [negated(bit), self.coin.clone()],
+            };
+            outputs.push(self.multiply(seeds, gates.end - 1, [&x, &y], &mut sent, &mut hashes));
         }
         for (bytes, hash) in sent.iter_mut().zip(hashes) {
             if let Some(hash) = hash {
@@ -216,6 +189,56 @@ impl Chunk {
         }
         self.outputs = outputs;
         sent
+    }
+
+    /// One gate: adds what this member sends to `sent`, and what it hashes to `hashes`; returns its
+    /// components of the product, but for what it is yet to receive.
+    fn multiply(
+        &self,
+        seeds: &Seeds,
+        gate: usize,
+        [x, y]: [&Shares; 2],
+        sent: &mut Layer,
+        hashes: &mut [Option<Sha256>; MEMBERS],
+    ) -> Shares {
+        let mut output: Shares = std::array::from_fn(|component| match component == self.place {
+            true => vec![],
+            false => vec![0; self.words],
+        });
+        let routes: Vec<(Route, StreamKey)> = Route::all()
+            .filter(|route| gate % 2 == route.parity && route.receiver != self.place)
+            .map(|route| {
+                let sender = route.sender;
+                let purpose = Purpose::Mask { gate, sender };
+                (route, seeds.key(route.receiver, self.number, purpose))
+            })
+            .collect();
+        let mut streams: Vec<_> = routes.iter().map(|(_, key)| key.stream(0)).collect();
+        // Block by block, so that everything stays in the nearest cache.
+        let (mut bytes, mut words) = ([0u8; 8 * BLOCK], [0u64; BLOCK]);
+        for start in (0..self.words).step_by(BLOCK) {
+            let at = start..self.words.min(start + BLOCK);
+            let (bytes, words) = (&mut bytes[..8 * at.len()], &mut words[..at.len()]);
+            for ((route, _), stream) in routes.iter().zip(&mut streams) {
+                stream.fill(bytes);
+                read_words(bytes, words);
+                add(&mut output[route.receiver][at.clone()], words);
+                if route.other == self.place {
+                    continue;
+                }
+                add_products(words, x, y, at.clone(), *route);
+                add(&mut output[route.other][at.clone()], words);
+                write_words(words, bytes);
+                if route.sender == self.place {
+                    sent[route.receiver].extend_from_slice(bytes);
+                } else {
+                    let hash = &mut hashes[route.receiver];
+                    hash.get_or_insert_with(|| self.message_label(*route))
+                        .update(&*bytes);
+                }
+            }
+        }
+        output
     }
 
     /// The size of what `sender` sends to `receiver` in a layer.
@@ -270,25 +293,6 @@ impl Chunk {
     /// The number of layers that are done.
     pub fn layer(&self) -> usize {
         self.layer
-    }
-
-    /// The two operands of every gate of the present layer.
-    fn operands(&self, circuit: &Circuit, seeds: &Seeds) -> Vec<(Shares, Shares)> {
-        let (pairs, _) = self.tree.as_chunks::<2>();
-        let wide = circuit.width(self.layer) > 1;
-        let mut found: Vec<_> = pairs
-            .iter()
-            .filter(|_| wide)
-            .map(|[x, y]| (x.clone(), y.clone()))
-            .collect();
-        if circuit.flips(self.layer) {
-            let bit = self.random(seeds, self.layer + 1);
-            found.push(match circuit.coin()[self.layer + 1] {
-                true => (bit, negated(self.coin.clone())),
-                false => (negated(bit), self.coin.clone()),
-            });
-        }
-        found
     }
 
     /// Puts the outputs of the present layer where the next one finds them.
@@ -416,21 +420,16 @@ pub fn opened(
 
 /// Adds the part of x·y that the sender and the hasher of a route know: the products across the two
 /// other components, and that of one component with itself, where this route has it.
-fn add_products(sum: &mut [u64], x: &Shares, y: &Shares, route: Route) {
+fn add_products(sum: &mut [u64], x: &Shares, y: &Shares, at: Range<usize>, route: Route) {
     let (a, b) = (route.receiver, route.other);
-    let (xa, xb, ya, yb) = (&x[a], &x[b], &y[a], &y[b]);
+    let [xa, xb] = [a, b].map(|component| &x[component][at.clone()]);
+    let [ya, yb] = [a, b].map(|component| &y[component][at.clone()]);
+    let values = xa.iter().zip(xb).zip(ya.iter().zip(yb));
     // Component c is multiplied with itself once, by those who know c and the component after it.
     let own = |c: usize, next: usize| next == (c + 1) % MEMBERS;
-    match (own(a, b), own(b, a)) {
-        (true, _) => each(sum, |i| (xa[i] & (ya[i] ^ yb[i])) ^ (xb[i] & ya[i])),
-        (_, true) => each(sum, |i| (xb[i] & (yb[i] ^ ya[i])) ^ (xa[i] & yb[i])),
-        _ => each(sum, |i| (xa[i] & yb[i]) ^ (xb[i] & ya[i])),
-    }
-}
-
-fn each(sum: &mut [u64], f: impl Fn(usize) -> u64) {
-    for (i, word) in sum.iter_mut().enumerate() {
-        *word ^= f(i);
+    let [first, second] = [own(a, b), own(b, a)].map(|own| if own { u64::MAX } else { 0 });
+    for (sum, ((xa, xb), (ya, yb))) in sum.iter_mut().zip(values) {
+        *sum ^= (xa & (yb ^ (ya & first))) ^ (xb & (ya ^ (yb & second)));
     }
 }
 
@@ -455,27 +454,31 @@ fn add_bytes(sum: &mut [u64], bytes: &[u8]) {
     }
 }
 
-fn extend(bytes: &mut Vec<u8>, words: &[u64]) {
-    bytes.reserve(8 * words.len());
-    for word in words {
-        bytes.extend(word.to_le_bytes());
+fn read_words(bytes: &[u8], words: &mut [u64]) {
+    let (eights, _) = bytes.as_chunks::<8>();
+    for (word, eight) in words.iter_mut().zip(eights) {
+        *word = u64::from_le_bytes(*eight);
+    }
+}
+
+fn write_words(words: &[u64], bytes: &mut [u8]) {
+    let (eights, _) = bytes.as_chunks_mut::<8>();
+    for (eight, word) in eights.iter_mut().zip(words) {
+        *eight = word.to_le_bytes();
     }
 }
 
 fn to_bytes(words: &[u64]) -> Vec<u8> {
-    let mut bytes = vec![];
-    extend(&mut bytes, words);
+    let mut bytes = vec![0; 8 * words.len()];
+    write_words(words, &mut bytes);
     bytes
 }
 
 fn hash_words(hash: &mut Sha256, words: &[u64]) {
-    let mut block = [0u8; 4096];
-    for part in words.chunks(block.len() / 8) {
-        let bytes = &mut block[..8 * part.len()];
-        let (eights, _) = bytes.as_chunks_mut::<8>();
-        for (eight, word) in eights.iter_mut().zip(part) {
-            *eight = word.to_le_bytes();
-        }
+    let mut bytes = [0u8; 8 * BLOCK];
+    for part in words.chunks(BLOCK) {
+        let bytes = &mut bytes[..8 * part.len()];
+        write_words(part, bytes);
         hash.update(&*bytes);
     }
 }

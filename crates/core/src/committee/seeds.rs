@@ -63,17 +63,23 @@ impl Seeds {
         Self::new(seeds, self.view)
     }
 
-    /// Adds so many words of a stream to `words`.
-    pub fn add(&self, component: usize, chunk: u64, purpose: Purpose, words: &mut [u64]) {
+    /// The key of a stream, which starts at number 0.
+    pub fn key(&self, component: usize, chunk: u64, purpose: Purpose) -> StreamKey {
         let seed = self.seeds[component].expect("a party draws from seeds that it has");
         let mut context = self.view.to_vec();
         for number in [component as u64, chunk].into_iter().chain(purpose.name()) {
             context.extend(number.to_le_bytes());
         }
         let mut key = expand(&seed, b"silograph/committee/stream/v1", &context);
-        let stream = StreamKey::new(&key);
+        let made = StreamKey::new(&key);
         key.zeroize();
-        let (mut stream, mut block) = (stream.stream(0), [0u8; 4096]);
+        made
+    }
+
+    /// Adds so many words of a stream to `words`.
+    pub fn add(&self, component: usize, chunk: u64, purpose: Purpose, words: &mut [u64]) {
+        let key = self.key(component, chunk, purpose);
+        let (mut stream, mut block) = (key.stream(0), [0u8; 4096]);
         for part in words.chunks_mut(block.len() / 8) {
             let bytes = &mut block[..8 * part.len()];
             stream.fill(bytes);
