@@ -78,6 +78,7 @@ BUGS = [
         "a silo takes part in whatever is proposed",
         "src/silograph/nats/silo.py",
         """        policy.check_fields(study, len(roster.silos), self._party.clock())
+        policy.check_committee(study, roster)
         plan = self._plan(study)
         policy.check(plan)
 """,
@@ -144,7 +145,7 @@ BUGS = [
         "sent before it is frozen",
         "after a crash nobody knows what was sent",
         "src/silograph/nats/carrier.py",
-        "        frozen = self._store.step(self.run, taken, messages, acked)\n",
+        "        frozen = self._store.step(self.run, taken, messages, acked, finished=finished)\n",
         "        frozen = messages\n",
         _CARRIER,
     ),

@@ -155,7 +155,7 @@ def test_of_another_version(store: Store) -> None:
         raw.execute("UPDATE store SET version = 1")
         raw.commit()
     with pytest.raises(
-        StoreError, match="state store of version 1; this Silograph reads version 2"
+        StoreError, match="state store of version 1; this Silograph reads version 3"
     ):
         Store(store.path, "north")
 

@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, peek
 from silograph.messages.identity import Identity, Roster
-from silograph.messages.machine import Session
+from silograph.messages.machine import Session, SiloSession
 from silograph.methods.study import Study
 from silograph.nats import faultpoints
 from silograph.nats.link import Link
@@ -45,7 +45,7 @@ class Seat:
     roster: Roster
     place: int
     identity: Identity
-    #: ``silo`` or ``coordinator``.
+    #: ``silo`` (of a helper, too) or ``coordinator``.
     role: str
 
     @property
@@ -179,10 +179,11 @@ class Carrier(Voice):
             await self._send(frozen or [])
         return frozen is not None
 
-    async def pump(self) -> None:
+    async def pump(self, told: Callable[[], Awaitable[None]] | None = None) -> None:
         """Send the messages that the session makes unprompted, while it has room for more.
 
         A few messages are sent at the same time. The next is made when one of them has arrived.
+        ``told`` is called each time that the session has made something.
         """
         async with asyncio.TaskGroup() as sending:
             while self.session.room:
@@ -194,6 +195,8 @@ class Carrier(Voice):
                     self._window.release()
                     raise
                 sending.create_task(self._upload(frozen))
+                if told is not None:
+                    await told()
 
     async def _upload(self, frozen: list[Frozen]) -> None:
         try:
@@ -247,9 +250,11 @@ class Carrier(Voice):
             sent = peek(out.raw)
             name = Name(out.to, sent.round, self.session.slot(sent))
             messages.append(Frozen(name, out.raw))
+        finished = isinstance(self.session, SiloSession) and self.session.done
         if not messages:
-            return self._store.step(self.run, taken, []) if taken is not None else []
+            known = taken is None and not finished
+            return [] if known else self._store.step(self.run, taken, [], finished=finished)
         acked, self._acked = self._acked, []
-        frozen = self._store.step(self.run, taken, messages, acked)
+        frozen = self._store.step(self.run, taken, messages, acked, finished=finished)
         self._point("frozen")
         return frozen

@@ -2,10 +2,12 @@
 
 What
     One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``). For every run it holds the
-    signed proposal, the decision, the run's secret, every outgoing message, the digest of every
-    incoming message that was processed ("taken"), and how the run ended. The bytes of an outgoing
-    message are kept until the broker has it, its digest for ever. The audit trail
-    (:mod:`~silograph.party.trail`) is a table of this file, to which rows are only ever added.
+    signed proposal, the decision, the run's secret, the digest of the edges that it is carried out
+    with (see :mod:`~silograph.party.snapshots`), every outgoing message, the digest of every
+    incoming message that was processed ("taken"), whether this party has done its whole part, and
+    how the run ended. The bytes of an outgoing message are kept until the broker has it, its digest
+    for ever. The audit trail (:mod:`~silograph.party.trail`) is a table of this file, to which rows
+    are only ever added.
 Guarantee
     A run id is used once. A run's secret is on the disk before any randomness is derived from it,
     and is wiped when the run ends. An outgoing message is stored ("frozen") before it is sent;
@@ -45,6 +47,8 @@ CREATE TABLE runs (
     secret BLOB,
     spent INTEGER NOT NULL DEFAULT 0,
     phase TEXT NOT NULL DEFAULT '',
+    finished INTEGER NOT NULL DEFAULT 0,
+    data TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'done', 'aborted', 'refused')),
     code TEXT NOT NULL DEFAULT ''
@@ -123,6 +127,10 @@ class Run:
     secret: bytes | None = field(repr=False)
     spent: bool
     phase: str
+    #: Whether this party has done its whole part, and only waits for the end.
+    finished: bool
+    #: The digest of the edges that the run was accepted with; empty for parties without edges.
+    data: str
     state: str
     code: str
 
@@ -133,13 +141,15 @@ class Run:
 
 
 #: The columns of a run, in the order of :func:`read_run`.
-COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, state, code"
+COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, finished, data, state, code"
 
 
 def read_run(row: tuple[object, ...]) -> Run:
     """Make a run from its row."""
-    run, proposal, decision, by, secret, spent, phase, state, code = row
-    return Run(run, proposal, decision, by, secret, bool(spent), phase, state, code)  # type: ignore[arg-type]
+    run, proposal, decision, by, secret, spent, phase, finished, data, state, code = row
+    return Run(
+        run, proposal, decision, by, secret, bool(spent), phase, bool(finished), data, state, code  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 # --- The store ------------------------------------------------------------------------------------
@@ -224,13 +234,16 @@ class Store:
             raise StoreError(f"run {run} is known with another study: a run id is used once")
         return False
 
-    def accept(self, run: str, by: str, secret: bytes) -> None:
-        """Record that a run was accepted, with its secret. A second acceptance is refused."""
+    def accept(self, run: str, by: str, secret: bytes, data: str = "") -> None:
+        """Record that a run was accepted, with its secret. A second acceptance is refused.
+
+        ``data`` is the digest of the edges that it is carried out with.
+        """
         with self.together() as connection:
             done = connection.execute(
-                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
+                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?, data = ?"
                 " WHERE run = ? AND secret IS NULL AND state = 'open'",
-                (by, secret, run),
+                (by, secret, data, run),
             )
             if done.rowcount != 1:
                 raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
@@ -298,20 +311,24 @@ class Store:
         taken: Taken | None,
         outgoing: Sequence[Frozen],
         acked: Iterable[Name] = (),
+        *,
+        finished: bool = False,
     ) -> list[Frozen]:
         """Record an incoming message and its answers together; returns the answers to send.
 
         An answer that was frozen before is refused if its bytes differ. It is returned without
         bytes if the broker already has it. ``acked`` names messages that the broker has confirmed
-        since the last call.
+        since the last call. ``finished`` says that the party has done its whole part with this.
         """
         if taken is not None:
             with self._lock:
                 self._notes.append((run, taken))
-            if not outgoing and len(self._notes) < _NOTES:
+            if not outgoing and not finished and len(self._notes) < _NOTES:
                 return []
         with self.together() as connection:
             _release(connection, run, acked)
+            if finished:
+                connection.execute("UPDATE runs SET finished = 1 WHERE run = ?", (run,))
             return self._freeze(connection, run, outgoing)
 
     def _freeze(
