@@ -145,7 +145,7 @@ BUGS = [
         "sent before it is frozen",
         "after a crash nobody knows what was sent",
         "src/silograph/nats/carrier.py",
-        "        frozen = self._store.step(self.run, taken, messages, acked, finished=finished)\n",
+        "        frozen = self._store.step(self.run, taken, messages, acked)\n",
         "        frozen = messages\n",
         _CARRIER,
     ),

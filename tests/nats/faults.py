@@ -34,8 +34,8 @@ from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.masked.machines import MaskedParameters
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.silo import SiloService
-from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.nats.silo import service_of
+from silograph.party.config import CoordinatorConfig, read_served
 from silograph.party.store import Store
 from silograph.party.trail import Trail
 from tests.nats.world import silos
@@ -147,13 +147,13 @@ class Strike:
 
 
 def silo_process(folder: Path, name: str, strike: Strike | None) -> None:
-    """A silo that serves until it is terminated."""
+    """A silo or a helper that serves until it is terminated."""
     _small_chunks()
 
     async def serve() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        service = SiloService(SiloConfig.read(folder / f"{name}.toml"))
+        service = service_of(read_served(folder / f"{name}.toml"))
         await service.serve(stop)
         service.close()
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, peek
 from silograph.messages.identity import Identity, Roster
-from silograph.messages.machine import Session, SiloSession
+from silograph.messages.machine import Session
 from silograph.methods.study import Study
 from silograph.nats import faultpoints
 from silograph.nats.link import Link
@@ -250,11 +250,9 @@ class Carrier(Voice):
             sent = peek(out.raw)
             name = Name(out.to, sent.round, self.session.slot(sent))
             messages.append(Frozen(name, out.raw))
-        finished = isinstance(self.session, SiloSession) and self.session.done
         if not messages:
-            known = taken is None and not finished
-            return [] if known else self._store.step(self.run, taken, [], finished=finished)
+            return self._store.step(self.run, taken, []) if taken is not None else []
         acked, self._acked = self._acked, []
-        frozen = self._store.step(self.run, taken, messages, acked, finished=finished)
+        frozen = self._store.step(self.run, taken, messages, acked)
         self._point("frozen")
         return frozen

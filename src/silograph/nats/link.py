@@ -239,6 +239,26 @@ class Link:
         filters = [f"{connection.PREFIX}.{run}.{sender}.{name}.>" for name in to]
         return self.reader(stream_name(run, sender), filters)
 
+    async def has_stream(self, run: str, sender: str) -> bool:
+        """Whether a sender's stream of a run exists; a broker that does not answer has it."""
+        try:
+            await self._streams.stream_info(stream_name(run, sender))
+        except NotFoundError:
+            return False
+        except _PASSING:
+            _heed()
+        return True
+
+    async def said(self, run: bytes, sender: str, word: str) -> bytes | None:
+        """A party's message of one kind to everyone, or None if there is none yet."""
+        subject = connection.message(run, sender, connection.ALL, word, 0)
+        try:
+            found = await self._streams.get_last_msg(stream_name(run.hex(), sender), subject)
+            return None if found.data is None else bytes(found.data)
+        except _PASSING:  # also if there is no such message
+            _heed()
+            return None
+
     @staticmethod
     async def _pause() -> None:
         _heed()

@@ -6,9 +6,8 @@ the order in which the messages were processed before. Only the coordinator can 
 control message. The run's whole cost is in the ledger before anything that depends on edges is
 sent.
 
-A party that has done its whole part only waits for the end. The store says so from the moment at
-which the last message was stored, so a restart after that replays nothing. It needs no streams of
-others, which they remove when they hear of the end.
+A party that restarts reads all streams again from their beginning. So a stream stays until all of
+its readers have ended the run: parties that write to each other directly say so to each other.
 """
 
 import asyncio
@@ -16,8 +15,7 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from silograph.errors import AbortedError, DeadlineError, OrderError, TransportError
-from silograph.messages.envelope import Outgoing
+from silograph.errors import AbortedError, DeadlineError, ProtocolError, TransportError
 from silograph.messages.identity import COORDINATOR
 from silograph.messages.machine import SiloSession
 from silograph.nats import faultpoints
@@ -28,48 +26,12 @@ from silograph.party.log import Log
 from silograph.party.opened import Party
 from silograph.party.store import Frozen
 
-__all__ = ["Finished", "SiloRun", "cause", "last_words"]
+__all__ = ["SiloRun", "cause", "last_words"]
 
 #: For how many seconds, at least, a party tries to tell the others that a run has ended.
 _LAST_WORD_SECONDS = 5.0
-#: For how many seconds messages of others may still come after the coordinator has ended the run.
-_LATE_SECONDS = 5.0
-
-
-class Finished(SiloSession):
-    """Stands for the session of a party that had done its whole part before a restart.
-
-    It takes whatever comes again, and sends nothing. The messages that the broker may not have yet
-    are sent from the store.
-    """
-
-    bindings = ()
-
-    def __init__(self, phase: str) -> None:
-        self._phase = phase
-
-    def receive(self, raw: bytes) -> list[Outgoing]:
-        """Nothing follows from a message any more."""
-        return []
-
-    @property
-    def ready(self) -> bool:
-        """The cost is paid."""
-        return False
-
-    def authorise(self) -> list[Outgoing]:
-        """Nothing is left to be authorised."""
-        raise OrderError("the whole part is done", round="authorise")
-
-    @property
-    def phase(self) -> str:
-        """The phase that was recorded last."""
-        return self._phase
-
-    @property
-    def done(self) -> bool:
-        """Always."""
-        return True
+#: How often a party looks whether others have ended a run, in seconds.
+_LOOK_SECONDS = 0.5
 
 
 class SiloRun:
@@ -90,6 +52,7 @@ class SiloRun:
         run = self._store.run(seat.study.run)
         self._phase = "" if run is None else run.phase
         self._given_up = False
+        self._readers: list[int] | None = None
         self._parts = asyncio.TaskGroup()
         self._upload: asyncio.Task[None] | None = None
         self._moved = asyncio.Condition()
@@ -122,8 +85,32 @@ class SiloRun:
             else:
                 await self._abort(found)
         else:
-            await self._end("done")
-            await self._carrier.clear()
+            readers = self._store.receivers(self._study.run) & set(self._seat.roster.places)
+            direct = bool(readers) or len(self._session.sources) > 1
+            await self._end("done", last=self._carrier.word(END) if direct else None)
+            self._readers = sorted(readers)
+
+    async def linger(self) -> None:
+        """After a complete run, keep the stream until its readers have ended the run; remove it."""
+        if self._readers is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
+                for place in self._readers:
+                    with contextlib.suppress(ProtocolError):  # what it says makes no sense
+                        await self._hear_end(place)
+        await self._carrier.clear()
+
+    async def _hear_end(self, place: int) -> None:
+        """Wait until another party says that it has ended the run, or has removed its stream."""
+        run, name = self._study.id, self._seat.roster.member(place).name
+        while await self._link.has_stream(self._study.run, name):
+            for kind in (END, ABORT):
+                raw = await self._link.said(run, name, kind)
+                word = None if raw is None else self._word(raw, place)
+                if word is not None and word.round == kind:
+                    return
+            await asyncio.sleep(_LOOK_SECONDS)
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -138,10 +125,8 @@ class SiloRun:
                 if place != COORDINATOR
             ]
             await self._listen(COORDINATOR)
-            if not session.done and peers:  # the end may come before others' last messages
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LATE_SECONDS):
-                        await self._until(lambda: session.done)
+            if peers:  # the end may come before others' last messages
+                await self._until(lambda: session.done)
             if not session.done:
                 raise AbortedError("ended early", code="protocol", by=self._study.coordinator)
             for task in peers:
@@ -159,7 +144,7 @@ class SiloRun:
             if place != COORDINATOR:
                 await self._until(lambda: self._session.wants(place))
             raw = await reader.next()
-            word = self._word(raw) if place == COORDINATOR else None
+            word = self._word(raw, place) if place == COORDINATOR else None
             if word is None:
                 await self._take(raw, place)
             elif word.round == ABORT:
@@ -205,13 +190,13 @@ class SiloRun:
         async with self._moved:
             self._moved.notify_all()
 
-    def _word(self, raw: bytes) -> Control | None:
-        """The coordinator's control message about the run, or None if it is for the carrier."""
+    def _word(self, raw: bytes, place: int) -> Control | None:
+        """A party's control message about the run, or None if it is another message."""
         try:
             word = Control.open(self._seat.binding, raw, receiver=self._seat.place)
         except UNPROVEN:
             return None
-        return word if word is not None and word.sender == COORDINATOR else None
+        return word if word is not None and word.sender == place else None
 
     # -- records -------------------------------------------------------------------------------
 

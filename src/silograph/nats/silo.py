@@ -38,7 +38,7 @@ from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
-from silograph.nats.part import Finished, SiloRun, last_words
+from silograph.nats.part import SiloRun, last_words
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, Code, code_of
 from silograph.party.opened import Clock, Party
@@ -375,17 +375,15 @@ class Service(ABC):
         await run.carry()
         self._forget(study.run)
         self._tidy()
+        await run.linger()
 
     def _begin(self, study: Study) -> SiloRun:
         run = self._store.run(study.run)
         assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
         plan, seat = self._plan(study), self._seat(study)
-        if run.finished:
-            session: SiloSession = Finished(run.phase)
-        else:
-            if self._party.has_universe and study.universe != self._party.universe.digest:
-                raise StudyError("the node list has changed since the study was accepted")
-            session = self._session(plan, seat, run, RunEntropy(run.secret))
+        if self._party.has_universe and study.universe != self._party.universe.digest:
+            raise StudyError("the node list has changed since the study was accepted")
+        session = self._session(plan, seat, run, RunEntropy(run.secret))
         return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan))
 
     async def _report(self, board: MetricsBoard) -> None:

@@ -4,10 +4,9 @@ What
     One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``). For every run it holds the
     signed proposal, the decision, the run's secret, the digest of the edges that it is carried out
     with (see :mod:`~silograph.party.snapshots`), every outgoing message, the digest of every
-    incoming message that was processed ("taken"), whether this party has done its whole part, and
-    how the run ended. The bytes of an outgoing message are kept until the broker has it, its digest
-    for ever. The audit trail (:mod:`~silograph.party.trail`) is a table of this file, to which rows
-    are only ever added.
+    incoming message that was processed ("taken"), and how the run ended. The bytes of an outgoing
+    message are kept until the broker has it, its digest for ever. The audit trail
+    (:mod:`~silograph.party.trail`) is a table of this file, to which rows are only ever added.
 Guarantee
     A run id is used once. A run's secret is on the disk before any randomness is derived from it,
     and is wiped when the run ends. An outgoing message is stored ("frozen") before it is sent;
@@ -47,7 +46,6 @@ CREATE TABLE runs (
     secret BLOB,
     spent INTEGER NOT NULL DEFAULT 0,
     phase TEXT NOT NULL DEFAULT '',
-    finished INTEGER NOT NULL DEFAULT 0,
     data TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'done', 'aborted', 'refused')),
@@ -127,8 +125,6 @@ class Run:
     secret: bytes | None = field(repr=False)
     spent: bool
     phase: str
-    #: Whether this party has done its whole part, and only waits for the end.
-    finished: bool
     #: The digest of the edges that the run was accepted with; empty for parties without edges.
     data: str
     state: str
@@ -141,14 +137,14 @@ class Run:
 
 
 #: The columns of a run, in the order of :func:`read_run`.
-COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, finished, data, state, code"
+COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, data, state, code"
 
 
 def read_run(row: tuple[object, ...]) -> Run:
     """Make a run from its row."""
-    run, proposal, decision, by, secret, spent, phase, finished, data, state, code = row
+    run, proposal, decision, by, secret, spent, phase, data, state, code = row
     return Run(
-        run, proposal, decision, by, secret, bool(spent), phase, bool(finished), data, state, code  # type: ignore[arg-type]
+        run, proposal, decision, by, secret, bool(spent), phase, data, state, code  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -311,24 +307,20 @@ class Store:
         taken: Taken | None,
         outgoing: Sequence[Frozen],
         acked: Iterable[Name] = (),
-        *,
-        finished: bool = False,
     ) -> list[Frozen]:
         """Record an incoming message and its answers together; returns the answers to send.
 
         An answer that was frozen before is refused if its bytes differ. It is returned without
         bytes if the broker already has it. ``acked`` names messages that the broker has confirmed
-        since the last call. ``finished`` says that the party has done its whole part with this.
+        since the last call.
         """
         if taken is not None:
             with self._lock:
                 self._notes.append((run, taken))
-            if not outgoing and not finished and len(self._notes) < _NOTES:
+            if not outgoing and len(self._notes) < _NOTES:
                 return []
         with self.together() as connection:
             _release(connection, run, acked)
-            if finished:
-                connection.execute("UPDATE runs SET finished = 1 WHERE run = ?", (run,))
             return self._freeze(connection, run, outgoing)
 
     def _freeze(
@@ -379,6 +371,14 @@ class Store:
         with self._reading() as connection:
             rows = connection.execute("SELECT round, slot FROM outgoing WHERE run = ?", (run,))
             return {(name, int(slot)) for name, slot in rows}
+
+    def receivers(self, run: str) -> set[int]:
+        """The places of those to whom messages of a run were addressed."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT DISTINCT receiver FROM outgoing WHERE run = ?", (run,)
+            )
+            return {place for (place,) in rows}
 
     def left(self, run: str) -> list[tuple[str, int, int]]:
         """What was sent in a run: round, number of messages, bytes."""
