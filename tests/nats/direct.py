@@ -88,12 +88,13 @@ class DirectParty(SiloSession):
         entropy: Entropy,
         value: int,
     ) -> None:
+        self.study = study
         self._binding = _binding(study, roster)
         self.bindings = (self._binding,)
         self._members = study.committee(roster)
         self._member = place in self._members
         self._all = tuple(roster.places)
-        self._place, self._identity, self._entropy, self._value = place, identity, entropy, value
+        self.place, self._identity, self._entropy, self._value = place, identity, entropy, value
         self._paid = False
         self._made = 0
         self._greeted: set[int] = set()
@@ -102,12 +103,12 @@ class DirectParty(SiloSession):
         self._heard = 0
 
     def _to(self, place: int, name: str, slot: int, payload: bytes) -> Outgoing:
-        message = Envelope(name, self._place, place, slot, payload)
+        message = Envelope(name, self.place, place, slot, payload)
         return Outgoing(place, seal(self._binding, self._identity, message))
 
     @property
     def sources(self) -> tuple[int, ...]:
-        others = (place for place in self._all if place != self._place)
+        others = (place for place in self._all if place != self.place)
         return (COORDINATOR, *others) if self._member else (COORDINATOR,)
 
     def wants(self, place: int) -> bool:
@@ -119,11 +120,11 @@ class DirectParty(SiloSession):
     def start(self) -> list[Outgoing]:
         if not self._member:
             return []
-        return [self._to(m, "hi", 0, b"") for m in self._members if m != self._place]
+        return [self._to(m, "hi", 0, b"") for m in self._members if m != self.place]
 
     @property
     def ready(self) -> bool:
-        waits = set(self._members) - self._greeted - {self._place} if self._member else set()
+        waits = set(self._members) - self._greeted - {self.place} if self._member else set()
         return not self._paid and not waits
 
     def authorise(self) -> list[Outgoing]:
@@ -140,14 +141,14 @@ class DirectParty(SiloSession):
         slot, self._made = self._made, self._made + 1
         coin = int.from_bytes(self._entropy.bytes(8), "little")  # other bytes would be noticed
         payload = _NUMBERS.pack(self._value, coin)
-        made = [self._to(m, "part", slot, payload) for m in self._members if m != self._place]
+        made = [self._to(m, "part", slot, payload) for m in self._members if m != self.place]
         if self._member:
-            self._parts[slot][self._place] = self._value
+            self._parts[slot][self.place] = self._value
             made += self._added()
         return made
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        message = open_envelope(self._binding, raw, receiver=self._place)
+        message = open_envelope(self._binding, raw, receiver=self.place)
         if message.round == "hi":
             self._greeted.add(message.sender)
         elif message.round == "part":

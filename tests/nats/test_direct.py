@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from silograph.errors import AbortedError, StudyError
+from silograph.messages.envelope import Binding, Outgoing
 from silograph.methods.study import StudyMember
 from silograph.nats import coordinator as coordinators
 from silograph.nats import silo as services
 from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.party.control import ABORT, END, Code, Control
 from silograph.party.opened import open_store
 from silograph.party.store import Store
 from silograph.party.trail import Trail
@@ -128,6 +130,29 @@ class TestWhole:
 
         messages, _ = asyncio.run(run())
         assert messages <= 2  # the proposal, and the end
+
+    def test_only_the_coordinator_ends_a_run(
+        self, made: LocalDeployment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A member that tells another one of an end or an abort tells it nothing."""
+        start = direct.DirectParty.start
+
+        def hostile(self: direct.DirectParty) -> list[Outgoing]:
+            binding = Binding(self.study.id, self.study.digest, self._binding.roster)
+            words = [Control(word, self.place, Code.OPERATOR) for word in (END, ABORT)]
+            sealed = [word.seal(binding, self._identity) for word in words]
+            told = [Outgoing(1, raw) for raw in sealed if self.place == 0]
+            return [*told, *start(self)]
+
+        monkeypatch.setattr(direct.DirectParty, "start", hostile)
+
+        async def run() -> dict[str, Any]:
+            async with serving(made):
+                return await ask(made, QUESTION)
+
+        assert asyncio.run(run())["answer"]["value"] == TRUTH
+        log = (made.silo("silo-2").state / "log.jsonl").read_text()
+        assert log.count('"message.dropped"') == 2
 
     def test_a_helpers_refusal_ends_the_run(self, made: LocalDeployment) -> None:
         path = made.silo_file("campus")
