@@ -99,6 +99,18 @@ class Voice:
         await self._link.drop_stream(self._stream)
 
     async def _send(self, frozen: list[Frozen]) -> None:
+        """Send messages, in their order for each receiver, and to several receivers at once."""
+        queues: dict[int, list[Frozen]] = {}
+        for message in frozen:
+            queues.setdefault(message.name.party, []).append(message)
+        if len(queues) < 2 or EVERYONE in queues:
+            await self._send_in_order(frozen)
+            return
+        async with asyncio.TaskGroup() as sending:
+            for queue in queues.values():
+                sending.create_task(self._send_in_order(queue))
+
+    async def _send_in_order(self, frozen: list[Frozen]) -> None:
         for message in frozen:
             if message.raw is None:
                 continue
