@@ -93,6 +93,10 @@ class TestWhole:
                 health = served["notary"].health()
                 assert health.verdict == (True, "ok")
                 assert health.status()["role"] == "helper"
+                board = made.helper("notary").state / "metrics.prom"
+                counted = 'silograph_studies_total{method="feat",outcome="done"} 1'
+                await until("it is counted", lambda: counted in board.read_text())
+                assert "silograph_epsilon" not in board.read_text()
             await line.close()
             return found
 
@@ -116,9 +120,6 @@ class TestWhole:
         assert set(sent) == {"accept", "hi", "part", "sum", "end"}
         # The coordinator reads what is for it, and not what members write to each other.
         assert found["bytes"]["received"] == sent["accept"] + sent["sum"]
-        metrics = (made.helper("notary").state / "metrics.prom").read_text()
-        assert 'silograph_studies_total{method="feat",outcome="done"} 1' in metrics
-        assert "silograph_epsilon" not in metrics
 
     def test_only_what_is_meant_for_a_party_is_read(self, made: LocalDeployment) -> None:
         async def run() -> tuple[int, int]:
