@@ -78,6 +78,7 @@ BUGS = [
         "a silo takes part in whatever is proposed",
         "src/silograph/nats/silo.py",
         """        policy.check_fields(study, len(roster.silos), self._party.clock())
+        policy.check_committee(study, roster)
         plan = self._plan(study)
         policy.check(plan)
 """,
@@ -91,6 +92,70 @@ BUGS = [
         "        policy.check_fields(study, len(roster.silos), self._party.clock())\n",
         "",
         "pytest tests/nats/test_proposals.py -k bare_fields",
+    ),
+    Bug(
+        "a committee of anyone",
+        "a study chooses two members that pool what they see",
+        "src/silograph/party/policy.py",
+        "        for name in sorted({member.name for member in study.members} - pinned.keys()):\n",
+        "        for name in sorted({member.kind for member in study.members} & pinned.keys()):\n",
+        _POLICY,
+    ),
+    Bug(
+        "a member by its name alone",
+        "a roster with another key puts another party on the committee",
+        "src/silograph/party/policy.py",
+        "            if found.public != wanted.public:\n",
+        "            if not found.public:\n",
+        _POLICY,
+    ),
+    Bug(
+        "one organisation twice on a committee",
+        "two members that pool what they see are one party",
+        "src/silograph/party/policy.py",
+        '            ("an organisation", {member.organisation for member in self.committee}),\n',
+        "",
+        _POLICY,
+    ),
+    Bug(
+        "a coordinator on the committee",
+        "the coordinator and one silo see the union",
+        "src/silograph/party/policy.py",
+        "        if self.least_collusion > 0:\n",
+        "        if self.least_collusion > 1:\n",
+        _POLICY,
+    ),
+    Bug(
+        "edges of today in a run of yesterday",
+        "messages that are made again depend on other edges",
+        "src/silograph/party/snapshots.py",
+        "return self._silo if digest == self.digest else self._read(digest)",
+        "return self._silo",
+        _SERVICE + " -k changed_edges",
+    ),
+    Bug(
+        "a digest of edges in the log",
+        "whoever reads the log can check a guess of the edges",
+        "src/silograph/party/snapshots.py",
+        'f"{self._folder}: the edges that the run began with are damaged',
+        'f"{path}: the edges that the run began with are damaged',
+        "pytest tests/party/test_snapshots.py",
+    ),
+    Bug(
+        "members that end each other's runs",
+        "one member can end a run in the coordinator's name",
+        "src/silograph/nats/part.py",
+        "word = self._word(raw, place) if place == COORDINATOR else None",
+        "word = self._word(raw, place)",
+        "pytest tests/nats/test_direct.py -k only_the_coordinator",
+    ),
+    Bug(
+        "streams that are removed too early",
+        "a member that restarts at the end waits in vain for what others sent",
+        "src/silograph/nats/part.py",
+        "                        await self._hear_end(place)\n",
+        "                        pass\n",
+        "pytest tests/nats/test_direct.py -k silo.received",
     ),
     Bug(
         "a message made anew",

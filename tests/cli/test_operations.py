@@ -16,11 +16,13 @@ from silograph.cli.app import app
 from silograph.errors import (
     ArgumentError,
     CertificateError,
+    ConfigError,
     KeyFileError,
     LedgerError,
     RollbackError,
     RosterError,
     StoreError,
+    StudyError,
     TrailError,
 )
 from silograph.ledger.book import Ledger
@@ -29,7 +31,7 @@ from silograph.party.roster import read_roster, write_roster
 from silograph.party.store import Store
 from silograph.party.trail import Trail
 from tests.cli.test_cli import run as run_process
-from tests.support.local_deployment import LocalDeployment
+from tests.support.local_deployment import LocalDeployment, Terms
 
 RUN = bytes(range(16))
 
@@ -371,18 +373,58 @@ class TestTrail:
             fails(ArgumentError, "trail", "show", *arguments, match="say whose trail")
 
 
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_a_helper_is_not_served_yet(folder: Path, command: str) -> None:
+class TestHelper:
+    """A party without edges, at the command line."""
+
+    @pytest.fixture
+    def trial(self, folder: Path) -> LocalDeployment:
+        nodes = NodeUniverse.range(20)
+        names = ("north", "south", "west")
+        silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in names]
+        terms = Terms(committee=(*names, "notary"))
+        return LocalDeployment(folder / "trial", silos, terms, tls=False, helpers=("notary",))
+
+    @pytest.mark.parametrize("command", ["run", "check"])
+    def test_the_roster_and_the_file_name_the_same_role(
+        self, trial: LocalDeployment, command: str
+    ) -> None:
+        path = trial.folder / "roster.toml"
+        helped = read_roster(path).change("north", "helper").change("notary", "silo")
+        for name in ("hub", *trial.names, *trial.helpers):
+            helped = helped.sign(keys.load_identity(trial.folder / f"{name}.key"))
+        write_roster(path, helped)
+        for name, role, other in (("north", "helper", "silo"), ("notary", "silo", "helper")):
+            said = rf"{name} is a {role}, and .*{name}\.toml is the file of a {other}"
+            fails(RosterError, "silo", command, "--config", trial.silo_file(name), match=said)
+
+    def test_check(self, trial: LocalDeployment) -> None:
+        found = json.loads(ok("silo", "check", "-c", trial.silo_file("notary"), "--json"))
+        assert (found["helper"], found["silos"], found["helpers"]) == ("notary", 3, 1)
+        assert found["committee"] == ["north", "south", "west", "notary"]
+        assert not {"edges", "nodes", "spent", "silo"} & found.keys()
+        said = ok("silo", "check", "-c", trial.silo_file("notary"))
+        assert re.search(r"^ *committee +north, south, west, notary *$", said, re.MULTILINE)
+        assert "edges" not in said
+        assert "helper" in said
+
+    def test_studies_and_trail(self, trial: LocalDeployment) -> None:
+        config = trial.silo_file("notary")
+        assert json.loads(ok("silo", "studies", "-c", config, "--json")) == []
+        assert ok("trail", "show", "-c", config) == ""
+        fails(ConfigError, "silo", "status", "-c", config, match="no service has written")
+        fails(ConfigError, "study", "list", "-c", config, match="role is 'helper'")
+
+
+def test_members_of_a_committee(folder: Path) -> None:
     nodes = NodeUniverse.range(20)
     silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
-    trial = LocalDeployment(folder / "trial", silos, tls=False)
-    path = trial.folder / "roster.toml"
-    helped = read_roster(path).change("north", "helper")
-    for name in ("hub", *trial.names):
-        helped = helped.sign(keys.load_identity(trial.folder / f"{name}.key"))
-    write_roster(path, helped)
-    said = "north is a helper, and helpers are not served by this version yet"
-    fails(RosterError, "silo", command, "--config", trial.silo_file("north"), match=said)
+    trial = LocalDeployment(folder / "trial", silos, tls=False, helpers=("notary",))
+    propose = ("study", "propose", "edges", "--epsilon", "1", "--detach", "--protocol", "committee",
+               "-c", trial.folder / "hub.toml")  # fmt: skip
+    said = "'nobody' cannot be a member of the committee"
+    fails(StudyError, *propose, "--members", "north,south,west,nobody", match=said)
+    fails(StudyError, *propose, "--members", "north, south", match="four different members")
+    fails(StudyError, *propose, "--silo", "north", "--silo", "south", match="there are 3 silos and")
 
 
 def test_help_names_every_command() -> None:

@@ -32,10 +32,11 @@ from silograph.methods.baseline import method as baseline
 from silograph.methods.baseline.machines import ReportParameters
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.masked.machines import MaskedParameters
+from silograph.methods.study import COMMITTEE
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.silo import SiloService
-from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.nats.silo import service_of
+from silograph.party.config import CoordinatorConfig, read_served
 from silograph.party.store import Store
 from silograph.party.trail import Trail
 from tests.nats.world import silos
@@ -80,6 +81,8 @@ DEADLINE, SHORT = 25.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
 GRACE = 12.0
 VICTIM = "silo-2"
+#: The fourth member of a committee.
+HELPER = "notary"
 
 
 @dataclass(frozen=True)
@@ -147,13 +150,13 @@ class Strike:
 
 
 def silo_process(folder: Path, name: str, strike: Strike | None) -> None:
-    """A silo that serves until it is terminated."""
+    """A silo or a helper that serves until it is terminated."""
     _small_chunks()
 
     async def serve() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        service = SiloService(SiloConfig.read(folder / f"{name}.toml"))
+        service = service_of(read_served(folder / f"{name}.toml"))
         await service.serve(stop)
         service.close()
 
@@ -236,18 +239,22 @@ class _World:
         self.case = case
         self.cutter: Cutter | None = None
         through = free_port() if case.what == "cut" else None
-        terms = Terms(epsilon=1000.0, study=100.0, collusion=0)
-        self.trial = LocalDeployment(folder / "trial", silos(), terms, through=through)
+        self.question = METHODS[case.method]
+        helpers = (HELPER,) if self.question.protocol == COMMITTEE else ()
+        committee = ("silo-1", "silo-2", "silo-3", HELPER) if helpers else ()
+        terms = Terms(epsilon=1000.0, study=100.0, collusion=0, committee=committee)
+        self.trial = LocalDeployment(
+            folder / "trial", silos(), terms, through=through, helpers=helpers
+        )
         self.trial.broker.start()
         if through is not None:
             self.cutter = Cutter(through, self.trial.port)
         self.seconds = SHORT if case.what == "stall" else DEADLINE
-        self.question = METHODS[case.method]
         self.processes: dict[str, BaseProcess] = {}
         strike = Strike(case.what, case.at, case.count)
         if case.what == "broker":
             strike.pid = self.trial.broker.pid
-        for name in (*self.trial.names, HUB):
+        for name in (*self.trial.names, *self.trial.helpers, HUB):
             struck = case.what != "cut" and name == (HUB if at_hub(case) else VICTIM)
             self.start(name, strike if struck else None)
 
@@ -320,9 +327,9 @@ def at_hub(case: Case) -> bool:
 
 
 def _ended(trial: LocalDeployment, stalled: str) -> list[bool]:
-    """Whether the run has ended at each silo that does not stall, as its store says."""
+    """Whether the run has ended at each silo and helper that does not stall, as its store says."""
     found = []
-    for name in trial.names:
+    for name in (*trial.names, *trial.helpers):
         if name == stalled:
             continue
         path = trial.folder / f"{name}.state" / "store.db"
@@ -333,6 +340,14 @@ def _ended(trial: LocalDeployment, stalled: str) -> list[bool]:
             rows = []
         found.append(bool(rows) and all(row[0] != "open" for row in rows))
     return found
+
+
+def _spends(trial: LocalDeployment, name: str, store: Store) -> list[str]:
+    """The runs that a silo has paid for; a helper has nothing to pay for."""
+    if name in trial.helpers:
+        return [run.run for run in store.runs()]
+    with Ledger(trial.silo(name).ledger.path) as ledger:
+        return [spend.run for spend in ledger.rows()]
 
 
 def _inspect(world: _World) -> tuple[str, list[str]]:
@@ -347,10 +362,9 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
     elif case.what != "stall":
         faults.append(f"no answer: {'nothing' if row is None else (row.state, row.code)}")
     service.close()
-    for name in trial.names:
-        with Ledger(trial.silo(name).ledger.path) as ledger:
-            spends = [spend.run for spend in ledger.rows()]
+    for name in (*trial.names, *trial.helpers):
         store = Store(trial.folder / f"{name}.state" / "store.db", name)
+        spends = _spends(trial, name, store)
         runs = store.runs()
         if len(spends) > 1 or set(spends) - {run.run for run in runs}:
             faults.append(f"{name} spent {len(spends)} times")

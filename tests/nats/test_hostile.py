@@ -263,6 +263,7 @@ class TestStudies:
 def proposals(state: Attack, what: str) -> list[bytes]:
     """Signed and unsigned proposals for silo 1, of which the last is wrong."""
     roster, nodes = state.roster, state.made.silo("silo-1").universe
+    assert nodes is not None
     universe = NodeUniverse.from_file(nodes)
     given = {
         "run": "", "query": "edges", "method": "feat", "protocol": "masked",

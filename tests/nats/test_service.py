@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import sqlite3
+import stat
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from silograph.errors import (
     StudyError,
 )
 from silograph.estimators.release import Release
+from silograph.graph.silo import union
 from silograph.ledger.book import Ledger
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
@@ -37,7 +39,7 @@ from silograph.party.keys import load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
 from silograph.party.trail import Trail
-from tests.nats.world import ask, serving, trial
+from tests.nats.world import ask, serving, silos, trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 QUESTION = Question("edges", 3.0)
@@ -225,6 +227,68 @@ class TestRestarts:
                 await until("accepted", 15, lambda: moments.count("silo.accepted") == 2)
         async with serving(made):
             return await asked
+
+    def test_changed_edges_change_nothing_of_a_run(self, tmp_path: Path) -> None:
+        """A run goes on with the edges that it began with; new runs have the new ones."""
+        question = Question("edges", 30.0)
+        with Deployment(tmp_path, Terms(epsilon=1000.0, study=100.0, collusion=0)) as made:
+            first, second = asyncio.run(self._change(made, question))
+        truth = len(union(silos()))
+        assert abs(first["answer"]["value"] - truth) < 2.5
+        assert abs(second["answer"]["value"] - truth) > 10
+        kept = made.silo("silo-2").state / "snapshots"
+        assert list(kept.iterdir()) == []
+
+    async def _change(
+        self, made: LocalDeployment, question: Question
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        asked = asyncio.create_task(ask(made, question, 20.0))
+        moments: list[str] = []
+        kept = made.silo("silo-2").state / "snapshots"
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-1", "silo-2"]):
+                await until("keys", 15, lambda: moments.count("silo.sent") >= 4)
+        (snapshot,) = kept.iterdir()
+        assert stat.S_IMODE(snapshot.stat().st_mode) == 0o600
+        for name in ("silo-1", "silo-2"):
+            path = made.folder / f"{name}.csv"
+            path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        async with serving(made):
+            assert len(list(kept.iterdir())) == 2
+            first = await asked
+            await until("tidied", 10, lambda: len(list(kept.iterdir())) == 1)
+            assert snapshot not in kept.iterdir()
+            return first, await ask(made, question)
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"x" * 200)])
+    def test_without_its_edges_a_run_ends(
+        self, tmp_path: Path, damage: Callable[[Path], object]
+    ) -> None:
+        with Deployment(tmp_path) as made:
+            asyncio.run(self._lose(made, damage))
+        log = (made.silo("silo-2").state / "log.jsonl").read_text()
+        (line,) = [found for found in map(json.loads, log.splitlines()) if "error" in found]
+        assert (line["event"], line["error"]) == ("run.failed", "StoreError")
+        assert "the edges that the run began with" in line["reason"]
+        store = open_store(made.silo("silo-2"))
+        (run,) = store.runs()
+        assert (run.state, run.code) == ("aborted", "internal")
+        assert run.data not in log
+        store.close()
+
+    async def _lose(self, made: LocalDeployment, damage: Callable[[Path], object]) -> None:
+        asked = asyncio.create_task(ask(made, QUESTION, 20.0))
+        moments: list[str] = []
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-2"]):
+                await until("accepted", 15, lambda: "silo.accepted" in moments)
+        (snapshot,) = (made.silo("silo-2").state / "snapshots").iterdir()
+        damage(snapshot)
+        path = made.folder / "silo-2.csv"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        async with serving(made):
+            with pytest.raises(AbortedError, match="internal"):
+                await asked
 
     def test_a_decision_that_was_cut_short_is_made_again(self, tmp_path: Path) -> None:
         with Deployment(tmp_path) as made:

@@ -11,7 +11,8 @@ from typing import Any
 from silograph import Silo, clustered_power_law, split
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
-from silograph.nats.silo import SiloService
+from silograph.nats.silo import HelperService, Service, SiloService
+from silograph.party.config import read_config
 from tests.support.local_deployment import LocalDeployment, Terms
 
 
@@ -45,15 +46,24 @@ def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any)
     return LocalDeployment(folder / "trial", silos(count), terms, **more)
 
 
+def service_at(made: LocalDeployment, name: str, seed: str | None = None) -> Service:
+    """The service of a silo or a helper."""
+    entropy = Fixed(seed) if seed else None
+    if name in made.helpers:
+        return HelperService(made.helper(name), entropy=entropy)
+    return SiloService(made.silo(name), entropy=entropy)
+
+
 @asynccontextmanager
 async def serving(
     made: LocalDeployment, names: list[str] | None = None, seed: str | None = None
-) -> AsyncIterator[dict[str, SiloService]]:
-    """Silo services as tasks of this process, until the block ends."""
+) -> AsyncIterator[dict[str, Service]]:
+    """Services of silos and helpers as tasks of this process, until the block ends."""
     stop = asyncio.Event()
+    everyone = [*made.names, *made.helpers]
     services = {
-        name: SiloService(made.silo(name), entropy=Fixed(f"{seed} {name}") if seed else None)
-        for name in (made.names if names is None else names)
+        name: service_at(made, name, f"{seed} {name}" if seed else None)
+        for name in (everyone if names is None else names)
     }
     tasks = [asyncio.create_task(service.serve(stop)) for service in services.values()]
     try:
@@ -79,5 +89,5 @@ async def ask(
 
 async def link(made: LocalDeployment, name: str) -> Link:
     """A connection of a party, for tests that speak to the broker themselves."""
-    config = made.coordinator() if name == "hub" else made.silo(name)
+    config = read_config(made.folder / f"{name}.toml")
     return await Link.connect(config.broker, name, 5)

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from silograph.errors import ConfigError
-from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.messages.identity import Identity, Member
+from silograph.party.config import (
+    CoordinatorConfig,
+    HelperConfig,
+    PartyConfig,
+    SiloConfig,
+    read_config,
+    read_served,
+)
+from silograph.party.keys import key_text
 
 SILO = """\
 version = 1
@@ -61,6 +70,107 @@ def test_a_coordinator(tmp_path: Path) -> None:
     assert CoordinatorConfig.read(tmp_path / "hub.toml").name == "north"
     with pytest.raises(ConfigError, match=r"silo\.toml: data is missing"):
         read(tmp_path, text)
+
+
+KEYS = [Identity(bytes([number]) * 32).public for number in range(1, 5)]
+NAMES = ("north", "south", "west", "notary")
+COMMITTEE = "committee = [\n{}]\n".format(
+    "".join(
+        f'{{ name = "{name}", key = "{key_text(key)}", organisation = "{name.title()} & Co" }},\n'
+        for name, key in zip(NAMES, KEYS, strict=True)
+    )
+)
+HELPER = 'role = "helper"\n' + SILO.partition("[data]")[0].replace('universe = "nodes.txt"\n', "")
+HELPER += '[policy]\ncoordinators = ["hub"]\nmethods = ["feat committee"]\n'
+
+
+def test_a_committee(tmp_path: Path) -> None:
+    policy = read(tmp_path).policy
+    assert (policy.committee, policy.helpers, policy.coordinator_in_committee) == ((), True, False)
+    more = "helpers = false\ncoordinator_in_committee = true\n"
+    policy = read(tmp_path, SILO + COMMITTEE + more).policy
+    assert policy.committee == tuple(
+        Member(name, key, f"{name.title()} & Co") for name, key in zip(NAMES, KEYS, strict=True)
+    )
+    assert (policy.helpers, policy.coordinator_in_committee) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("committee = [", 'committee = "four"\nx = [', "policy.committee must be a list"),
+        ("committee = [", 'committee = ["north", ', "committee must be a list of tables"),
+        ('name = "south", ', "", r"policy\.committee\[2\]\.name is missing"),
+        ('name = "south"', "name = 3", r"committee\[2\]\.name must be a text"),
+        ('name = "south"', 'name = "South"', r"\[policy\.committee\[2\]\] 'South' is not a party"),
+        ('name = "south"', 'name = "north"', "have a name of its own"),
+        ('name = "south"', 'name = "south", role = "silo"', r"committee\[2\]\.role is not a key"),
+        ("ed25519:", "ed448:", r"committee\[1\]\] 'ed448:.* is not a public key"),
+        (key_text(KEYS[2]), key_text(KEYS[3]), "have a key of its own"),
+        ("South & Co", "North & Co", "have an organisation of its own"),
+        ("South & Co", "", "is not an organisation"),
+        ("notary", "south", "have a name of its own"),
+    ],
+)
+def test_what_is_wrong_with_a_committee(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in COMMITTEE
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path, SILO + COMMITTEE.replace(old, new, 1))
+
+
+def test_three_are_no_committee(tmp_path: Path) -> None:
+    lines = COMMITTEE.splitlines(keepends=True)
+    with pytest.raises(ConfigError, match="committee has 3 members; it must have four"):
+        read(tmp_path, SILO + "".join([*lines[:2], *lines[3:]]))
+
+
+def test_a_helper(tmp_path: Path) -> None:
+    path = tmp_path / "notary.toml"
+    path.write_text(HELPER)
+    found = HelperConfig.read(path)
+    assert (found.role, found.universe, found.policy.methods) == (
+        "helper", None, ("feat committee",),
+    )  # fmt: skip
+    assert read_served(path) == read_config(path) == found
+    path.write_text(HELPER.replace("state =", 'universe = "nodes.txt"\nstate ='))
+    assert HelperConfig.read(path).universe == tmp_path / "nodes.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HELPER.replace('role = "helper"\n', ""), "universe is missing"),
+        (HELPER.replace('role = "helper"', 'role = "helpr"'), "role is 'helpr'"),
+        (HELPER.replace('role = "helper"', "role = 3"), "role must be a text"),
+        (HELPER.partition("[policy]")[0], "policy is missing"),
+        (HELPER + '[data]\nedges = "e.csv"\n', "data: a helper has no data and no ledger"),
+        (HELPER + '[ledger]\npath = "l"\n', "ledger: a helper has no data and no ledger"),
+        ('role = "coordinator"\n' + SILO, "role is 'coordinator', and this must be .* a silo"),
+    ],
+)
+def test_what_is_wrong_with_a_helper(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "notary.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_served(path)
+
+
+def test_every_file_may_state_its_role(tmp_path: Path) -> None:
+    path = tmp_path / "party.toml"
+    plain = SILO.partition("[data]")[0]
+    kinds: list[tuple[str, str, type[PartyConfig]]] = [
+        ("silo", SILO, SiloConfig), ("coordinator", plain, CoordinatorConfig),
+        ("helper", HELPER.partition("\n")[2], HelperConfig),
+    ]  # fmt: skip
+    for role, text, kind in kinds:
+        path.write_text(f'role = "{role}"\n{text}')
+        assert type(read_config(path)) is kind
+    path.write_text(HELPER)
+    with pytest.raises(ConfigError, match=r"role is 'helper', and this must be .* a coordinator"):
+        CoordinatorConfig.read(path)
+    path.write_text(f'role = "boss"\n{plain}')
+    with pytest.raises(ConfigError, match="role must be silo, helper or coordinator"):
+        read_config(path)
 
 
 def test_metrics(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_of_another_version(store: Store) -> None:
         raw.execute("UPDATE store SET version = 1")
         raw.commit()
     with pytest.raises(
-        StoreError, match="state store of version 1; this Silograph reads version 2"
+        StoreError, match="state store of version 1; this Silograph reads version 3"
     ):
         Store(store.path, "north")
 
@@ -210,3 +210,14 @@ def test_run_entropy_repeats_itself_and_nothing_else() -> None:
     other = RunEntropy(bytes(32))
     assert len({*drawn, *(other.bytes(32) for _ in range(50))}) == 100
     assert SECRET.hex() not in repr(first)
+
+
+def test_the_edges_of_a_run_and_its_receivers(store: Store) -> None:
+    assert store.run(RUN).data == ""  # type: ignore[union-attr]
+    store.accept(RUN, "policy", SECRET, "cd" * 32)
+    store.step(RUN, None, [Frozen(CHUNK, b"one"), Frozen(Name(2, "part", 0), b"two")])
+    store.step(RUN, None, [Frozen(Name(2, "part", 1), b"three")])
+    store = again(store)
+    assert store.run(RUN).data == "cd" * 32  # type: ignore[union-attr]
+    assert store.receivers(RUN) == {0xFFFF, 2}
+    assert store.receivers("ef" * 16) == set()

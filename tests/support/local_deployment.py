@@ -13,10 +13,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -24,9 +25,9 @@ from silograph.errors import ArgumentError, TransportError
 from silograph.graph.silo import Silo
 from silograph.nats.broker import ServerSettings, write_broker_files
 from silograph.party import certificates
-from silograph.party.config import CoordinatorConfig, SiloConfig
+from silograph.party.config import CoordinatorConfig, HelperConfig, SiloConfig
 from silograph.party.connection import TlsFiles
-from silograph.party.keys import new_identity
+from silograph.party.keys import key_text, new_identity
 from silograph.party.roster import RosterFile, new_roster, read_roster, write_roster
 
 __all__ = ["HUB", "Broker", "LocalDeployment", "Terms", "free_port", "server_binary"]
@@ -115,6 +116,7 @@ class Terms:
     accept: str = "auto"
     methods: tuple[str, ...] = (
         "feat masked",
+        "feat committee",
         "feat elgamal/blinded",
         "feat elgamal/replace",
         "baseline",
@@ -125,10 +127,14 @@ class Terms:
     least_collusion: int = 0
     trust: bool = True
     part_of_roster: bool = False
+    #: Names of the four that every policy pins as members of committees; empty for none.
+    committee: tuple[str, ...] = ()
+    helpers: bool = True
+    coordinator_in_committee: bool = False
 
 
 class LocalDeployment:
-    """A folder with all files of a coordinator, of silos and of their broker."""
+    """A folder with all files of a coordinator, of silos, of helpers and of their broker."""
 
     def __init__(
         self,
@@ -136,17 +142,22 @@ class LocalDeployment:
         silos: Sequence[Silo],
         terms: Terms | None = None,
         *,
+        helpers: Sequence[str] = (),
+        organisations: Mapping[str, str] = MappingProxyType({}),
         tls: bool = True,
         through: int | None = None,
         websocket: bool = False,
     ) -> None:
         """Make the files.
 
-        ``through`` is a port that parties use instead of the broker's own; with ``websocket`` they
-        reach it over WebSocket, which has TLS always.
+        ``helpers`` are names. A party's organisation is its name, unless ``organisations`` says
+        otherwise. ``through`` is a port that parties use instead of the broker's own; with
+        ``websocket`` they reach it over WebSocket, which has TLS always.
         """
         self.folder = folder
         self.names = [silo.name or f"silo-{number}" for number, silo in enumerate(silos, 1)]
+        self.helpers = list(helpers)
+        self._organisations = organisations
         self._terms = terms or Terms()
         if websocket and not tls:
             raise ArgumentError("a trial over WebSocket is one with TLS")
@@ -166,14 +177,21 @@ class LocalDeployment:
             lines = [f"{u},{v}\n" for u, v in ids]
             (folder / f"{name}.csv").write_text("from,to\n" + "".join(lines))
             self._write(f"{name}.toml", self._silo_text(name))
+        for name in self.helpers:
+            self._write(f"{name}.toml", self._helper_text(name))
         self._write(f"{HUB}.toml", self._party_text(HUB))
         self.broker = Broker(folder / "broker", self.port)
 
     def _roster(self) -> RosterFile:
-        keys = {name: new_identity(self.folder / f"{name}.key") for name in (HUB, *self.names)}
-        roster = new_roster(HUB, keys[HUB].public)
+        everyone = (HUB, *self.names, *self.helpers)
+        keys = {name: new_identity(self.folder / f"{name}.key") for name in everyone}
+        self._keys = {name: key_text(identity.public) for name, identity in keys.items()}
+        house = self._organisations
+        roster = new_roster(HUB, keys[HUB].public, house.get(HUB))
         for name in self.names:
-            roster = roster.add(name, keys[name].public)
+            roster = roster.add(name, keys[name].public, organisation=house.get(name))
+        for name in self.helpers:
+            roster = roster.add(name, keys[name].public, "helper", house.get(name))
         for identity in keys.values():
             roster = roster.sign(identity)
         write_roster(self.folder / "roster.toml", roster)
@@ -183,7 +201,7 @@ class LocalDeployment:
         folder, now = self.folder / "tls", datetime.now(UTC)
         certificates.new_authority(folder, now)
         certificates.issue(folder, certificates.BROKER, now, hosts=("localhost", "127.0.0.1"))
-        for name in (HUB, *self.names):
+        for name in (HUB, *self.names, *self.helpers):
             certificates.issue(folder, name, now)
 
     def tls_files(self, name: str) -> TlsFiles:
@@ -207,7 +225,11 @@ class LocalDeployment:
                 f"jetstream {{ store_dir: '{folder / 'streams'}', sync_interval: always }}\n",
             )
 
+    def _helper_text(self, name: str) -> str:
+        return f'role = "helper"\n{self._party_text(name)}{self._policy_text()}'
+
     def _party_text(self, name: str) -> str:
+        known = "" if name in self.helpers else 'universe = "nodes.txt"\n'
         scheme, host = ("tls", "localhost") if self._tls else ("nats", "127.0.0.1")
         websocket = "websocket = true\n" if self._websocket else ""
         scheme = "wss" if self._websocket else scheme
@@ -218,46 +240,65 @@ class LocalDeployment:
         )
         return (
             f'version = 1\nname = "{name}"\nidentity = "{name}.key"\nroster = "roster.toml"\n'
-            f'universe = "nodes.txt"\nstate = "{name}.state"\n\n[broker]\n'
+            f'{known}state = "{name}.state"\n\n[broker]\n'
             f'urls = ["{scheme}://{host}:{self._through}"]\n{websocket}{tls}'
         )
 
     def _silo_text(self, name: str) -> str:
         terms = self._terms
-        methods = ", ".join(f'"{method}"' for method in terms.methods)
-        trust = str(terms.trust).lower()
         return self._party_text(name) + (
             f'\n[data]\nedges = "{name}.csv"\nlineage = "trial"\n'
             f'\n[ledger]\npath = "{name}.ledger"\nepsilon = {terms.epsilon}\n'
-            f"delta = {terms.delta}\ncollusion = {terms.collusion}\n"
+            f"delta = {terms.delta}\ncollusion = {terms.collusion}\n{self._policy_text()}"
+        )
+
+    def _policy_text(self) -> str:
+        terms = self._terms
+        methods = ", ".join(f'"{method}"' for method in terms.methods)
+        trust = str(terms.trust).lower()
+        pinned = "".join(
+            f'    {{ name = "{name}", key = "{self._keys[name]}", '
+            f'organisation = "{self._organisations.get(name, name)}" }},\n'
+            for name in terms.committee
+        )
+        committee = f"committee = [\n{pinned}]\n" if pinned else ""
+        return (
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
             f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
             f"least_collusion = {terms.least_collusion}\n"
             f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
             f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
+            f"helpers = {str(terms.helpers).lower()}\n"
+            f"coordinator_in_committee = {str(terms.coordinator_in_committee).lower()}\n"
+            f"{committee}"
         )
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
     def silo_file(self, name: str) -> Path:
-        """The configuration file of a silo."""
+        """The configuration file of a silo or a helper."""
         return self.folder / f"{name}.toml"
 
     def silo(self, name: str) -> SiloConfig:
         """The configuration of a silo."""
         return SiloConfig.read(self.silo_file(name))
 
+    def helper(self, name: str) -> HelperConfig:
+        """The configuration of a helper."""
+        return HelperConfig.read(self.silo_file(name))
+
     def coordinator(self) -> CoordinatorConfig:
         """The configuration of the coordinator."""
         return CoordinatorConfig.read(self.folder / f"{HUB}.toml")
 
     def processes(self, names: Iterable[str] | None = None) -> "list[subprocess.Popen[bytes]]":
-        """Silos as processes of their own; whoever starts them ends them."""
-        return [self.process(name) for name in (self.names if names is None else names)]
+        """Silos and helpers as processes of their own; whoever starts them ends them."""
+        everyone = (*self.names, *self.helpers)
+        return [self.process(name) for name in (everyone if names is None else names)]
 
     def process(self, name: str) -> "subprocess.Popen[bytes]":
-        """One silo as a process."""
+        """One silo or helper as a process."""
         command = [sys.executable, "-m", "silograph", "silo", "run"]
         with (self.folder / f"{name}.out").open("ab") as out:
             return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""``silograph silo``: serve one silo, check it, and decide about studies."""
+"""``silograph silo``: serve one silo or helper, check it, and decide about studies."""
 
 import asyncio
 import json
@@ -20,36 +20,39 @@ from silograph.dp.loss import shown_loss
 from silograph.errors import ConfigError, StudyError, TransportError
 from silograph.ledger.book import Ledger
 from silograph.methods.study import Study, read_proposal
-from silograph.party.config import SiloConfig, load_silo
+from silograph.party.config import HelperConfig, SiloConfig, load_silo, read_served
 from silograph.party.opened import Party, locked, open_store
 from silograph.party.store import Run
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Serve a silo to studies, under its own policy.", no_args_is_help=True)
+app = typer.Typer(
+    help="Serve a silo or a helper to studies, under its own policy.", no_args_is_help=True
+)
 console = Console(highlight=False)
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="The silo's configuration file.")]
+Config = Annotated[Path, typer.Option("--config", "-c", help="The party's configuration file.")]
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
 
 
 @app.command()
 def run(config: Config) -> None:
     """Serve until SIGTERM or Ctrl-C. Unfinished runs continue after the next start."""
-    given = SiloConfig.read(config)
+    given = read_served(config)
     open_store(given).close()
-    with locked(given.state / "service.lock", "a service of this silo is already running"):
+    what = f"a service of this {given.role} is already running"
+    with locked(given.state / "service.lock", what):
         asyncio.run(_serve(given))
 
 
-async def _serve(config: SiloConfig) -> None:
-    from silograph.nats.silo import SiloService  # noqa: PLC0415 - needs the extra
+async def _serve(config: SiloConfig | HelperConfig) -> None:
+    from silograph.nats.silo import service_of  # noqa: PLC0415 - needs the extra
 
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
-    service = SiloService(config)
-    console.print(f"{config.name}: {service.silo!r}; serving")
+    service = service_of(config)
+    console.print(f"{config.name}: {service.what}; serving")
     try:
         await service.serve(stop)
     finally:
@@ -59,53 +62,75 @@ async def _serve(config: SiloConfig) -> None:
 @app.command()
 def check(config: Config, as_json: Json = False) -> None:
     """Read everything that serving needs, show it, and try to reach the broker."""
-    given = SiloConfig.read(config)
+    given = read_served(config)
     party = Party(given)
-    data = load_silo(given, party.universe)
-    policy, ledger = given.policy, given.ledger
-    with Ledger(ledger.path) as book:
-        spent = book.spent(given.data.lineage, ledger.collusion)
-    reached, said = asyncio.run(_try_broker(given))
-    if as_json:
-        echo_json(
-            {
-                "silo": given.name,
-                "key": party.identity.public.hex(),
-                "silos": len(party.roster.silos),
-                "coordinator": party.roster.coordinator.name,
-                "nodes": len(party.universe),
-                "digest": party.universe.digest,
-                "edges": len(data.silo),
-                "left_out": data.outside,
-                "lineage": given.data.lineage,
-                "spent": spent.to_dict(),
-                "limit": {"epsilon": ledger.epsilon, "collusion": ledger.collusion},
-                "methods": list(policy.methods),
-                "epsilon": policy.epsilon,
-                "accept": policy.accept,
-                "broker": {"reached": reached, "said": said},
-            }
-        )
+    try:
+        found, rows = _checked(given, party)
+        reached, said = asyncio.run(_try_broker(given))
+    finally:
         party.close()
+    if as_json:
+        echo_json({**found, "broker": {"reached": reached, "said": said}})
         return
-    outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
-    limit, most = (shown_loss(x.epsilon, left=True) for x in (ledger, policy))
     table = Table(show_header=False, box=None)
-    for name, value in (
-        ("silo", f"{given.name}, key {party.identity.public.hex()[:16]}…"),
-        ("roster", f"{len(party.roster.silos)} silos, coordinator {party.roster.coordinator.name}"),
-        ("universe", f"{len(party.universe):,} nodes, digest {party.universe.digest[:16]}…"),
-        ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
-        ("budget", f"{spent} of ε = {limit} spent on {given.data.lineage!r}"),
-        ("policy", f"{', '.join(policy.methods)}; ε ≤ {most} per study; {policy.accept}"),
-        ("broker", escape(said) if reached else f"[red]{escape(said)}[/]"),
-    ):
+    for name, value in (*rows, ("broker", escape(said) if reached else f"[red]{escape(said)}[/]")):
         table.add_row(name, value)
-    party.close()
     console.print(table)
 
 
-async def _try_broker(config: SiloConfig) -> tuple[bool, str]:
+def _checked(
+    given: SiloConfig | HelperConfig, party: Party
+) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    """What serving needs, as JSON values and as rows for people."""
+    policy, roster = given.policy, party.roster
+    found: dict[str, object] = {
+        given.role: given.name,
+        "key": party.identity.public.hex(),
+        "silos": len(roster.silos),
+        "helpers": len(roster.helpers),
+        "coordinator": roster.coordinator.name,
+    }
+    rows = [
+        (given.role, f"{given.name}, key {party.identity.public.hex()[:16]}…"),
+        ("roster", f"{len(roster.silos)} silos, coordinator {roster.coordinator.name}"),
+    ]
+    if party.has_universe:
+        universe = party.universe
+        found |= {"nodes": len(universe), "digest": universe.digest}
+        rows += [("universe", f"{len(universe):,} nodes, digest {universe.digest[:16]}…")]
+    if isinstance(given, SiloConfig):
+        ledger = given.ledger
+        data = load_silo(given, party.universe)
+        with Ledger(ledger.path) as book:
+            spent = book.spent(given.data.lineage, ledger.collusion)
+        found |= {
+            "edges": len(data.silo),
+            "left_out": data.outside,
+            "lineage": given.data.lineage,
+            "spent": spent.to_dict(),
+            "limit": {"epsilon": ledger.epsilon, "collusion": ledger.collusion},
+        }
+        outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
+        limit = shown_loss(ledger.epsilon, left=True)
+        rows += [
+            ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
+            ("budget", f"{spent} of ε = {limit} spent on {given.data.lineage!r}"),
+        ]
+    committee = [member.name for member in policy.committee]
+    found |= {
+        "methods": list(policy.methods),
+        "epsilon": policy.epsilon,
+        "accept": policy.accept,
+        "committee": committee,
+    }
+    most = shown_loss(policy.epsilon, left=True)
+    rows += [("policy", f"{', '.join(policy.methods)}; ε ≤ {most} per study; {policy.accept}")]
+    if committee:
+        rows += [("committee", ", ".join(committee))]
+    return found, rows
+
+
+async def _try_broker(config: SiloConfig | HelperConfig) -> tuple[bool, str]:
     from silograph.nats.link import Link  # noqa: PLC0415
 
     began = time.perf_counter()
@@ -124,7 +149,7 @@ def status(config: Config, as_json: Json = False) -> None:
 
     The exit code is 1 if the service is not alive.
     """
-    given = SiloConfig.read(config)
+    given = read_served(config)
     path = given.state / "status.json"
     try:
         found = json.loads(path.read_bytes())
@@ -146,8 +171,8 @@ def status(config: Config, as_json: Json = False) -> None:
 
 @app.command()
 def studies(config: Config, as_json: Json = False) -> None:
-    """List the studies that were proposed to this silo, with decisions and states."""
-    found = _studies(SiloConfig.read(config))
+    """List the studies that were proposed to this party, with decisions and states."""
+    found = _studies(read_served(config))
     if as_json:
         echo_json([_plain(study, run) for study, run in found])
         return
@@ -165,16 +190,16 @@ def studies(config: Config, as_json: Json = False) -> None:
 @app.command()
 def approve(run: RunId, config: Config, as_json: Json = False) -> None:
     """Accept a study that the policy allows but leaves to the operator to decide."""
-    _decide(SiloConfig.read(config), run, "accepted", as_json)
+    _decide(read_served(config), run, "accepted", as_json)
 
 
 @app.command()
 def refuse(run: RunId, config: Config, as_json: Json = False) -> None:
     """Refuse a study, or end one that is running. Budget already spent stays spent."""
-    _decide(SiloConfig.read(config), run, "refused", as_json)
+    _decide(read_served(config), run, "refused", as_json)
 
 
-def _decide(config: SiloConfig, run: str, decision: str, as_json: bool) -> None:
+def _decide(config: SiloConfig | HelperConfig, run: str, decision: str, as_json: bool) -> None:
     found = [(study, row) for study, row in _studies(config) if run and study.run.startswith(run)]
     if len(found) != 1:
         raise StudyError(f"{len(found)} studies begin with {run!r}")
@@ -194,7 +219,7 @@ def _decide(config: SiloConfig, run: str, decision: str, as_json: bool) -> None:
         console.print(f"{study.run[:12]}: {decision}; the service acts on it")
 
 
-def _studies(config: SiloConfig) -> list[tuple[Study, Run]]:
+def _studies(config: SiloConfig | HelperConfig) -> list[tuple[Study, Run]]:
     store = open_store(config)
     try:
         rows = store.runs()

@@ -60,6 +60,14 @@ def propose(
         list[str] | None,
         typer.Option("--silo", help="Only use this silo. May be repeated."),
     ] = None,
+    members: Annotated[
+        str,
+        typer.Option(
+            help="The four members of the committee, as a,b,c,d: silos of the study, helpers or "
+            "the coordinator. Without it, protocol committee takes the first that fit.",
+            show_default=False,
+        ),
+    ] = "",
     option: Annotated[
         list[str] | None,
         typer.Option("--option", help="An option of the method, as name=value. May be repeated."),
@@ -76,7 +84,10 @@ def propose(
 
     chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
     only, options = tuple(silos or ()), _options(option or [])
-    question = Question(query, epsilon, method, chosen, k, delta, collusion, only, options, purpose)
+    question = Question(
+        query, epsilon, method, chosen, k, delta, collusion, only, options, purpose,
+        tuple(name.strip() for name in members.split(",")) if members else (),
+    )  # fmt: skip
     service = _service(config)
     try:
         plan = service.propose(question, 60 * minutes)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
@@ -45,7 +45,7 @@ class Seat:
     roster: Roster
     place: int
     identity: Identity
-    #: ``silo`` or ``coordinator``.
+    #: ``silo`` (of a helper, too) or ``coordinator``.
     role: str
 
     @property
@@ -99,6 +99,18 @@ class Voice:
         await self._link.drop_stream(self._stream)
 
     async def _send(self, frozen: list[Frozen]) -> None:
+        """Send messages, in their order for each receiver, and to several receivers at once."""
+        queues: dict[int, list[Frozen]] = {}
+        for message in frozen:
+            queues.setdefault(message.name.party, []).append(message)
+        if len(queues) < 2 or EVERYONE in queues:
+            await self._send_in_order(frozen)
+            return
+        async with asyncio.TaskGroup() as sending:
+            for queue in queues.values():
+                sending.create_task(self._send_in_order(queue))
+
+    async def _send_in_order(self, frozen: list[Frozen]) -> None:
         for message in frozen:
             if message.raw is None:
                 continue
@@ -179,10 +191,11 @@ class Carrier(Voice):
             await self._send(frozen or [])
         return frozen is not None
 
-    async def pump(self) -> None:
+    async def pump(self, told: Callable[[], Awaitable[None]] | None = None) -> None:
         """Send the messages that the session makes unprompted, while it has room for more.
 
         A few messages are sent at the same time. The next is made when one of them has arrived.
+        ``told`` is called each time that the session has made something.
         """
         async with asyncio.TaskGroup() as sending:
             while self.session.room:
@@ -194,6 +207,8 @@ class Carrier(Voice):
                     self._window.release()
                     raise
                 sending.create_task(self._upload(frozen))
+                if told is not None:
+                    await told()
 
     async def _upload(self, frozen: list[Frozen]) -> None:
         try:

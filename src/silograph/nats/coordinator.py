@@ -17,15 +17,22 @@ from typing import Any
 from silograph import whole_files
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
-from silograph.messages.identity import COORDINATOR
+from silograph.messages.identity import COORDINATOR, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.method import Outcome, SettledStudy
-from silograph.methods.study import RELEASE, Option, Study, read_proposal
+from silograph.methods.study import (
+    COMMITTEE,
+    RELEASE,
+    Option,
+    Study,
+    StudyMember,
+    read_proposal,
+)
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
-from silograph.nats.link import Link, stream_name
-from silograph.nats.silo import cause, last_words
+from silograph.nats.link import Link
+from silograph.nats.part import cause, last_words
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
 from silograph.party.opened import Clock, Party, locked
@@ -56,6 +63,9 @@ class Question:
     options: Mapping[str, Option] = field(default_factory=dict)
     #: The purpose, for the people who decide whether to take part.
     purpose: str = ""
+    #: Names of the four members of the committee, in their order. If they are empty and the
+    #: protocol needs a committee, the service chooses.
+    members: tuple[str, ...] = ()
 
 
 Watch = Callable[[StudyProgress], None]
@@ -93,6 +103,7 @@ class CoordinatorService:
         strangers = set(question.silos) - set(names)
         if strangers:
             raise StudyError(f"{min(strangers)!r} is not a silo of the roster")
+        silos = tuple(n for n in names if not question.silos or n in question.silos)
         study = Study(
             run=self._entropy.bytes(16).hex(),
             query=question.query,
@@ -105,11 +116,12 @@ class CoordinatorService:
             nodes=len(party.universe),
             roster=party.roster.digest.hex(),
             coordinator=party.name,
-            silos=tuple(n for n in names if not question.silos or n in question.silos),
+            silos=silos,
             deadline=int(party.clock() + seconds),
             k=question.k,
             options=question.options,
             purpose=question.purpose,
+            members=_committee(question, silos, party.roster),
         )
         plan = settle_study(study)
         study = plan.study
@@ -175,8 +187,9 @@ class CoordinatorService:
         lock = self._config.state / f"{study.run}.lock"
         with locked(lock, "another process carries this study"):
             if row.open or self._store.pending(study.run):
-                silos = [SiloProgress(name) for name in study.silos]
-                progress = StudyProgress(study.run, "proposed", silos, 0, study.pairs)
+                roster = self.seat(study).roster
+                others = [SiloProgress(roster.member(place).name) for place in roster.places]
+                progress = StudyProgress(study.run, "proposed", others, 0, study.pairs)
                 health = StudyHealth(self._party, progress)
                 async with health.shown():
                     health.link = link = await self._connect()
@@ -242,6 +255,42 @@ class CoordinatorService:
         whole_files.replace(self._path(study), content, StoreError)
 
 
+def _committee(
+    question: Question, silos: tuple[str, ...], roster: Roster
+) -> tuple[StudyMember, ...]:
+    """The members of a study's committee: those that were asked for, or the first that fit.
+
+    These are silos of the study, then helpers; of different organisations, if there are enough.
+    """
+    found = [StudyMember(member.name, "silo") for member in roster.silos if member.name in silos]
+    found += [StudyMember(member.name, "helper") for member in roster.helpers]
+    known = {member.name: member for member in found}
+    if question.members:
+        hub = roster.coordinator.name
+        known[hub] = StudyMember(hub, "coordinator")
+        for name in question.members:
+            if name not in known:
+                raise StudyError(
+                    f"{name!r} cannot be a member of the committee: it is not a silo of the study, "
+                    "a helper or the coordinator"
+                )
+        return tuple(known[name] for name in question.members)
+    if question.protocol != COMMITTEE:
+        return ()
+    if len(found) < 4:
+        raise StudyError(
+            f"a committee has four members, and there are {len(found)} silos and helpers; name "
+            "helpers in the roster, or choose another protocol"
+        )
+    houses = {member.name: member.organisation for member in roster.members}
+    first = [
+        member
+        for i, member in enumerate(found)
+        if houses[member.name] not in {houses[other.name] for other in found[:i]}
+    ]
+    return tuple([*first, *(member for member in found if member not in first)][:4])
+
+
 class _CoordinatorRun:
     """One study that is being carried."""
 
@@ -295,18 +344,20 @@ class _CoordinatorRun:
         async with asyncio.TaskGroup() as parts:
             watching = parts.create_task(self._listen_to_operator())
             await self._carrier.start()
-            listening = [
-                parts.create_task(self._listen(place)) for place in range(len(self._study.silos))
-            ]
+            places = self._carrier.seat.roster.places
+            listening = [parts.create_task(self._listen(place)) for place in places]
             async with self._moved:
                 await self._moved.wait_for(lambda: self._session.done)
             for task in (watching, *listening):
                 task.cancel()
 
     async def _listen(self, place: int) -> None:
-        """Process one silo's messages, without getting too far ahead of the other silos."""
-        silo = self._progress.silos[place]
-        reader = self._link.reader(stream_name(self._study.run, silo.name))
+        """Process the messages of a silo or a helper, without getting too far ahead of the others.
+
+        What they write to each other is not read.
+        """
+        silo, hub = self._progress.silos[place], self._study.coordinator
+        reader = self._link.reader_of(self._study.run, silo.name, hub, everyone=True)
         while True:
             async with self._moved:
                 await self._moved.wait_for(lambda: self._session.wants(place))

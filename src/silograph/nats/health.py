@@ -84,7 +84,8 @@ NAMES: dict[str, tuple[str, ...]] = {
         "1 for the state that a study is in (open, done, aborted).", "run", "state",
     ),
     "silograph_study_silo_phase": (
-        "1 for the phase that a silo is in, as the coordinator sees it.", "run", "silo", "phase",
+        "1 for the phase that a silo or a helper is in, as the coordinator sees it.",
+        "run", "silo", "phase",
     ),
     "silograph_study_bytes_total": (
         "Bytes of a study's messages at the coordinator.", "run", "direction",
@@ -257,6 +258,7 @@ class Health:
         runs = self.party.store.runs(ended=False)
         return {
             "silo": self.party.name,
+            "role": self.party.config.role,
             "pid": os.getpid(),
             "connected": self.connected,
             "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
@@ -331,7 +333,7 @@ _SHOW_SECONDS = 2.0
 
 @dataclass
 class SiloProgress:
-    """The progress of one silo, as the coordinator sees it."""
+    """The progress of one silo or helper, as the coordinator sees it."""
 
     name: str
     phase: str = "asked"
@@ -352,7 +354,7 @@ class StudyProgress:
 
     @property
     def bytes(self) -> int:
-        """The bytes received from all silos."""
+        """The bytes received from all silos and helpers."""
         return sum(silo.bytes for silo in self.silos)
 
     @property

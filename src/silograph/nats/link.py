@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,9 +213,51 @@ class Link:
             except _PASSING:
                 await self._pause()
 
+    async def stored_bytes(self, run: str, senders: Iterable[str]) -> dict[str, int]:
+        """The bytes that the broker stores of each sender's messages in a run, 0 if none.
+
+        The broker counts subjects and headers, too. A party removes its stream at the run's end.
+        """
+        found = {}
+        for sender in senders:
+            try:
+                info = await self._streams.stream_info(stream_name(run, sender))
+                found[sender] = int(info.state.bytes)
+            except NotFoundError:
+                found[sender] = 0
+            except _PASSING as error:
+                raise TransportError(f"the broker does not say what it stores: {error}") from None
+        return found
+
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """Read the messages of a stream from its beginning."""
         return Reader(self._streams, stream, filters, self.traffic)
+
+    def reader_of(self, run: str, sender: str, receiver: str, *, everyone: bool) -> "Reader":
+        """Read what a party sends to another one in a run, and, if asked, what it sends to all."""
+        to = (receiver, connection.ALL) if everyone else (receiver,)
+        filters = [f"{connection.PREFIX}.{run}.{sender}.{name}.>" for name in to]
+        return self.reader(stream_name(run, sender), filters)
+
+    async def has_stream(self, run: str, sender: str) -> bool:
+        """Whether a sender's stream of a run exists; a broker that does not answer has it."""
+        try:
+            await self._streams.stream_info(stream_name(run, sender))
+        except NotFoundError:
+            return False
+        except _PASSING:
+            _heed()
+        return True
+
+    async def said(self, run: bytes, sender: str, word: str) -> bytes | None:
+        """A party's message of one kind to everyone, or None if there is none yet."""
+        subject = connection.message(run, sender, connection.ALL, word, 0)
+        try:
+            found = await self._streams.get_last_msg(stream_name(run.hex(), sender), subject)
+            return None if found.data is None else bytes(found.data)
+        except _PASSING:  # also if there is no such message
+            _heed()
+            return None
 
     @staticmethod
     async def _pause() -> None:

@@ -1,9 +1,15 @@
-"""A silo's service: decides on proposals and takes part in runs."""
+"""The service of a silo or a helper: decides on proposals and takes part in runs.
+
+A helper is a member of committees. It has no edges, so it has no data and pays nothing; everything
+else is as for a silo. The reason of a failure goes to the party's own log; other parties get only a
+code.
+"""
 
 import asyncio
 import contextlib
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,221 +17,35 @@ from typing import Any
 
 from silograph.dp.loss import shown_loss
 from silograph.errors import (
-    AbortedError,
     BudgetError,
     ConfigError,
     DeadlineError,
+    SilographError,
     StoreError,
     StudyError,
     TransportError,
 )
 from silograph.graph.bits import PairBits
-from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
 from silograph.ledger.chain import Witness
 from silograph.ledger.entries import Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
-from silograph.messages.identity import COORDINATOR
+from silograph.messages.machine import SiloSession
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study, open_proposal, read_proposal
 from silograph.nats import faultpoints
-from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
-from silograph.nats.health import Health, MetricsBoard
-from silograph.nats.link import STUDIES_STREAM, Link, stream_name
-from silograph.party import connection
-from silograph.party.config import SiloConfig, load_silo
-from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
-from silograph.party.log import Log
+from silograph.nats.carrier import Seat, Voice
+from silograph.nats.health import Health, Metrics, MetricsBoard
+from silograph.nats.link import STUDIES_STREAM, Link
+from silograph.nats.part import SiloRun, last_words
+from silograph.party.config import HelperConfig, SiloConfig, load_silo
+from silograph.party.control import ABORT, REFUSE, Code, code_of
 from silograph.party.opened import Clock, Party
+from silograph.party.snapshots import Snapshots
 from silograph.party.store import Frozen, Run
 
-__all__ = ["Books", "SiloRun", "SiloService", "cause", "last_words"]
-
-
-# --- A silo's part in one run, from its acceptance to its end -------------------------------------
-#
-# The run's whole cost is in the ledger before anything that depends on edges is sent.
-
-#: For how many seconds, at least, a party tries to tell the others that a run has ended.
-_LAST_WORD_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class Books:
-    """Where a silo records what it does: its own files, and its lineage in the ledger."""
-
-    party: Party
-    ledger: Ledger
-    lineage: str
-    #: The phase under which the ledger records the spends of this silo's studies.
-    phase: str
-
-    def note(self, study: Study, spend: Spend) -> None:
-        """Record a spend of the ledger in the store and the trail, unless they have it."""
-        witness, party = self.ledger.witness(), self.party
-        with party.store.together():
-            if party.store.mark_spent(study.run, str(witness)):
-                _, epsilon = loss_at(spend.losses, study.collusion)
-                party.trail.spent(
-                    study.id, spend.lineage, epsilon, spend.delta, study.collusion,
-                    witness.serial, bytes.fromhex(witness.digest),
-                )  # fmt: skip
-
-
-class SiloRun:
-    """One run that the silo has accepted."""
-
-    def __init__(
-        self, seat: Seat, plan: SettledStudy, silo: Silo, books: Books, link: Link
-    ) -> None:
-        self._study = seat.study
-        self._books = books
-        self._store, self._clock = books.party.store, books.party.clock
-        self._link = link
-        self._plan = plan
-        run = self._store.run(seat.study.run)
-        assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
-        entropy = RunEntropy(run.secret)
-        self._session = self._plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
-        self._carrier = Carrier(seat, self._session, self._store, link, books.party.log)
-        self._phase = run.phase
-        self._given_up = False
-
-    def give_up(self) -> None:
-        """Note that the operator ends the run. The caller then cancels its task."""
-        self._given_up = True
-
-    async def carry(self) -> None:
-        """Take part until the end of the run; record how it ended and tell the others."""
-        try:
-            async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
-                await self._carrier.open(self._clock())
-                await self._carrier.say(ACCEPT)
-                await self._carrier.start()
-                await self._rounds()
-        except TimeoutError:
-            await self._abort(DeadlineError("the study's deadline has passed"))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self._given_up or task is None:
-                raise  # the service stops; the run continues after a restart
-            task.uncancel()
-            await self._abort(AbortedError("ended by the operator", code="operator"))
-        except Exception as error:
-            found = cause(error)
-            if isinstance(found, AbortedError):  # by the coordinator, who tells everyone
-                await self._end("aborted", found.code, error=found)
-            else:
-                await self._abort(found)
-        else:
-            await self._end("done")
-            await self._carrier.clear()
-
-    async def _rounds(self) -> None:
-        """Process messages, pay and upload, until the coordinator ends the run."""
-        study, session = self._study, self._session
-        theirs = f"{connection.PREFIX}.{study.run}.{study.coordinator}"
-        filters = [f"{theirs}.{self._carrier.seat.name}.>", f"{theirs}.{connection.ALL}.>"]
-        reader = self._link.reader(stream_name(study.run, study.coordinator), filters)
-        async with asyncio.TaskGroup() as making:
-            upload: asyncio.Task[None] | None = None
-            while True:
-                if session.ready:
-                    await asyncio.to_thread(self._pay)
-                    await self._carrier.authorise(session.authorise)
-                    faultpoints.point("silo.authorised")
-                if session.room and (upload is None or upload.done()):
-                    upload = making.create_task(self._upload())
-                    await asyncio.sleep(0)  # let the upload start before the next message
-                self._note_phase()
-                raw = await reader.next()
-                word = self._word(raw)
-                if word is None:
-                    await self._carrier.take(raw)
-                elif word.round == ABORT:
-                    who = study.coordinator
-                    raise AbortedError("ended by the coordinator", code=word.code.word, by=who)
-                elif word.round == END:
-                    if not session.done:
-                        raise AbortedError("ended early", code="protocol", by=study.coordinator)
-                    break
-
-    def _pay(self) -> None:
-        """Record the whole cost of the run in the ledger. Repeating it spends nothing more."""
-        plan, study, books = self._plan, self._study, self._books
-        spend = books.ledger.spend(
-            books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
-            method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
-        )  # fmt: skip
-        faultpoints.point("silo.spent")
-        books.note(study, spend)
-
-    async def _upload(self) -> None:
-        await self._carrier.pump()
-        self._note_phase()
-        faultpoints.point("silo.uploaded")
-
-    def _word(self, raw: bytes) -> Control | None:
-        """The coordinator's control message about the run, or None if it is for the carrier."""
-        try:
-            seat = self._carrier.seat
-            word = Control.open(seat.binding, raw, receiver=seat.place)
-        except UNPROVEN:
-            return None
-        return word if word is not None and word.sender == COORDINATOR else None
-
-    def _note_phase(self) -> None:
-        if self._session.phase != self._phase:
-            self._phase = self._session.phase
-            self._store.mark_phase(self._study.run, self._phase)
-            phase = self._phase.replace(" ", "-").replace(",", "")
-            self._books.party.log.event("run.phase", run=self._study.id, phase=phase)
-
-    async def _abort(self, error: BaseException) -> None:
-        """End the run for everyone. The others get a code; the reason stays here."""
-        code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
-        self._books.party.log.event(
-            "run.failed", level="error", run=self._study.id, code=code.word, error=error
-        )
-        await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
-
-    async def _end(
-        self,
-        state: str,
-        code: str = "",
-        last: Frozen | None = None,
-        error: BaseException | None = None,
-    ) -> None:
-        self._carrier.settle()
-        self._books.party.end(self._study.run, state, code, [last] if last else [], error)
-        faultpoints.point("silo.ended")
-        if last is not None:
-            await last_words(self._carrier.repeat(), 0.0, self._books.party.log)
-            self._carrier.settle()
-
-
-async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log) -> None:
-    """Try for a while to tell the others how a run ended; otherwise the deadline tells them."""
-    try:
-        async with asyncio.timeout(max(seconds, _LAST_WORD_SECONDS)):
-            await saying
-    except TimeoutError:
-        pass
-    except TransportError as error:
-        log.event("word.unheard", level="warning", error=error)
-
-
-def cause(error: BaseException) -> BaseException:
-    """The first error of a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-# --- A silo's service: hears proposals, decides on them by its policy, and takes part in runs -----
-#
-# The reason of a failure goes to the silo's own log; other parties get only a code.
+__all__ = ["Books", "HelperService", "Service", "SiloService", "service_of"]
 
 _CONNECT_SECONDS = 5.0
 _POLL_SECONDS = 0.3
@@ -233,11 +53,18 @@ _POLL_SECONDS = 0.3
 _REPORT_EVERY = 30
 
 
-class SiloService:
-    """One silo with its files open, which serves until it is told to stop."""
+# --- What silos and helpers have in common --------------------------------------------------------
+
+
+class Service(ABC):
+    """One party with its files open, which serves until it is told to stop."""
 
     def __init__(
-        self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
+        self,
+        config: SiloConfig | HelperConfig,
+        *,
+        clock: Clock = time.time,
+        entropy: Entropy | None = None,
     ) -> None:
         self._config = config
         self._party = Party(config, clock)
@@ -245,18 +72,6 @@ class SiloService:
         self._log, self._trail = self._party.log, self._party.trail
         self._entropy = entropy or OsEntropy()
         self._started = clock()
-        data = load_silo(config, self._party.universe)
-        self.silo = data.silo
-        # Computed once for all runs, so that no run's time shows the number of edges.
-        self._bits = PairBits.of(self.silo)
-        if data.outside:
-            self._log.event("data.outside", level="warning", edges_outside=data.outside)
-        self._ledger = Ledger(config.ledger.path)
-        self._set_limit()
-        # The phase contains the store's identity, so that several silos can share a ledger.
-        phase = f"study {self._store.identity}"
-        self._books = Books(self._party, self._ledger, config.data.lineage, phase)
-        self._check_ledger()
         self._link: Link | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, SiloRun] = {}
@@ -266,40 +81,37 @@ class SiloService:
         self._plans: dict[str, SettledStudy] = {}  # settled
         self._failed: asyncio.Future[None] | None = None
 
-    def _set_limit(self) -> None:
-        """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
-        lineage, limit = self._config.data.lineage, self._config.ledger
-        if self._ledger.is_new(lineage):
-            raise ConfigError(
-                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
-                "slip would start a budget of its own. If the dataset is new, say so first: "
-                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
-            )
-        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
+    # -- what only one kind of party has -------------------------------------------------------
 
-    def _check_ledger(self) -> None:
-        """Refuse a store or a ledger that was restored to an earlier state.
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What the party serves with, for its operator."""
 
-        A spend that is missing in the store, because the service was killed after it, is added.
-        """
-        seen = self._store.witness()
-        if seen:
-            self._ledger.check_not_older_than(Witness.parse(seen))
-        paid = {row.run: row for row in self._ledger.rows() if row.phase == self._books.phase}
-        runs = self._store.runs()
-        if paid.keys() - {run.run for run in runs}:
-            raise StoreError(
-                f"{self._store.path}: older than the ledger, which has runs that it does not know"
-            )
-        if {run.run for run in runs if run.spent} - paid.keys():
-            raise StoreError(
-                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
-                "store saw are not in it"
-            )
-        for run in runs:
-            study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
-            if study is not None:
-                self._books.note(study, paid[run.run])
+    @abstractmethod
+    def _check_own(self, plan: SettledStudy) -> None:
+        """Raise if the party's own state is a reason not to take part in a study."""
+
+    @abstractmethod
+    def _session(self, plan: SettledStudy, seat: Seat, run: Run, entropy: Entropy) -> SiloSession:
+        """Make the party's session in a run."""
+
+    @abstractmethod
+    def _pay(self, plan: SettledStudy) -> None:
+        """Record the whole cost of a run. Repeating it spends nothing more."""
+
+    @abstractmethod
+    def _metrics(self, health: Health) -> Metrics:
+        """The party's metrics."""
+
+    @property
+    @abstractmethod
+    def _data(self) -> str:
+        """The digest of the edges that a new run is accepted with; empty without edges."""
+
+    @abstractmethod
+    def _tidy(self) -> None:
+        """Remove what no open run needs any more."""
 
     # -- serving -----------------------------------------------------------------------------
 
@@ -336,8 +148,7 @@ class SiloService:
             task.result()
 
     def close(self) -> None:
-        """Close the ledger, the store and the log."""
-        self._ledger.close()
+        """Close the store and the log."""
         self._party.close()
 
     async def _connected(self, stop: asyncio.Event) -> Link | None:
@@ -430,6 +241,7 @@ class SiloService:
         self._tasks.pop(study.run, None)  # so that the next _act sends the message
         self._unsaid.add(study.run)
         self._forget(study.run)
+        self._tidy()
 
     def _spawn(self, run: str, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks[run] = asyncio.create_task(work)
@@ -448,7 +260,8 @@ class SiloService:
     def _consider(self, raw: bytes) -> None:
         """Store a new proposal and decide on it."""
         study = open_proposal(raw, self._party.roster)
-        if self._party.name not in study.silos:
+        helpers = [member.name for member in study.members if member.kind == "helper"]
+        if self._party.name not in (*study.silos, *helpers):
             return
         known = self._store.run(study.run) is not None
         if not known and study.deadline <= self._party.clock():
@@ -481,7 +294,7 @@ class SiloService:
             self._accept(study, "policy")
 
     def _allowed(self, study: Study) -> bool:
-        """Whether the silo may take part in a study; if not, the study is refused here."""
+        """Whether the party may take part in a study; if not, the study is refused here."""
         try:
             self._check(study)
         except Exception as error:  # what cannot be judged is refused
@@ -491,16 +304,16 @@ class SiloService:
 
     def _check(self, study: Study) -> None:
         """Raise if there is a reason not to take part in a study."""
-        universe = self._party.universe
-        if study.universe != universe.digest or study.nodes != len(universe):
-            raise StudyError("the study is about another node list")
+        if self._party.has_universe:
+            universe = self._party.universe
+            if study.universe != universe.digest or study.nodes != len(universe):
+                raise StudyError("the study is about another node list")
         policy, roster = self._config.policy, self._party.roster
         policy.check_fields(study, len(roster.silos), self._party.clock())
+        policy.check_committee(study, roster)
         plan = self._plan(study)
         policy.check(plan)
-        if any(row.run == study.run for row in self._ledger.rows()):
-            raise StoreError("the ledger has this run, and the store did not: one was put back")
-        self._check_budget(plan)
+        self._check_own(plan)
 
     def _plan(self, study: Study) -> SettledStudy:
         if study.run not in self._plans:
@@ -513,23 +326,11 @@ class SiloService:
         self._studies.pop(run, None)
         self._runs.pop(run, None)
 
-    def _check_budget(self, plan: SettledStudy) -> None:
-        lineage = self._config.data.lineage
-        limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
-        if limit is None or left is None:
-            return
-        _, epsilon = loss_at(plan.losses, limit.collusion)
-        if epsilon > left.epsilon or plan.delta > left.delta:
-            raise BudgetError(
-                f"the study costs {shown_loss(epsilon)} at t = {limit.collusion}; {left} is left",
-                lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
-            )  # fmt: skip
-
     def _accept(self, study: Study, by: str) -> None:
         secret = self._entropy.bytes(32)
         with self._store.together():
             self._trail.decided(study.id, by, "accepted")
-            self._store.accept(study.run, by, secret)
+            self._store.accept(study.run, by, secret, self._data)
         faultpoints.point("silo.accepted")
 
     def _refuse(self, study: Study, code: Code, by: str, error: Exception | None = None) -> None:
@@ -544,7 +345,8 @@ class SiloService:
 
     def _seat(self, study: Study) -> Seat:
         members = study.parties(self._party.roster)
-        place = study.silos.index(self._party.name)
+        names = [members.member(place).name for place in members.places]
+        place = names.index(self._party.name)
         return Seat(study, members, place, self._party.identity, "silo")
 
     @property
@@ -565,14 +367,24 @@ class SiloService:
     async def _take_part(self, study: Study) -> None:
         try:
             # In a thread, because setting up a run on a large graph takes seconds.
-            plan, seat = self._plan(study), self._seat(study)
-            run = await asyncio.to_thread(SiloRun, seat, plan, self.silo, self._books, self._line)
+            run = await asyncio.to_thread(self._begin, study)
         except Exception as error:
             self._cannot_begin(study, error)
             return
         self._runs[study.run] = run
         await run.carry()
         self._forget(study.run)
+        self._tidy()
+        await run.linger()
+
+    def _begin(self, study: Study) -> SiloRun:
+        run = self._store.run(study.run)
+        assert run is not None and run.secret is not None  # noqa: S101, PT018 - it was accepted
+        plan, seat = self._plan(study), self._seat(study)
+        if self._party.has_universe and study.universe != self._party.universe.digest:
+            raise StudyError("the node list has changed since the study was accepted")
+        session = self._session(plan, seat, run, RunEntropy(run.secret))
+        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan))
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
@@ -588,12 +400,194 @@ class SiloService:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _show(self, board: MetricsBoard, health: Health) -> None:
-        metrics = health.silo_metrics(self._ledger, self._config.data.lineage)
-        board.show(metrics, *health.verdict)
+        board.show(self._metrics(health), *health.verdict)
 
     def health(self) -> Health:
         """The current health of the service."""
         return Health(self._party, self._link, self._started)
+
+
+# --- A silo: its edges, and its budget ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Books:
+    """Where a silo records what it does: its own files, and its lineage in the ledger."""
+
+    party: Party
+    ledger: Ledger
+    lineage: str
+    #: The phase under which the ledger records the spends of this silo's studies.
+    phase: str
+
+    def note(self, study: Study, spend: Spend) -> None:
+        """Record a spend of the ledger in the store and the trail, unless they have it."""
+        witness, party = self.ledger.witness(), self.party
+        with party.store.together():
+            if party.store.mark_spent(study.run, str(witness)):
+                _, epsilon = loss_at(spend.losses, study.collusion)
+                party.trail.spent(
+                    study.id, spend.lineage, epsilon, spend.delta, study.collusion,
+                    witness.serial, bytes.fromhex(witness.digest),
+                )  # fmt: skip
+
+    def pay(self, plan: SettledStudy) -> None:
+        """Record the whole cost of a run in the ledger. Repeating it spends nothing more."""
+        books, study = self, plan.study
+        spend = books.ledger.spend(
+            books.lineage, study.run, books.phase, plan.losses, plan.delta, view=plan.view,
+            method=plan.what, unbounded=any(map(math.isinf, plan.losses.values())),
+        )  # fmt: skip
+        faultpoints.point("silo.spent")
+        books.note(study, spend)
+
+
+class SiloService(Service):
+    """The service of a silo."""
+
+    def __init__(
+        self, config: SiloConfig, *, clock: Clock = time.time, entropy: Entropy | None = None
+    ) -> None:
+        super().__init__(config, clock=clock, entropy=entropy)
+        self._own = config
+        data = load_silo(config, self._party.universe)
+        self.silo = data.silo
+        # Computed once for all runs, so that no run's time shows the number of edges.
+        self._bits = PairBits.of(self.silo)
+        if data.outside:
+            self._log.event("data.outside", level="warning", edges_outside=data.outside)
+        self._ledger = Ledger(config.ledger.path)
+        self._set_limit()
+        # The phase contains the store's identity, so that several silos can share a ledger.
+        phase = f"study {self._store.identity}"
+        self._books = Books(self._party, self._ledger, config.data.lineage, phase)
+        self._check_ledger()
+        self._snapshots = Snapshots(config.state / "snapshots", self.silo)
+        self._tidy()
+
+    @property
+    def what(self) -> str:
+        """The edges."""
+        return repr(self.silo)
+
+    def _set_limit(self) -> None:
+        """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
+        lineage, limit = self._own.data.lineage, self._own.ledger
+        if self._ledger.is_new(lineage):
+            raise ConfigError(
+                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
+                "slip would start a budget of its own. If the dataset is new, say so first: "
+                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
+            )
+        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
+
+    def _check_ledger(self) -> None:
+        """Refuse a store or a ledger that was restored to an earlier state.
+
+        A spend that is missing in the store, because the service was killed after it, is added.
+        """
+        seen = self._store.witness()
+        if seen:
+            self._ledger.check_not_older_than(Witness.parse(seen))
+        paid = {row.run: row for row in self._ledger.rows() if row.phase == self._books.phase}
+        runs = self._store.runs()
+        if paid.keys() - {run.run for run in runs}:
+            raise StoreError(
+                f"{self._store.path}: older than the ledger, which has runs that it does not know"
+            )
+        if {run.run for run in runs if run.spent} - paid.keys():
+            raise StoreError(
+                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
+                "store saw are not in it"
+            )
+        for run in runs:
+            study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
+            if study is not None:
+                self._books.note(study, paid[run.run])
+
+    def close(self) -> None:
+        """Close the ledger, the store and the log; remove a snapshot that no open run needs."""
+        with contextlib.suppress(SilographError):
+            self._snapshots.drop_except(self._open_data())
+        self._ledger.close()
+        super().close()
+
+    def _check_own(self, plan: SettledStudy) -> None:
+        study = plan.study
+        if any(row.run == study.run for row in self._ledger.rows()):
+            raise StoreError("the ledger has this run, and the store did not: one was put back")
+        self._check_budget(plan)
+
+    def _check_budget(self, plan: SettledStudy) -> None:
+        lineage = self._own.data.lineage
+        limit, left = self._ledger.limit(lineage), self._ledger.remaining(lineage)
+        if limit is None or left is None:
+            return
+        _, epsilon = loss_at(plan.losses, limit.collusion)
+        if epsilon > left.epsilon or plan.delta > left.delta:
+            raise BudgetError(
+                f"the study costs {shown_loss(epsilon)} at t = {limit.collusion}; {left} is left",
+                lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
+            )  # fmt: skip
+
+    def _session(self, plan: SettledStudy, seat: Seat, run: Run, entropy: Entropy) -> SiloSession:
+        silo = self._snapshots.silo(run.data)
+        return plan.silo(seat.roster, seat.place, seat.identity, entropy, silo)
+
+    def _pay(self, plan: SettledStudy) -> None:
+        self._books.pay(plan)
+
+    def _metrics(self, health: Health) -> Metrics:
+        return health.silo_metrics(self._ledger, self._own.data.lineage)
+
+    @property
+    def _data(self) -> str:
+        return self._snapshots.digest
+
+    def _tidy(self) -> None:
+        try:
+            self._snapshots.drop_except({self._snapshots.digest, *self._open_data()})
+        except StoreError as error:  # they are in nobody's way; the next start tries again
+            self._log.event("snapshots.kept", level="warning", error=error)
+
+    def _open_data(self) -> set[str]:
+        return {run.data for run in self._store.runs(ended=False)}
+
+
+# --- A helper -------------------------------------------------------------------------------------
+
+
+class HelperService(Service):
+    """The service of a helper."""
+
+    @property
+    def what(self) -> str:
+        """A helper has nothing of its own."""
+        return "a helper, without edges"
+
+    def _session(self, plan: SettledStudy, seat: Seat, run: Run, entropy: Entropy) -> SiloSession:
+        return plan.helper(seat.roster, seat.place, seat.identity, entropy)
+
+    def _check_own(self, plan: SettledStudy) -> None:
+        """Every study that the policy allows is as good as any other."""
+
+    def _pay(self, plan: SettledStudy) -> None:
+        """Pay nothing: there are no edges that a run could tell of."""
+
+    def _metrics(self, health: Health) -> Metrics:
+        return health.metrics()
+
+    @property
+    def _data(self) -> str:
+        return ""
+
+    def _tidy(self) -> None:
+        """Keep nothing for runs but what is in the store."""
+
+
+def service_of(config: SiloConfig | HelperConfig) -> Service:
+    """The service of the party that a configuration is for."""
+    return HelperService(config) if isinstance(config, HelperConfig) else SiloService(config)
 
 
 async def _cancel(tasks: list[asyncio.Future[Any]]) -> None:

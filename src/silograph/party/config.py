@@ -1,4 +1,4 @@
-"""Configuration files of a silo and of a coordinator: TOML, read strictly.
+"""Configuration files of a silo, a helper and a coordinator: TOML, read strictly.
 
 Each key has one type. A key that is unknown, missing or of the wrong type raises an error that
 names the file and the key. Paths are relative to the configuration file. An example::
@@ -31,14 +31,26 @@ names the file and the key. Paths are relative to the configuration file. An exa
 
     [policy]
     coordinators = ["hub"]
-    methods = ["feat masked"]
+    methods = ["feat masked", "feat committee"]
     epsilon = 1.0
+    committee = [                   # the only four that may be members of a committee
+        { name = "north", key = "ed25519:…", organisation = "North Bank" },
+        { name = "south", key = "ed25519:…", organisation = "South Bank" },
+        { name = "west", key = "ed25519:…", organisation = "West Bank" },
+        { name = "notary", key = "ed25519:…", organisation = "Notary & Sons" },
+    ]
+    helpers = true                  # whether parties without edges may be among them
+    coordinator_in_committee = false
+
+The file of a helper has ``role = "helper"`` at the top, and no ``[data]`` and no ``[ledger]``. It
+may leave out ``universe``; the helper then does not check which node list a study is about. Other
+files may state their role, too (``silo`` or ``coordinator``).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -46,12 +58,16 @@ from silograph import whole_files
 from silograph.errors import ConfigError, EdgeError, SilographError
 from silograph.graph.silo import Silo, read_graph
 from silograph.graph.universe import NodeUniverse
+from silograph.messages.identity import Member
 from silograph.party.connection import BrokerConfig, TlsFiles
+from silograph.party.keys import read_key
 from silograph.party.policy import Policy
+from silograph.party.roster import new_member
 
 __all__ = [
     "CoordinatorConfig",
     "DataConfig",
+    "HelperConfig",
     "LedgerConfig",
     "MetricsConfig",
     "PartyConfig",
@@ -59,6 +75,7 @@ __all__ = [
     "SiloData",
     "load_silo",
     "read_config",
+    "read_served",
 ]
 
 
@@ -100,14 +117,18 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class PartyConfig:
-    """The settings that silos and coordinators share."""
+    """The settings that all parties share."""
+
+    #: ``silo``, ``helper`` or ``coordinator``, as in the roster.
+    role: ClassVar[str]
 
     file: Path
     name: str
     identity: Path
     passphrase_file: Path | None
     roster: Path
-    universe: Path
+    #: The node list. Only a helper's configuration may leave it out.
+    universe: Path | None
     state: Path
     broker: BrokerConfig
     metrics: MetricsConfig
@@ -133,6 +154,8 @@ class PartyConfig:
 class SiloConfig(PartyConfig):
     """The configuration of a silo."""
 
+    role = "silo"
+
     data: DataConfig
     ledger: LedgerConfig
     policy: Policy
@@ -142,8 +165,29 @@ class SiloConfig(PartyConfig):
         """Read the configuration file of a silo."""
         top = _Table.of(path)
         made = cls(
-            **_party(top), data=_data(top), ledger=_ledger(top), policy=_policy(top.table("policy"))
-        )
+            **_party(top, cls.role), data=_data(top), ledger=_ledger(top),
+            policy=_policy(top.table("policy")),
+        )  # fmt: skip
+        top.finish()
+        return made
+
+
+@dataclass(frozen=True)
+class HelperConfig(PartyConfig):
+    """The configuration of a helper, which has no edges and spends no budget."""
+
+    role = "helper"
+
+    policy: Policy
+
+    @classmethod
+    def read(cls, path: Path) -> "HelperConfig":
+        """Read the configuration file of a helper."""
+        top = _Table.of(path)
+        for key in ("data", "ledger"):
+            if top.has(key):
+                raise ConfigError(f"{top.file}: {key}: a helper has no data and no ledger")
+        made = cls(**_party(top, cls.role), policy=_policy(top.table("policy")))
         top.finish()
         return made
 
@@ -152,19 +196,33 @@ class SiloConfig(PartyConfig):
 class CoordinatorConfig(PartyConfig):
     """The configuration of a coordinator."""
 
+    role = "coordinator"
+
     @classmethod
     def read(cls, path: Path) -> "CoordinatorConfig":
         """Read the configuration file of a coordinator."""
         top = _Table.of(path)
-        made = cls(**_party(top))
+        made = cls(**_party(top, cls.role))
         top.finish()
         return made
 
 
 def read_config(path: Path) -> PartyConfig:
-    """Read the configuration file of a silo or of a coordinator."""
-    kind = SiloConfig if _Table.of(path).has("data") else CoordinatorConfig
-    return kind.read(path)
+    """Read the configuration file of any party."""
+    top = _Table.of(path)
+    role = top.maybe("role", str) or ("silo" if top.has("data") else "coordinator")
+    kinds: tuple[type[SiloConfig | HelperConfig | CoordinatorConfig], ...]
+    kinds = (SiloConfig, HelperConfig, CoordinatorConfig)
+    for kind in kinds:
+        if kind.role == role:
+            return kind.read(path)
+    raise ConfigError(f"{top.file}: role must be silo, helper or coordinator")
+
+
+def read_served(path: Path) -> SiloConfig | HelperConfig:
+    """Read the configuration file of a party that is served: a silo, unless it is a helper's."""
+    helper = _Table.of(path).maybe("role", str) == HelperConfig.role
+    return HelperConfig.read(path) if helper else SiloConfig.read(path)
 
 
 class _Table:
@@ -189,6 +247,18 @@ class _Table:
         found = _Table(self.file, f"{self._where}{key}.", self.take(key, dict))
         self._tables.append(found)
         return found
+
+    def tables(self, key: str) -> "list[_Table]":
+        """Take a list of nested tables."""
+        found: list[Any] = self.take(key, list)
+        if not all(isinstance(item, dict) for item in found):
+            raise ConfigError(f"{self.file}: {self._where}{key} must be a list of tables")
+        made = [
+            _Table(self.file, f"{self._where}{key}[{number}].", item)
+            for number, item in enumerate(found, 1)
+        ]
+        self._tables += made
+        return made
 
     def take(self, key: str, kind: type[T]) -> T:
         """Take a required value."""
@@ -235,10 +305,11 @@ class _Table:
 
     def finish(self) -> None:
         """Refuse unknown keys: a misspelt key must not silently mean the default."""
-        for table in (self, *self._tables):
-            if table._content:
-                key = f"{table._where}{min(table._content)}"
-                raise ConfigError(f"{self.file}: {key} is not a key that is known")
+        if self._content:
+            key = f"{self._where}{min(self._content)}"
+            raise ConfigError(f"{self.file}: {key} is not a key that is known")
+        for table in self._tables:
+            table.finish()
 
 
 _KINDS: dict[type, str] = {
@@ -251,7 +322,11 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _party(top: _Table) -> dict[str, Any]:
+def _party(top: _Table, role: str) -> dict[str, Any]:
+    helper = role == HelperConfig.role
+    given = top.take("role", str) if helper else top.maybe("role", str) or role
+    if given != role:
+        raise ConfigError(f"{top.file}: role is {given!r}, and this must be the file of a {role}")
     state = top.path("state")
     return {
         "file": top.file,
@@ -259,7 +334,7 @@ def _party(top: _Table) -> dict[str, Any]:
         "identity": top.path("identity"),
         "passphrase_file": top.maybe_path("passphrase_file"),
         "roster": top.path("roster"),
-        "universe": top.path("universe"),
+        "universe": top.maybe_path("universe") if helper else top.path("universe"),
         "state": state,
         "broker": _broker(top.table("broker")),
         "metrics": _metrics(top, state / "metrics.prom"),
@@ -316,6 +391,8 @@ def _policy(table: _Table) -> Policy:
         "least_collusion": int,
         "least_silos": int,
         "part_of_roster": bool,
+        "helpers": bool,
+        "coordinator_in_committee": bool,
         "silos_trust_each_other": bool,
         "longest": int,
         "accept": str,
@@ -325,7 +402,16 @@ def _policy(table: _Table) -> Policy:
             given[part.name] = table.texts(part.name)
         elif part.name in kinds and table.has(part.name):
             given[part.name] = table.take(part.name, kinds[part.name])
+    if table.has("committee"):
+        given["committee"] = tuple(_pinned(entry) for entry in table.tables("committee"))
     return table.checked(lambda: Policy(**given))
+
+
+def _pinned(entry: _Table) -> Member:
+    """A member of the committee, in the words of the roster file."""
+    name, key = entry.take("name", str), entry.take("key", str)
+    organisation = entry.take("organisation", str)
+    return entry.checked(lambda: new_member(name, read_key(key), organisation))
 
 
 # --- A silo's edges over the agreed node list -----------------------------------------------------

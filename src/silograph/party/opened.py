@@ -46,13 +46,17 @@ class Party:
                 f"{config.roster}: the identity is that of {file.place(self.identity.public)}, "
                 f"not of {self.name}"
             )
-        if any(helper.name == self.name for helper in file.roster.helpers):
+        roles: dict[str, str] = {member.name: role for role, member in file.parties}
+        role = roles.get(self.name, "coordinator")
+        if role != config.role:
             raise RosterError(
-                f"{config.roster}: {self.name} is a helper, and helpers are not served by this "
-                "version yet"
+                f"{config.roster}: {self.name} is a {role}, and {config.file} is the file of a "
+                f"{config.role}"
             )
         self.roster = file.roster
-        self.universe = NodeUniverse.from_file(config.universe)
+        self._universe: NodeUniverse | None = None
+        if config.universe is not None:
+            self._universe = NodeUniverse.from_file(config.universe)
         self.store = open_store(config)
         known = self.store.roster()
         if known is not None:
@@ -60,6 +64,18 @@ class Party:
         self.store.set_roster(file.serial, file.digest)
         self.log = Log(config.state / "log.jsonl", self.name)
         self.trail = Trail(self.store, clock)
+
+    @property
+    def universe(self) -> NodeUniverse:
+        """The node list."""
+        if self._universe is None:
+            raise ConfigError(f"{self.config.file}: universe is missing")
+        return self._universe
+
+    @property
+    def has_universe(self) -> bool:
+        """Whether the party knows the node list; a helper may do without."""
+        return self._universe is not None
 
     def end(
         self,

@@ -1,10 +1,11 @@
-"""A silo's policy: the studies it takes part in, decided by its operators in a file of its own.
+"""A party's policy: the studies it takes part in, decided by its operators in its own file.
 
 What
     Limits on who may ask, which queries, at what cost and with which silos.
-    :meth:`Policy.check_fields` checks the fields of a study, :meth:`Policy.check` what is computed
-    from them. Each raises a :class:`PolicyError` that names the first term that is not met. The
-    text stays in the silo's own log; other parties get only a code.
+    :meth:`Policy.check_fields` checks the fields of a study, :meth:`Policy.check_committee` its
+    committee, :meth:`Policy.check` what is computed from the study. Each raises a
+    :class:`PolicyError` that names the first term that is not met. The text stays in the party's
+    own log; other parties get only a code.
 Why in a file
     People can read it and keep it under version control. It is the same for every study, and
     nothing in a study can change it.
@@ -16,6 +17,7 @@ from typing import Literal
 
 from silograph.dp.loss import shown_loss, worst_losses
 from silograph.errors import ArgumentError, DeadlineError, PolicyError
+from silograph.messages.identity import Member, Roster
 from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study
 
@@ -24,7 +26,7 @@ __all__ = ["Policy"]
 
 @dataclass(frozen=True)
 class Policy:
-    """The terms on which a silo takes part. Every default is the cautious choice."""
+    """The terms on which a silo or a helper takes part. Every default is the cautious choice."""
 
     #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
@@ -45,6 +47,13 @@ class Policy:
     part_of_roster: bool = False
     #: Whether the silos trust each other with their edges; elgamal/replace requires this.
     silos_trust_each_other: bool = False
+    #: The four members of every committee, by name, key and organisation; empty if the party takes
+    #: part in no study that has a committee. Two members that pool what they see know the union.
+    committee: tuple[Member, ...] = ()
+    #: Whether helpers, and whether the coordinator, may be among the four. (If the coordinator is a
+    #: member, a study holds against any one party, but not against the coordinator with a silo.)
+    helpers: bool = True
+    coordinator_in_committee: bool = False
     #: The longest that a study may take, in seconds.
     longest: int = 7 * 24 * 3600
     #: ``auto``: every study that the policy allows is accepted. ``ask``: an operator decides.
@@ -59,6 +68,18 @@ class Policy:
             raise ArgumentError("epsilon must be positive and finite, delta from 0 to 1")
         if self.least_collusion < 0 or self.least_silos < 2 or self.longest < 1:
             raise ArgumentError("least_collusion, least_silos or longest is too small")
+        self._check_pinned()
+
+    def _check_pinned(self) -> None:
+        if self.committee and len(self.committee) != 4:
+            raise ArgumentError(f"committee has {len(self.committee)} members; it must have four")
+        for what, values in (
+            ("a name", {member.name for member in self.committee}),
+            ("a key", {member.public.hex() for member in self.committee}),
+            ("an organisation", {member.organisation for member in self.committee}),
+        ):
+            if len(values) != len(self.committee) or "" in values:
+                raise ArgumentError(f"each member of committee must have {what} of its own")
 
     def check_fields(self, study: Study, roster_silos: int, now: float) -> None:
         """Check the fields of a study. This comes before anything is computed from them."""
@@ -83,6 +104,43 @@ class Policy:
                 f"collusion {study.collusion}; it must be at least {self.least_collusion}"
             )
         self._check_cost(study.epsilon, study.delta)
+
+    def check_committee(self, study: Study, roster: Roster) -> None:
+        """Check the members of a study's committee. This, too, comes before any computation.
+
+        The committee is the same for all studies, also for those that leave out silos.
+        """
+        if not study.members:
+            return
+        pinned = {member.name: member for member in self.committee}
+        if not pinned:
+            raise PolicyError("the study has a committee, and the policy names no members of one")
+        for name in sorted({member.name for member in study.members} - pinned.keys()):
+            raise PolicyError(f"{name} may not be a member of a committee here")
+        known = {member.name: member for member in roster.members}
+        for member in study.members:
+            wanted, found = pinned[member.name], known.get(member.name)
+            if found is None:
+                raise PolicyError(f"{member.name} of the committee is not in the roster")
+            if found.public != wanted.public:
+                raise PolicyError(f"{member.name} has another key in the roster than in the policy")
+            if found.organisation != wanted.organisation:
+                raise PolicyError(
+                    f"{member.name} has another organisation in the roster than in the policy"
+                )
+            if found in roster.helpers and not self.helpers:
+                raise PolicyError(f"{member.name} is a helper, which may not be a member here")
+            if found == roster.coordinator:
+                self._check_coordinator(member.name)
+
+    def _check_coordinator(self, name: str) -> None:
+        if not self.coordinator_in_committee:
+            raise PolicyError(f"{name} is the coordinator, which may not be a member here")
+        if self.least_collusion > 0:
+            raise PolicyError(
+                f"{name} is the coordinator and a member: the study does not hold against it and a "
+                f"silo, and collusion must be at least {self.least_collusion}"
+            )
 
     def check(self, plan: SettledStudy) -> None:
         """Check what was computed from a study whose fields have passed."""

@@ -2,7 +2,8 @@
 
 What
     One SQLite file of mode 0600 (write-ahead log, ``synchronous=FULL``). For every run it holds the
-    signed proposal, the decision, the run's secret, every outgoing message, the digest of every
+    signed proposal, the decision, the run's secret, the digest of the edges that it is carried out
+    with (see :mod:`~silograph.party.snapshots`), every outgoing message, the digest of every
     incoming message that was processed ("taken"), and how the run ended. The bytes of an outgoing
     message are kept until the broker has it, its digest for ever. The audit trail
     (:mod:`~silograph.party.trail`) is a table of this file, to which rows are only ever added.
@@ -45,6 +46,7 @@ CREATE TABLE runs (
     secret BLOB,
     spent INTEGER NOT NULL DEFAULT 0,
     phase TEXT NOT NULL DEFAULT '',
+    data TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'done', 'aborted', 'refused')),
     code TEXT NOT NULL DEFAULT ''
@@ -123,6 +125,8 @@ class Run:
     secret: bytes | None = field(repr=False)
     spent: bool
     phase: str
+    #: The digest of the edges that the run was accepted with; empty for parties without edges.
+    data: str
     state: str
     code: str
 
@@ -133,13 +137,15 @@ class Run:
 
 
 #: The columns of a run, in the order of :func:`read_run`.
-COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, state, code"
+COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, data, state, code"
 
 
 def read_run(row: tuple[object, ...]) -> Run:
     """Make a run from its row."""
-    run, proposal, decision, by, secret, spent, phase, state, code = row
-    return Run(run, proposal, decision, by, secret, bool(spent), phase, state, code)  # type: ignore[arg-type]
+    run, proposal, decision, by, secret, spent, phase, data, state, code = row
+    return Run(
+        run, proposal, decision, by, secret, bool(spent), phase, data, state, code  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 # --- The store ------------------------------------------------------------------------------------
@@ -224,13 +230,16 @@ class Store:
             raise StoreError(f"run {run} is known with another study: a run id is used once")
         return False
 
-    def accept(self, run: str, by: str, secret: bytes) -> None:
-        """Record that a run was accepted, with its secret. A second acceptance is refused."""
+    def accept(self, run: str, by: str, secret: bytes, data: str = "") -> None:
+        """Record that a run was accepted, with its secret. A second acceptance is refused.
+
+        ``data`` is the digest of the edges that it is carried out with.
+        """
         with self.together() as connection:
             done = connection.execute(
-                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?"
+                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?, data = ?"
                 " WHERE run = ? AND secret IS NULL AND state = 'open'",
-                (by, secret, run),
+                (by, secret, data, run),
             )
             if done.rowcount != 1:
                 raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
@@ -362,6 +371,14 @@ class Store:
         with self._reading() as connection:
             rows = connection.execute("SELECT round, slot FROM outgoing WHERE run = ?", (run,))
             return {(name, int(slot)) for name, slot in rows}
+
+    def receivers(self, run: str) -> set[int]:
+        """The places of those to whom messages of a run were addressed."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT DISTINCT receiver FROM outgoing WHERE run = ?", (run,)
+            )
+            return {place for (place,) in rows}
 
     def left(self, run: str) -> list[tuple[str, int, int]]:
         """What was sent in a run: round, number of messages, bytes."""
