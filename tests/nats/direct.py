@@ -19,7 +19,7 @@ from silograph.messages.envelope import Binding, Envelope, Outgoing, open_envelo
 from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.method import Outcome, SettledStudy
-from silograph.methods.study import Study
+from silograph.methods.study import Study, places_of
 from silograph.nats import coordinator as coordinators
 from silograph.nats import silo as services
 
@@ -91,7 +91,7 @@ class DirectParty(SiloSession):
         self.study = study
         self._binding = _binding(study, roster)
         self.bindings = (self._binding,)
-        self._members = study.committee(roster)
+        self._members = places_of(study.members, roster)
         self._member = place in self._members
         self._all = tuple(roster.places)
         self.place, self._identity, self._entropy, self._value = place, identity, entropy, value
@@ -186,7 +186,7 @@ class DirectCoordinator(CoordinatorSession[int]):
     def __init__(self, study: Study, roster: Roster, identity: Identity) -> None:
         self._binding = _binding(study, roster)
         self.bindings = (self._binding,)
-        self._members = study.committee(roster)
+        self._members = places_of(study.members, roster)
         self._identity = identity
         self._sums: dict[int, dict[int, int]] = {slot: {} for slot in range(SLOTS)}
 

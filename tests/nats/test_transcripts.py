@@ -43,7 +43,17 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
         Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9),
         {"method": "sealed", "delta": 1e-9},
     ),
+    "committee": (
+        Question("triangles", 3.0, protocol="committee"),
+        {"method": "feat", "protocol": "committee"},
+    ),
+    "feat+ committee": (
+        Question("triangles", 3.0, method="feat+", protocol="committee", options={"split": "paper"}),
+        {"method": "feat+", "protocol": "committee", "split": "paper"},
+    ),
 }  # fmt: skip
+#: Silos and helpers; three silos where nothing else is said.
+PARTIES = {"committee": (5, ()), "feat+ committee": (3, ("notary",))}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -51,7 +61,10 @@ def test_a_federation_and_a_deployment_send_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question, arguments = QUESTIONS[name]
-    made = trial(tmp_path, Terms(collusion=0))
+    count, helpers = PARTIES.get(name, (3, ()))
+    members = [*(f"silo-{number}" for number in range(1, count + 1)), *helpers][:4]
+    terms = Terms(collusion=0, committee=tuple(members) if name in PARTIES else ())
+    made = trial(tmp_path, terms, count, helpers=helpers)
     sent: list[tuple[str, str, bytes]] = []
     publish = Link.publish
 
@@ -76,14 +89,18 @@ def test_a_federation_and_a_deployment_send_the_same(
         everyone = sender == COORDINATOR and own and peek(raw).receiver == EVERYONE
         recorded.append((called[0], "all" if everyone else called[1], raw))
 
-    keys = {party: load_identity(made.folder / f"{party}.key") for party in ("hub", *made.names)}
+    keys = {
+        party: load_identity(made.folder / f"{party}.key")
+        for party in ("hub", *made.names, *helpers)
+    }
     parties = Parties(
         roster,
         (keys["hub"], Fixed("hub")),
         tuple((keys[party], Fixed(f"seed {party}")) for party in made.names),
+        tuple((keys[party], Fixed(f"seed {party}")) for party in helpers),
     )
     federation = Federation(
-        silos(), None, "same", Fixed("unused"), parties=parties, deadline=study.deadline,
+        silos(count), None, "same", Fixed("unused"), parties=parties, deadline=study.deadline,
         record=record,
     )  # fmt: skip
     with warnings.catch_warnings():

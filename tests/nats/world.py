@@ -35,7 +35,7 @@ class Fixed:
 
 
 def silos(count: int = 3, of: Silo | None = None) -> list[Silo]:
-    parts = split(of or graph(), count, seed=1, rate=0.4)
+    parts = split(of or graph(), count, seed=1, rate=0.4 if count < 5 else 0.3)
     return [
         Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
         for number, part in enumerate(parts, 1)

@@ -121,6 +121,7 @@ class Terms:
         "feat elgamal/replace",
         "baseline",
         "feat+ masked",
+        "feat+ committee",
         "sealed",
     )
     delta: float = 1e-6

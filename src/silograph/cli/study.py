@@ -82,10 +82,9 @@ def propose(
     """Propose a study to the silos of the roster, and run it to its end."""
     from silograph.nats.coordinator import Question  # noqa: PLC0415
 
-    chosen = protocol or ("masked" if method in ("feat", "feat+") else "")
     only, options = tuple(silos or ()), _options(option or [])
     question = Question(
-        query, epsilon, method, chosen, k, delta, collusion, only, options, purpose,
+        query, epsilon, method, protocol, k, delta, collusion, only, options, purpose,
         tuple(name.strip() for name in members.split(",")) if members else (),
     )  # fmt: skip
     service = _service(config)

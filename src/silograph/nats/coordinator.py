@@ -19,6 +19,7 @@ from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR, Roster
 from silograph.methods.catalogue import plan_study, settle_study
+from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.method import Outcome, SettledStudy
 from silograph.methods.study import (
     COMMITTEE,
@@ -28,6 +29,7 @@ from silograph.methods.study import (
     StudyMember,
     read_proposal,
 )
+from silograph.methods.union import default_protocol
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
@@ -54,7 +56,9 @@ class Question:
     query: str
     epsilon: float
     method: str = "feat"
-    protocol: str = "masked"
+    #: The union protocol of feat and feat+; None for committee if there are four members for it
+    #: and collusion is at most 1, otherwise masked.
+    protocol: str | None = None
     k: int | None = None
     delta: float = 0.0
     collusion: int = 1
@@ -104,11 +108,16 @@ class CoordinatorService:
         if strangers:
             raise StudyError(f"{min(strangers)!r} is not a silo of the roster")
         silos = tuple(n for n in names if not question.silos or n in question.silos)
+        protocol = question.protocol
+        if protocol is None:
+            could = len(silos) + len(party.roster.helpers)
+            united = question.method in ("feat", "feat+")
+            protocol = default_protocol(could, question.collusion) if united else ""
         study = Study(
             run=self._entropy.bytes(16).hex(),
             query=question.query,
             method=question.method,
-            protocol=question.protocol,
+            protocol=protocol,
             epsilon=float(question.epsilon),
             delta=float(question.delta),
             collusion=question.collusion,
@@ -121,7 +130,7 @@ class CoordinatorService:
             k=question.k,
             options=question.options,
             purpose=question.purpose,
-            members=_committee(question, silos, party.roster),
+            members=_committee(question.members, protocol, silos, party.roster),
         )
         plan = settle_study(study)
         study = plan.study
@@ -256,7 +265,7 @@ class CoordinatorService:
 
 
 def _committee(
-    question: Question, silos: tuple[str, ...], roster: Roster
+    asked: tuple[str, ...], protocol: str, silos: tuple[str, ...], roster: Roster
 ) -> tuple[StudyMember, ...]:
     """The members of a study's committee: those that were asked for, or the first that fit.
 
@@ -265,19 +274,19 @@ def _committee(
     found = [StudyMember(member.name, "silo") for member in roster.silos if member.name in silos]
     found += [StudyMember(member.name, "helper") for member in roster.helpers]
     known = {member.name: member for member in found}
-    if question.members:
+    if asked:
         hub = roster.coordinator.name
         known[hub] = StudyMember(hub, "coordinator")
-        for name in question.members:
+        for name in asked:
             if name not in known:
                 raise StudyError(
                     f"{name!r} cannot be a member of the committee: it is not a silo of the study, "
                     "a helper or the coordinator"
                 )
-        return tuple(known[name] for name in question.members)
-    if question.protocol != COMMITTEE:
+        return tuple(known[name] for name in asked)
+    if protocol != COMMITTEE:
         return ()
-    if len(found) < 4:
+    if len(found) < MEMBERS:
         raise StudyError(
             f"a committee has four members, and there are {len(found)} silos and helpers; name "
             "helpers in the roster, or choose another protocol"
@@ -288,7 +297,7 @@ def _committee(
         for i, member in enumerate(found)
         if houses[member.name] not in {houses[other.name] for other in found[:i]}
     ]
-    return tuple([*first, *(member for member in found if member not in first)][:4])
+    return tuple([*first, *(member for member in found if member not in first)][:MEMBERS])
 
 
 class _CoordinatorRun:

@@ -30,9 +30,10 @@ class Policy:
 
     #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
-    #: ``"feat masked"``, ``"feat+ masked"``, ``"feat elgamal/blinded"``, ``"sealed"`` (this
-    #: trusts the coordinator to deal honestly and to collude with no silo), ``"baseline"`` …
-    methods: tuple[str, ...] = ("feat masked",)
+    #: ``"feat committee"`` (if the policy pins a committee), ``"feat masked"``, ``"feat+ masked"``,
+    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (this trusts the coordinator to
+    #: deal honestly and to collude with no silo) …
+    methods: tuple[str, ...] = ("feat committee", "feat masked")
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()
     #: The largest epsilon and delta of one study.
