@@ -48,7 +48,7 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
         {"method": "feat", "protocol": "committee"},
     ),
     "feat+ committee": (
-        Question("triangles", 3.0, method="feat+", protocol="committee", options={"split": "paper"}),
+        Question("triangles", 3.0, "feat+", "committee", options={"split": "paper"}),
         {"method": "feat+", "protocol": "committee", "split": "paper"},
     ),
 }  # fmt: skip
