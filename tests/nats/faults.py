@@ -30,6 +30,7 @@ from silograph.ledger.book import Ledger
 from silograph.methods import union as unions
 from silograph.methods.baseline import method as baseline
 from silograph.methods.baseline.machines import ReportParameters
+from silograph.methods.committee.rounds import CommitteeParameters
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.masked.machines import MaskedParameters
 from silograph.methods.study import COMMITTEE
@@ -55,6 +56,7 @@ METHODS = {
     "baseline": Question("edges", 50.0, method="baseline", protocol=""),
     "feat+": Question("edges", 50.0, method="feat+", options={"split": "paper"}),
     "sealed": Question("edges", 30.0, method="sealed", protocol=""),
+    "committee": Question("edges", 10.0, protocol=COMMITTEE),
 }
 #: Moments that a method does not pass.
 ABSENT = {
@@ -66,6 +68,7 @@ ABSENT = {
     },
     "feat+": set(),
     "sealed": {"coordinator.made"},
+    "committee": {"silo.made", "silo.uploaded", "coordinator.made"},
 }  # fmt: skip
 #: Moments that are passed once.
 ONCE = {
@@ -76,7 +79,7 @@ ONCE = {
 #: Moments that some methods pass only once.
 SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("sealed", "silo.made")}
 #: Rounds whose messages depend on edges.
-EDGES = ("chunk", "hop", "share", "report", "numbers", "open", "output")
+EDGES = ("chunk", "input", "hop", "share", "report", "numbers", "open", "output")
 DEADLINE, SHORT = 25.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
 GRACE = 12.0
@@ -93,9 +96,12 @@ class Case:
     what: str
     at: str
     count: int = 1
+    #: Who it happens to, if it does not happen to the coordinator.
+    victim: str = VICTIM
 
     def __str__(self) -> str:
-        return f"{self.method}-{self.what}-{self.at}-{self.count}"
+        who = "" if self.victim == VICTIM else f"-{self.victim}"
+        return f"{self.method}-{self.what}-{self.at}-{self.count}{who}"
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,13 @@ class _SmallMasked(MaskedParameters):
         super().__init__(q, b, m, pairs, subject, chunk_pairs=128)
 
 
+class _SmallCommittee(CommitteeParameters):
+    def __init__(
+        self, numerator: int, places: int, m: int, members: tuple[int, ...], pairs: int, s: bytes
+    ) -> None:
+        super().__init__(numerator, places, m, members, pairs, s, chunk_pairs=256)
+
+
 class _SmallElgamal(ElgamalParameters):
     def __init__(self, variant: str, coin: Fraction, m: int, pairs: int, subject: bytes) -> None:
         super().__init__(variant, coin, m, pairs, subject, chunk_pairs=256)  # type: ignore[arg-type]
@@ -126,6 +139,7 @@ class _SmallReport(ReportParameters):
 def _small_chunks() -> None:
     """Several chunks even of a small graph, the same for all parties."""
     unions.MaskedParameters = _SmallMasked  # type: ignore[misc]
+    unions.CommitteeParameters = _SmallCommittee  # type: ignore[misc]
     unions.ElgamalParameters = _SmallElgamal  # type: ignore[misc]
     baseline.ReportParameters = _SmallReport  # type: ignore[misc]
 
@@ -255,7 +269,7 @@ class _World:
         if case.what == "broker":
             strike.pid = self.trial.broker.pid
         for name in (*self.trial.names, *self.trial.helpers, HUB):
-            struck = case.what != "cut" and name == (HUB if at_hub(case) else VICTIM)
+            struck = case.what != "cut" and name == (HUB if at_hub(case) else case.victim)
             self.start(name, strike if struck else None)
 
     def start(self, name: str, strike: Strike | None) -> None:
@@ -304,7 +318,7 @@ def run_case(case: Case, folder: Path) -> Verdict:
         limit = began + world.seconds + GRACE
         while time.monotonic() < limit:
             struck |= world.mend()
-            stalled = "" if case.what != "stall" else HUB if at_hub(case) else VICTIM
+            stalled = "" if case.what != "stall" else HUB if at_hub(case) else case.victim
             hub = stalled == HUB or world.processes[HUB].exitcode in (0, 3)
             if hub and all(_ended(world.trial, stalled)):
                 break
@@ -374,6 +388,7 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
                 "hop",
                 "share",
                 "report",
+                "input",
             }
             if left and run.run not in spends:
                 faults.append(f"{name} let {left} out without a spend")
@@ -421,5 +436,12 @@ def every_case(seed: int = 1) -> list[Case]:
         late = {"coordinator.drafted", "coordinator.ended"}  # nobody waits for it, or any more
         found += [Case(method, "stall", at) for at in points if at not in late]
         found += [Case(method, "cut", f"{draw.uniform(0.1, 0.7):.3f}") for _ in range(4)]
+    # Every member of a committee, in every phase from its first messages to its last ones.
+    for victim in (*(f"silo-{number}" for number in (1, 2, 3)), HELPER):
+        for at in ("silo.received", "silo.taken", "silo.frozen", "silo.sent"):
+            for count in (2, 5, 9, 14, 25, 60, 120):
+                found.append(Case("committee", "kill", at, count, victim))
+        found.append(Case("committee", "stall", "silo.taken", 30, victim))
+    found = list(dict.fromkeys(found))
     draw.shuffle(found)
     return found

@@ -1,6 +1,7 @@
 """A sample of the fault cases of ``make soak``; and the moments that they aim at are all passed."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ SAMPLE = [
     Case("feat+", "kill", "coordinator.frozen", 4),
     Case("sealed", "kill", "silo.taken", 4),
     Case("blinded", "kill", "silo.taken", 3),
+    Case("committee", "kill", "silo.taken", 25),
+    Case("committee", "kill", "silo.sent", 60, "notary"),
+    Case("committee", "stall", "silo.taken", 30, "silo-1"),
 ]
 
 
@@ -36,9 +40,13 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed"])
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed", "committee"])
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
-    made = trial(tmp_path, Terms(epsilon=1000.0, study=100.0, collusion=0))
+    terms, helpers = Terms(epsilon=1000.0, study=100.0, collusion=0), ()
+    if method == "committee":
+        helpers = ("notary",)
+        terms = replace(terms, committee=("silo-1", "silo-2", "silo-3", "notary"))
+    made = trial(tmp_path, terms, helpers=helpers)
     passed: set[str] = set()
 
     async def run() -> None:
