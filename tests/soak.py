@@ -2,7 +2,7 @@
 thousand proposals that nobody should send.
 
 Prints one line per case, and exits with an error at the end if any went wrong. ``--first`` and
-``--count`` choose a part; the order is the seed's.
+``--count`` choose a part of the cases, ``--only`` those with a word; the order is the seed's.
 """
 
 import argparse
@@ -21,12 +21,14 @@ from tests.nats.world import trial
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="cases with this in their names")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--proposals", type=int, default=10_000)
     given = parser.parse_args()
-    cases = every_case(given.seed)[given.first : given.first + given.count]
+    chosen = [case for case in every_case(given.seed) if given.only in str(case)]
+    cases = chosen[given.first : given.first + given.count]
     began, wrong = time.monotonic(), 0
     for number, case in enumerate(cases, given.first):
         with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ from tests.nats.world import serving, trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 #: Rounds whose messages depend on edges.
-EDGES = {"chunk", "report", "hop", "share"}
+EDGES = {"chunk", "input", "report", "hop", "share"}
 
 
 @dataclass

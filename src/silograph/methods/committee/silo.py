@@ -172,6 +172,9 @@ class CommitteeParty(Machine, SiloSession):
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """The next chunk of a silo outside the committee, for the three members that hold it."""
+        if not self._outside:
+            return []
+        self._step("chunk")
         number, given = self._made, self._parameters
         assert self._seeds is not None and self._bits is not None  # noqa: S101, PT018
         if ("input", number) not in sent:
