@@ -65,6 +65,8 @@ T = TypeVar("T")
 
 #: How many messages are made while another one is delivered.
 _AHEAD = 2
+#: The size of a wave of messages that is worth several threads, in bytes.
+_WORTH_THREADS = 1 << 16
 _LONGEST_NAME = 200
 #: The coordinator's name in runs within one process.
 COORDINATOR_NAME = "coordinator"
@@ -183,22 +185,23 @@ def drive(
     ``spend`` is called when all parties have agreed, before anything that depends on edges leaves a
     silo. ``shown`` says whether to show a progress bar; None means only on a terminal.
     """
-    post = _Post(coordinator, silos, record)
-    post.deliver(enumerate(silo.start() for silo in silos))
-    spend()
     before, total = coordinator.progress
-    with progress(what, total, shown=shown) as advance, ThreadPoolExecutor(_AHEAD) as pool:
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        post = _Post(coordinator, silos, record, pool)
+        post.deliver(enumerate(silo.start() for silo in silos))
+        spend()
+        with progress(what, total, shown=shown) as advance:
 
-        def moved() -> None:
-            nonlocal before
-            (done, _), last = coordinator.progress, before
-            if done > last:
-                before = done
-                advance(done - last)
+            def moved() -> None:
+                nonlocal before
+                (done, _), last = coordinator.progress, before
+                if done > last:
+                    before = done
+                    advance(done - last)
 
-        post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
-        for sender, made in _made(coordinator, silos, pool):
-            post.deliver([(sender, made)], moved)
+            post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
+            for sender, made in _made(coordinator, silos, pool):
+                post.deliver([(sender, made)], moved)
     return coordinator.result()
 
 
@@ -237,24 +240,52 @@ class _Post:
     """Carries messages between the sessions until none is left."""
 
     def __init__(
-        self, coordinator: Session, silos: Sequence[Session], record: Record | None
+        self,
+        coordinator: Session,
+        silos: Sequence[Session],
+        record: Record | None,
+        pool: ThreadPoolExecutor,
     ) -> None:
         self._coordinator = coordinator
         self._silos = silos
         self._record = record or (lambda _sender, _receiver, _raw: None)
+        self._pool = pool
 
     def deliver(
         self,
         outgoing: Iterable[tuple[int, list[Outgoing]]],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
-        """Deliver messages and all that follow from them, in order; call ``moved`` after each."""
-        waiting = deque((sender, message) for sender, sent in outgoing for message in sent)
+        """Deliver messages, then all that follow from them, in order; call ``moved`` in between."""
+        waiting = [(sender, message) for sender, sent in outgoing for message in sent]
+        everyone = range(len(self._silos))
         while waiting:
-            sender, message = waiting.popleft()
-            everyone = range(len(self._silos))
-            for place in everyone if message.to == EVERYONE else (message.to,):
-                self._record(sender, place, message.raw)
-                session = self._coordinator if place == COORDINATOR else self._silos[place]
-                waiting += [(place, answer) for answer in session.receive(message.raw)]
+            wave = []
+            for sender, message in waiting:
+                for place in everyone if message.to == EVERYONE else (message.to,):
+                    self._record(sender, place, message.raw)
+                    wave.append((place, message.raw))
+            waiting = [(place, answer) for place, sent in self._received(wave) for answer in sent]
             moved()
+
+    def _received(self, wave: list[tuple[int, bytes]]) -> list[tuple[int, list[Outgoing]]]:
+        """What every message of a wave is answered with, in the order of the wave.
+
+        Each party takes its messages in order. Parties share no state, so several may work at
+        once, and everything is as if they had worked one after the other.
+        """
+        answers: list[list[Outgoing]] = [[] for _ in wave]
+
+        def take(place: int) -> None:
+            session = self._coordinator if place == COORDINATOR else self._silos[place]
+            for number, (receiver, raw) in enumerate(wave):
+                if receiver == place:
+                    answers[number] = session.receive(raw)
+
+        places = list(dict.fromkeys(place for place, _ in wave))
+        if len(places) > 1 and sum(len(raw) for _, raw in wave) >= _WORTH_THREADS:
+            list(self._pool.map(take, places))
+        else:
+            for place in places:
+                take(place)
+        return [(place, sent) for (place, _), sent in zip(wave, answers, strict=True)]
