@@ -49,7 +49,7 @@ class Federation:
     ...     fed = Federation.simulate(silos)
     ...     release = fed.collect(epsilon=3.0)
     >>> [str(view) for view in release.views][1]
-    'coordinator + 1 silo: ε = 3'
+    'coordinator + 1 member: ε = 2.99599'
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class CommitteeNoise:
 
     >>> noise = CommitteeNoise.choose(1.0, silos=4, collusion=1)
     >>> noise.numerator, noise.places
-    (35, 7)
+    (69, 8)
     >>> noise.epsilon(1) <= 1.0, noise.epsilon(2)
     (True, inf)
     """
