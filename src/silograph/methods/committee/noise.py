@@ -10,7 +10,7 @@ Neighbouring
 Guarantee
     Anyone who sees what is opened sees y = x XOR coin, so the loss is ln((1−p)/p), for every holder
     set. The coordinator together with one member sees no more than that, even if both cheat. Two
-    members that pool what they hold have the union itself: their loss is infinite. If the
+    members that pool what they hold have the bits of every silo: their loss is infinite. If the
     coordinator is a member, the promise is against any one party.
 Preconditions
     k is rounded up, so that the loss is certified. Of the four members, at most one is dishonest.
@@ -61,7 +61,7 @@ class CommitteeNoise:
         check_parties(silos, collusion)
         if collusion > 1:
             raise ArgumentError(
-                "two members of a committee have the union together: collusion is at most 1; "
+                "two members of a committee see every edge together: collusion is at most 1; "
                 "protocol masked holds against more"
             )
         if inside and collusion:
