@@ -667,20 +667,19 @@ _MESSAGES = [
 ]
 
 _DRIVEN = """\
-    spend()
-    before, total = coordinator.progress
-    with progress(what, total, shown=shown) as advance, ThreadPoolExecutor(_AHEAD) as pool:
+        spend()
+        with progress(what, total, shown=shown) as advance:
 
-        def moved() -> None:
-            nonlocal before
-            (done, _), last = coordinator.progress, before
-            if done > last:
-                before = done
-                advance(done - last)
+            def moved() -> None:
+                nonlocal before
+                (done, _), last = coordinator.progress, before
+                if done > last:
+                    before = done
+                    advance(done - last)
 
-        post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
-        for sender, made in _made(coordinator, silos, pool):
-            post.deliver([(sender, made)], moved)
+            post.deliver(enumerate([silo.authorise() for silo in silos]), moved)
+            for sender, made in _made(coordinator, silos, pool):
+                post.deliver([(sender, made)], moved)
 """
 
 _STEPS = [
@@ -705,7 +704,7 @@ _STEPS = [
         "a crash leaves chunks and cells that nobody paid for",
         "src/silograph/local/drive.py",
         _DRIVEN,
-        _DRIVEN.removeprefix("    spend()\n") + "    spend()\n",
+        _DRIVEN.removeprefix("        spend()\n") + "        spend()\n",
         _LEDGER,
     ),
     Bug(
