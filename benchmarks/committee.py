@@ -4,7 +4,8 @@
    the whole simulated protocol, with envelopes, encryption and hashes.
 2. Processor time for a pair and member beside that of `masked` for a pair and silo, in turns, and
    its growth from n to 2n nodes.
-3. Facebook's triangles at ε = 1, many whole runs: the mean square error beside the variance of
+3. A deployment of four silos over a broker: what the broker takes in and gives out for a pair.
+4. Facebook's triangles at ε = 1, many whole runs: the mean square error beside the variance of
    symmetric randomized response on the union, within the limits of chi-square.
 
 Everything timed is the best of several rounds; exits with an error where a goal is missed.
@@ -18,9 +19,13 @@ os.sched_setaffinity(0, CORES)
 os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
 
 import argparse
+import asyncio
+import json
 import math
 import sys
+import tempfile
 import time
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -29,13 +34,15 @@ from rich.progress import track
 from rich.table import Table
 from scipy import stats
 
-from silograph import Federation, clustered_power_law, dataset, split
+from silograph import Federation, Silo, clustered_power_law, dataset, split
 from silograph.cli.demo import QUERIES
 from silograph.dp.channel import Channel
 from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows
 from silograph.local.drive import Traffic
 from silograph.methods.committee.noise import CommitteeNoise
+from silograph.nats.coordinator import CoordinatorService, Question
+from tests.support.local_deployment import LocalDeployment, Terms, free_port
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 SILOS, EPSILON = 4, 3.0
@@ -100,6 +107,52 @@ def speed() -> bool:
     return verdict(f"n → 2n: {growth:.2f} × (at most {GOAL_GROWTH:g})", growth <= GOAL_GROWTH)
 
 
+def deployed() -> bool:
+    """Four silos as processes, and what their broker counts."""
+    silos = [
+        Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
+        for number, part in enumerate(split(clustered_power_law(SMALL, seed=1), SILOS), 1)
+    ]
+    terms = Terms(committee=tuple(silo.name for silo in silos))
+    with tempfile.TemporaryDirectory(prefix="silograph-committee-") as folder:
+        trial = LocalDeployment(Path(folder) / "trial", silos, terms)
+        port = free_port()
+        with trial.broker._config.open("a") as config:
+            config.write(f"http: 127.0.0.1:{port}\n")
+        trial.broker.start()
+        processes = trial.processes()
+        service = CoordinatorService(trial.coordinator())
+        try:
+            for name in trial.names:
+                while not (trial.silo(name).state / "status.json").exists():
+                    time.sleep(0.1)
+            before, began = counted(port), time.perf_counter()
+            plan = service.propose(Question("edges", EPSILON, protocol="committee"), 600.0)
+            asyncio.run(service.carry(plan.study.run))
+            seconds, after = time.perf_counter() - began, counted(port)
+        finally:
+            service.close()
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+            trial.broker.stop()
+    pairs = SMALL * (SMALL - 1) // 2
+    taken, given = ((now - then) / pairs / SILOS for now, then in zip(after, before, strict=True))
+    text = (
+        f"deployed, {SMALL:,} nodes, {seconds:.1f} s: the broker took in {taken:.2f} and gave out "
+        f"{given:.2f} bytes for a pair and member (at most {1.05 * GOAL_BYTES:g} each)"
+    )
+    return verdict(text, max(taken, given) <= 1.05 * GOAL_BYTES)
+
+
+def counted(port: int) -> tuple[int, int]:
+    """Bytes that a broker has taken in and given out."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/varz") as answer:
+        found = json.load(answer)
+    return found["in_bytes"], found["out_bytes"]
+
+
 def accuracy(runs: int) -> bool:
     """Whole runs on Facebook at ε = 1."""
     graph = dataset("facebook", folder=BESIDE if BESIDE.is_dir() else None)
@@ -125,10 +178,10 @@ def accuracy(runs: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=RUNS, help="runs of part 3")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of part 4")
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # no ledger
-    passed = [traffic(), speed(), accuracy(given.runs)]
+    passed = [traffic(), speed(), deployed(), accuracy(given.runs)]
     return int(not all(passed))
 
 

@@ -41,6 +41,7 @@ class DemoStudy:
 #: One study of each method.
 DEMO_STUDIES = (
     DemoStudy(Question("triangles", 3.0), _LARGE),
+    DemoStudy(Question("triangles", 3.0, protocol="masked"), _LARGE),
     DemoStudy(Question("triangles", 3.0, method="feat+", options={"split": "paper"}), _LARGE),
     DemoStudy(Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9), _LARGE),
     DemoStudy(Question("triangles", 3.0, method="baseline", protocol="", collusion=0), _LARGE),
@@ -77,8 +78,9 @@ def run_demo() -> Iterator[StudyLine]:
             Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
             for number, part in enumerate(parts, 1)
         ]
+        terms = Terms(collusion=0, committee=tuple(silo.name for silo in silos))
         with tempfile.TemporaryDirectory(prefix="silograph-demo-") as folder:
-            trial = LocalDeployment(Path(folder) / "trial", silos, Terms(collusion=0))
+            trial = LocalDeployment(Path(folder) / "trial", silos, terms)
             with _running(trial):
                 for study in studies:
                     yield _ask(trial, study, silos)

@@ -57,7 +57,7 @@ def study(trial: LocalDeployment) -> dict[str, float]:
     moments: list[float] = []
     try:
         wait_for(trial)
-        plan = service.propose(Question("edges", EPSILON), 1500.0)
+        plan = service.propose(Question("edges", EPSILON, protocol="masked"), 1500.0)
 
         def watch(progress: object) -> None:
             if getattr(progress, "done", 0) or getattr(progress, "phase", "") == "chunks":
