@@ -24,9 +24,9 @@ def markdown(found: Mapping[str, Results]) -> str:
         "Every figure and table in the evaluation of *Federated Graph Analytics with Differential "
         "Privacy* (Liu et al.), run again: the methods as printed, as mended "
         "([errata](errata.md)), and the trusted curator as the limit. FEAT and FEAT+ as mended use "
-        "`masked` unions; [`committee`](explanation/committee.md) has less noise. This page is made from the "
-        "results in `experiments/`; `python -m reproduction report experiments` makes the whole "
-        "report from them, with every figure, rule and number.",
+        "`masked` unions; [`committee`](explanation/committee.md) has less noise. This page is "
+        "made from the results in `experiments/`; `python -m reproduction report experiments` "
+        "makes the whole report from them, with every figure, rule and number.",
         "## Verdicts",
         f"{counted(verdicts)} Each claim is judged by a rule, on the rows of the methods as "
         "printed and on those as mended; it *holds* where both meet it.",

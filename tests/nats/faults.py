@@ -429,6 +429,7 @@ def every_case(seed: int = 1) -> list[Case]:
                 continue
             few = method == "masked" and at in ("silo.received", "silo.taken")
             few |= at in ("coordinator.made", "silo.made")
+            few |= method == "committee" and at in ("coordinator.frozen", "coordinator.sent")
             counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
             found += [Case(method, "kill", at, count) for count in sorted(counts)]
         for at in points:
@@ -439,7 +440,8 @@ def every_case(seed: int = 1) -> list[Case]:
     # Every member of a committee, in every phase from its first messages to its last ones.
     for victim in (*(f"silo-{number}" for number in (1, 2, 3)), HELPER):
         for at in ("silo.received", "silo.taken", "silo.frozen", "silo.sent"):
-            for count in (2, 5, 9, 14, 25, 60, 120):
+            most = 60 if at == "silo.frozen" else 120
+            for count in (2, 5, 9, 14, 25, 40, most):
                 found.append(Case("committee", "kill", at, count, victim))
         found.append(Case("committee", "stall", "silo.taken", 30, victim))
     found = list(dict.fromkeys(found))
