@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from silograph.errors import ProtocolError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
+from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, unpack
 from silograph.methods.committee.coordinator import CommitteeCoordinator
 from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters
 from silograph.methods.committee.silo import CommitteeParty
@@ -260,6 +260,11 @@ class CommitteeRun:
             envelope = lines._locks[envelope.sender, receiver].close(envelope)
         raw = seal(self.binding, self.keys[envelope.sender], envelope)
         return Message(envelope.sender, message.receiver, raw)
+
+    def bundle(self, message: Message) -> list[bytes]:
+        """The messages that the coordinator relays in one."""
+        count = len(self.parties) + (message.envelope.round == "keys")
+        return unpack(message.envelope.payload, count)
 
     # --- what came of it ----------------------------------------------------------------------
 

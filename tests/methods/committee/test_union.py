@@ -217,7 +217,8 @@ class TestMemory:
                     held.append(len(part._chunks))
                     early.append(len({n for name, n in part._came if name == "input"}))
 
-        run = CommitteeRun(committee, [0] * 7, 64 * 40, order=Slowly(slow, look)).go()
+        run = CommitteeRun(committee, [0] * 7, 64 * 40, order=Slowly(slow, look))
+        run.go()
         assert run.errors == []
         assert run.result() ^ Oracle(run).coin() == 0
         assert 1 < max(held) <= WINDOW
