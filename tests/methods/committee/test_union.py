@@ -23,7 +23,14 @@ from tests.methods.committee.run import (
     parameters,
 )
 
-LATER = [pytest.param(part, marks=pytest.mark.slow) for part in range(1, 8)]
+#: A thousand seeds, most of them in slow tests.
+SEEDS = [
+    range(40),
+    *(
+        pytest.param(range(first, first + 120), marks=pytest.mark.slow)
+        for first in range(40, 1000, 120)
+    ),
+]
 
 
 def random_committee(rng: Random) -> Committee:
@@ -68,11 +75,11 @@ def random_federation(seed: int) -> CommitteeRun:
 
 
 class TestResult:
-    @pytest.mark.parametrize("part", [0, *LATER])
-    def test_random_federations(self, part: int) -> None:
+    @pytest.mark.parametrize("seeds", SEEDS, ids=str)
+    def test_random_federations(self, seeds: range) -> None:
         """A thousand of them: the result without the coin is the union, bit by bit."""
         seen = Counter()
-        for seed in range(125 * part, 125 * (part + 1)):
+        for seed in seeds:
             run = random_federation(seed).go()
             assert run.errors == []
             assert run.coordinator.state is State.DONE
@@ -83,8 +90,8 @@ class TestResult:
             seen["outside"] += bool(run.parameters.outside)
             seen["helpers"] += bool(run.committee.helpers)
             seen["chunks"] += run.parameters.chunks > 1
-        assert all(seen[what] > 5 for what in (2, 3, 4, 5, 6, 7))
-        assert all(seen[what] > 15 for what in ("inside", "outside", "helpers", "chunks"))
+        assert all(seen[silos] > 1 for silos in range(2, 8))
+        assert all(seen[what] > 4 for what in ("inside", "outside", "helpers", "chunks"))
 
     @pytest.mark.parametrize("silos", [2, 3, 4, 5])
     def test_every_holder_set(self, silos: int) -> None:
