@@ -2,6 +2,7 @@
 
 from tests.bugs import (
     commands,
+    committee,
     decoders,
     deployment,
     featplus,
@@ -20,6 +21,7 @@ BUGS = [
     *unions.BUGS,
     *integer_noise.BUGS,
     *featplus.BUGS,
+    *committee.BUGS,
     *sealed.BUGS,
     *operations.BUGS,
     *deployment.BUGS,

@@ -4,13 +4,19 @@ It may be one of the four members, if the study says so. Then it does what a hel
 """
 
 from silograph import _core
-from silograph.errors import BindingError, MismatchError, OrderError, PayloadError
+from silograph.errors import (
+    BindingError,
+    MismatchError,
+    OrderError,
+    PayloadError,
+    ViewsDifferError,
+)
 from silograph.messages.entropy import Entropy
 from silograph.messages.envelope import EVERYONE, Envelope, Outgoing
 from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.messages.machine import CoordinatorSession, Machine
 from silograph.messages.rounds import Collection
-from silograph.messages.secrecy import TAG_BYTES, check_views, view_digest
+from silograph.messages.secrecy import TAG_BYTES, view_digest
 from silograph.methods.committee.member import Lines, Part
 from silograph.methods.committee.rounds import (
     COORDINATOR_STEPS,
@@ -43,7 +49,6 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
         self._secret = _core.RunSecret(entropy.bytes(32))
         self._collection = Collection(self._binding, roster.places[parameters.silos :])
         self._keys: dict[int, bytes] = {}
-        self._views: dict[int, bytes] = {}
         self._view = b""
         self._lines: Lines | None = None
         self._part: Part | None = None
@@ -88,14 +93,11 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
         return bundle
 
     def _confirm(self, message: Envelope, raw: bytes) -> list[Outgoing]:
-        view = self._word(message)
+        if self._word(message) != self._view:
+            raise self._refuse(ViewsDifferError, "saw other keys than we did", message)
         bundle = self._collection.take(message, raw, self._identity)
-        self._views[message.sender] = view
         if not bundle:
             return []
-        check_views(
-            self._binding, [self._views[place] for place in self._binding.roster.places], self._view
-        )
         self.state = self._step("all confirms")
         if COORDINATOR not in self._parameters.members:
             return bundle
@@ -115,13 +117,14 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
 
     def _open(self, message: Envelope) -> list[Outgoing]:
         number, given = message.sequence, self._parameters
-        if given.number(message.sender) is None:
+        member = given.number(message.sender)
+        if member is None:
             raise self._refuse(OrderError, "it is not a member of the committee", message)
         if number >= given.chunks:
             raise self._refuse(OrderError, f"there is no chunk {number}", message)
         if number in self._results or message.sender in self._opened_parts.get(number, {}):
             raise self._refuse(OrderError, f"chunk {number} came twice", message)
-        if len(message.payload) not in (32 + TAG_BYTES, given.bit_bytes(number) + TAG_BYTES):
+        if len(message.payload) != given.opening_bytes(member, number) + TAG_BYTES:
             raise self._refuse(PayloadError, "it has the wrong size", message)
         self._keep(number, message.sender, self._line.open(message, COORDINATOR))
         return []
@@ -141,9 +144,6 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
             sender, hasher = (name(given.members[i]).name for i in error.args)
             what = f"{hasher} does not confirm what it opened"
             raise MismatchError(what, silo=sender, round="open") from None
-        except ValueError as error:
-            self.state = State.ENDED
-            raise PayloadError(f"chunk {number}: {error}", round="open") from None
         del self._opened_parts[number]
         self._results[number] = bits
         if len(self._results) == given.chunks:

@@ -36,6 +36,7 @@ class Lines:
     def __init__(
         self, binding: Binding, secret: _core.RunSecret, keys: Mapping[int, bytes], own: int
     ) -> None:
+        self._binding = binding
         self._locks: dict[tuple[int, int], Lock] = {}
         for pair in pairs_of(binding, keys, own):
             try:
@@ -54,7 +55,8 @@ class Lines:
     def open(self, message: Envelope, own: int) -> bytes:
         """Decrypt a message to us, sent to no one else."""
         if message.receiver != own:
-            raise PayloadError("it is not for us alone", round=message.round)
+            name = self._binding.roster.member(message.sender).name
+            raise PayloadError("it is not for us alone", silo=name, round=message.round)
         return self._locks[message.sender, own].open(message)
 
 

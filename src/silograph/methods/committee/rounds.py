@@ -108,6 +108,10 @@ class CommitteeParameters(Chunked):
         """The component of a silo's bits that travels; the others come from seeds."""
         return _core.committee_vector(self.number(silo), silo)
 
+    def opening_bytes(self, member: int, chunk: int) -> int:
+        """The size of what a member opens: a sum, or in every second chunk the hash of one."""
+        return 32 if (member + chunk) % 2 else self.bit_bytes(chunk)
+
     @cached_property
     def circuit(self) -> _core.CommitteeCircuit:
         """The gates."""
