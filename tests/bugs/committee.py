@@ -79,8 +79,8 @@ _COST = [
         "the committee's coin compared the wrong way",
         "a digit that is one and a digit that is zero change places in the gates",
         _CHUNK,
-        "            found.push(match circuit.coin()[self.layer + 1] {\n                true =>",
-        "            found.push(match !circuit.coin()[self.layer + 1] {\n                true =>",
+        "            let [x, y] = match circuit.coin()[self.layer + 1] {",
+        "            let [x, y] = match !circuit.coin()[self.layer + 1] {",
         _NOISE,
     ),
     Bug(
@@ -124,24 +124,26 @@ _SHARES = [
         "joint messages without masks",
         "the receiver sees products of components that it lacks",
         _CHUNK,
-        "let mask = seeds.words(route.receiver, self.number, purpose, self.words);",
-        "let mask = vec![0; seeds.words(route.receiver, self.number, purpose, self.words).len()];",
+        "                stream.fill(bytes);\n",
+        "                stream.fill(bytes);\n                bytes.fill(0);\n",
         _MODEL,
     ),
     Bug(
         "masks from the seed of another component",
         "the receiver can make the mask itself",
         _CHUNK,
-        "let mask = seeds.words(route.receiver, self.number, purpose, self.words);",
-        "let mask = seeds.words(route.other, self.number, purpose, self.words);",
+        "(route, seeds.key(route.receiver, self.number, purpose))",
+        "let other = [route.other, route.receiver][usize::from(route.other == self.place)];\n"
+        "                (route, seeds.key(other, self.number, purpose))",
         _MODEL,
     ),
     Bug(
         "one mask for all gates of a committee",
         "two messages differ by what they should hide",
         _CHUNK,
-        "                gate: first + gate,\n",
-        "                gate: (first + gate) % 2,\n",
+        "let purpose = Purpose::Mask { gate, sender };",
+        "let (gate, sender) = (gate % 2, sender);\n"
+        "                let purpose = Purpose::Mask { gate, sender };",
         _MODEL,
     ),
     Bug(
