@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up all they need: virtual environment, build, install.
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
+.PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-committee bench-sealed bench-accuracy bench-timing reproduce browser
 SHELL := bash
@@ -58,6 +58,9 @@ test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 
 unit: $(BUILT) ## the fast tests (under two minutes on two cores)
 	$(PYTEST) -m unit
+
+exact: $(BUILT) ## enumerations and random federations that are too long for make test
+	$(PYTEST) --whole -m whole
 
 check: lint types rust pytest docs ## everything that a commit must pass
 

@@ -18,15 +18,25 @@ settings.load_profile("silograph")
 _DEPLOY = {"nats", "docs", "reproduction"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test one mark: by its folder, or ``slow`` where it says so, or else ``unit``."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--whole``."""
+    parser.addoption("--whole", action="store_true", help="run what make exact runs, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give every test one mark: by its folder, or ``slow`` where it says so, or else ``unit``.
+
+    Those marked ``whole`` take minutes, and are left out unless they are asked for.
+    """
+    if not config.getoption("--whole"):
+        items[:] = [item for item in items if not item.get_closest_marker("whole")]
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder == "browser":
             item.add_marker(pytest.mark.browser)
         elif folder in _DEPLOY:
             item.add_marker(pytest.mark.deploy)
-        elif not any(item.get_closest_marker(mark) for mark in ("slow", "deploy")):
+        elif not any(item.get_closest_marker(mark) for mark in ("slow", "deploy", "whole")):
             item.add_marker(pytest.mark.unit)
 
 

@@ -27,7 +27,9 @@ from tests.methods.committee.run import (
 SEEDS = [
     range(40),
     *(
-        pytest.param(range(first, first + 120), marks=pytest.mark.slow)
+        pytest.param(
+            range(first, first + 120), marks=pytest.mark.slow if first < 280 else pytest.mark.whole
+        )
         for first in range(40, 1000, 120)
     ),
 ]

@@ -326,7 +326,7 @@ class TestViews:
         for case in adversaries(FIVE):
             self.falsify(case, draws=1)
 
-    @pytest.mark.slow
+    @pytest.mark.whole
     @pytest.mark.parametrize("cheat", MEMBERS)
     @pytest.mark.parametrize("coordinator", [False, True])
     @pytest.mark.parametrize("name", ["five silos, one outside", "four silos"])
