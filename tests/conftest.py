@@ -29,7 +29,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Those marked ``whole`` take minutes, and are left out unless they are asked for.
     """
     if not config.getoption("--whole"):
-        items[:] = [item for item in items if not item.get_closest_marker("whole")]
+        long = [item for item in items if item.get_closest_marker("whole")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder == "browser":
