@@ -712,8 +712,8 @@ _STEPS = [
         "parties that share a secret",
         "every silo's noise and masks follow from the coordinator's secret",
         "src/silograph/local/drive.py",
-        "plan.silo(parties.roster, place, identity, RunEntropy(entropy.bytes(32)), silo)",
-        "plan.silo(parties.roster, place, identity, RunEntropy(bytes(32)), silo)",
+        "plan.silo(roster, place, identity, RunEntropy(entropy.bytes(32)), silo)",
+        "plan.silo(roster, place, identity, RunEntropy(bytes(32)), silo)",
         "pytest tests/nats/test_transcripts.py -k masked",
     ),
     Bug(
