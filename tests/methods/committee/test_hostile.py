@@ -202,6 +202,25 @@ class TestFalsified:
                 assert run.parties[place].state is State.ENDED
             assert not any(m.name[0] == "joint" and m.sender in holders for m in run.sent)
 
+    def test_a_mismatch_that_is_found_by_authorise(self) -> None:
+        """What a member has made in the same step is not sent, either."""
+
+        def change(message: Message) -> list[bytes]:
+            if message.name == ("check", 0, 0, 3):
+                message = run.say(message, bytes(32))
+            return [message.raw]
+
+        run = CommitteeRun(COMMITTEES["three silos and a helper"], change=change)
+        run.unpaid = {3}
+        run.go()
+        assert run.errors == []
+        before = len(run.sent)
+        with pytest.raises(MismatchError, match="silo 1: holds other inputs"):
+            run.parties[3].authorise()
+        assert run.parties[3].state is State.ENDED
+        assert run.parties[3]._sent() == []
+        assert len(run.sent) == before
+
     def test_a_sender_that_vouches_for_itself(self) -> None:
         """Only the hash of the member that the plan names counts."""
         honest = CommitteeRun(FOUR).go()

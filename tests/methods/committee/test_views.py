@@ -11,7 +11,8 @@ what it has seen before its first falsification follows one law, whatever the ho
 does, for every fixed falsification, all that follows, together with who stops and when. A cheat
 that chooses its falsification by what it has seen picks, for each prefix, one of these laws. After
 a falsification its receivers have stopped, and every other member waits for them in the next step:
-it uses nothing more, so a second falsification has no effect.
+it uses nothing more, so a second falsification has no effect. A cheat that first waits for what
+others say in the next step is covered, too: they say it, falsification or not.
 """
 
 import hashlib
