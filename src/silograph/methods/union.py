@@ -16,8 +16,8 @@ from silograph.methods.baseline.machines import ReportParameters, ReportSilo
 from silograph.methods.clear.machines import ClearCoordinator
 from silograph.methods.committee.coordinator import CommitteeCoordinator
 from silograph.methods.committee.noise import CommitteeNoise
+from silograph.methods.committee.party import CommitteeParty
 from silograph.methods.committee.rounds import MEMBERS, CommitteeParameters
-from silograph.methods.committee.silo import CommitteeParty
 from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.noise import ElgamalNoise, Variant
 from silograph.methods.elgamal.rounds import ElgamalParameters

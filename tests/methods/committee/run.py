@@ -10,8 +10,8 @@ from silograph.errors import ProtocolError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, unpack
 from silograph.methods.committee.coordinator import CommitteeCoordinator
+from silograph.methods.committee.party import CommitteeParty
 from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters
-from silograph.methods.committee.silo import CommitteeParty
 from tests.support.parties import SeededEntropy, identities, roster_of
 
 RUN = bytes(range(16))

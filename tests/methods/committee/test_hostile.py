@@ -25,6 +25,7 @@ from silograph.errors import (
 from silograph.messages.envelope import EVERYONE, Envelope, seal
 from silograph.messages.identity import COORDINATOR, pack
 from silograph.methods.committee.coordinator import CommitteeCoordinator
+from silograph.methods.committee.party import CommitteeParty
 from silograph.methods.committee.rounds import (
     COORDINATOR_STEPS,
     PARTY_STEPS,
@@ -32,7 +33,6 @@ from silograph.methods.committee.rounds import (
     WINDOW,
     State,
 )
-from silograph.methods.committee.silo import CommitteeParty
 from tests.methods.committee.oracle import Oracle
 from tests.methods.committee.run import (
     COMMITTEES,
