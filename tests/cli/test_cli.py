@@ -39,8 +39,8 @@ def test_demo_fits_the_screen_and_is_quick() -> None:
     assert max(map(len, lines)) <= 80
     for query in ("edges", "2-stars", "3-stars", "triangles", "4-cycles", "clustering"):
         assert any(query in line for line in lines)
-    assert "coordinator + 1 silo: ε = 3" in done.stdout
-    assert "spent ε = 3" in done.stdout
+    assert "coordinator + 1 member: ε = 2.99599" in done.stdout
+    assert "spent ε = 2.99599" in done.stdout
 
 
 def test_version() -> None:
@@ -95,7 +95,7 @@ def test_audit() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "elgamal/printed" in done.stdout
     found = json.loads(run("audit", "--effort", "0.01", "--json").stdout)
-    assert len(found) == 27
+    assert len(found) == 39
     assert all(line["holds"] for line in found)
 
 

@@ -85,7 +85,7 @@ def test_a_sealed_display_says_delta_and_what_is_not_claimed() -> None:
 
 def test_a_plan_marks_the_best_and_what_needs_more_trust() -> None:
     shown = words(PLAN._repr_html_())
-    assert re.search(r"→\s+feat\s+masked", shown)
+    assert re.search(r"→\s+feat\s+committee", shown)
     assert "needs dealer" in shown
     assert PLAN.best.assumes in shown
     trusting = sg.plan("triangles", epsilon=3.0, silos=4, nodes=500, trust=["dealer"])

@@ -75,7 +75,9 @@ def demo_release(silos: tuple[Silo, ...], epsilon: float) -> tuple[Release, str]
         ledger.set_limit("demo", epsilon)
         release = Federation.simulate(silos, ledger, lineage="demo").collect(epsilon)
         spent, left = ledger.spent("demo"), ledger.remaining("demo")
-        return release, f"ledger: spent {spent}; left {left}"
+        assert left is not None  # noqa: S101 - there is a limit
+        rest = shown_loss(left.epsilon, left=True)
+        return release, f"ledger: spent ε = {shown_loss(spent.epsilon)}; left ε = {rest}"
 
 
 def demo_rows(silos: tuple[Silo, ...], release: Release) -> Iterator[DemoRow]:
