@@ -1,4 +1,4 @@
-"""Tier 2: 80 releases of Facebook at ε = 3; errors and intervals agree with the formulas.
+"""Tier 2: 30 releases of Facebook at ε = 3; errors and intervals agree with the formulas.
 
 ``make bench-floor`` draws 1,000.
 """
@@ -11,7 +11,7 @@ from reproduction.redraw import redraw
 from silograph import Channel, dataset
 from tests import limits
 
-DRAWS = 80
+DRAWS = 30
 QUERIES = ("edges", "2-stars", "3-stars", "triangles", "4-cycles")
 
 

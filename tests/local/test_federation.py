@@ -333,17 +333,24 @@ def test_entropy_is_the_operating_systems() -> None:
 
 
 @pytest.mark.slow
-def test_feat_on_facebook_through_the_real_protocol(data_folder: Path, tmp_path: Path) -> None:
-    """100 runs at ε = 3, t = 0: the error is what the channel's variance formula says."""
+@pytest.mark.filterwarnings("ignore::silograph.errors.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("protocol", "epsilon", "runs"),
+    [("masked", 3.0, 40), pytest.param("committee", 1.0, 100, marks=pytest.mark.whole)],
+)
+def test_feat_on_facebook_through_the_real_protocol(
+    protocol: str, epsilon: float, runs: int, data_folder: Path, tmp_path: Path
+) -> None:
+    """Many runs at t = 0: the error is what the channel's variance formula says."""
     graph = sg.dataset("facebook", folder=data_folder)
     fed = sg.Federation.simulate(sg.split(graph, 4), sg.Ledger(tmp_path / "ledger"))
-    target, runs = QUERIES["triangles"], 100
+    target = QUERIES["triangles"]
     truth = GraphSums(BitRows.from_pairs(len(graph.universe), graph.pairs))
-    variance = target.variance(truth, MaskedNoise.choose(3.0, 4, 0).channel)
+    kinds = {"masked": MaskedNoise, "committee": CommitteeNoise}
+    variance = target.variance(truth, kinds[protocol].choose(epsilon, 4, 0).channel)
     errors = []
     for _ in range(runs):
-        with pytest.warns(PrivacyWarning):
-            release = fed.collect(epsilon=3.0, protocol="masked", collusion=0)
+        release = fed.collect(epsilon, protocol, collusion=0)
         errors.append(triangles_of(release) - truth.graph.triangles)
     low, high = limits.chi_square(runs)
     assert low <= float(np.sum(np.square(errors))) / variance <= high

@@ -28,7 +28,7 @@ SEEDS = [
     range(40),
     *(
         pytest.param(
-            range(first, first + 120), marks=pytest.mark.slow if first < 280 else pytest.mark.whole
+            range(first, first + 120), marks=pytest.mark.slow if first < 160 else pytest.mark.whole
         )
         for first in range(40, 1000, 120)
     ),

@@ -132,7 +132,7 @@ class TestQueries:
             np.histogram(d, histogram.parameters["bins"])[0], abs=0.5
         )
 
-    @pytest.mark.slow
+    @pytest.mark.whole
     def test_noise_too_small_for_a_float(self, hardly_any_noise: None) -> None:
         noise = choose(1e6, 60, "degrees", "triangles")
         answer = SealedRelease.draw(GRAPH, noise, seed=1).clustering()
@@ -220,7 +220,7 @@ class TestIntervals:
         ]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ["shared", "each"])
+    @pytest.mark.parametrize("kind", ["shared", pytest.param("each", marks=pytest.mark.whole)])
     def test_they_cover_as_often_as_they_say(self, kind: str) -> None:
         noise = choose(2.0, 60, "degrees", "triangles", kind=kind, delta=1e-4)
         runs, d = 300, GRAPH.degrees()
