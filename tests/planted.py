@@ -147,7 +147,7 @@ class Workshop:
     def _pytest(self, paths: str, wish: str) -> str:
         leave_out = " and ".join(f"not {name}" for name in GOLDEN)
         wish = f"({wish}) and {leave_out}" if wish else leave_out
-        quick = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
+        quick = ("-x", "--whole", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
         done = self._run([sys.executable, "-m", "pytest", *quick, *paths.split(), "-k", wish])
         return _first(done, 1, r"^FAILED (.+?)(?: - |$)", r"^[1-9]\d* passed")
 

@@ -444,6 +444,14 @@ _ORDER = [
         "        member = member or 0\n        if number < 0:\n",
         _REFUSED,
     ),
+    Bug(
+        "a silo outside a committee fills a member's memory",
+        "what it has signed is taken without a bound, whatever stream it comes in",
+        "src/silograph/methods/committee/member.py",
+        'ahead = self._inputs.get(message.sender, number) if name == "input" else number',
+        "ahead = -1 if message.sender in self._inputs else number",
+        "pytest tests/methods/committee/test_hostile.py -k cannot_fill",
+    ),
 ]
 
 BUGS = [*_COST, *_SHARES, *_CHECKS, *_ORDER]

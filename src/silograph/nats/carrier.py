@@ -138,7 +138,6 @@ class Carrier(Voice):
         self._replay = deque(self._known)
         self._taken: dict[Name, bytes] = {}
         self._turn = asyncio.Lock()
-        self._window = asyncio.Semaphore(_WINDOW)
         self._sent: set[tuple[str, int]] | None = None
 
     async def start(self) -> None:
@@ -194,27 +193,20 @@ class Carrier(Voice):
     async def pump(self, told: Callable[[], Awaitable[None]] | None = None) -> None:
         """Send the messages that the session makes unprompted, while it has room for more.
 
-        A few messages are sent at the same time. The next is made when one of them has arrived.
+        A few messages are sent at the same time. The next is made when the oldest of them has
+        arrived, so that none is overtaken by many: a reader takes a bounded number ahead.
         ``told`` is called each time that the session has made something.
         """
+        under_way: deque[asyncio.Task[None]] = deque()
         async with asyncio.TaskGroup() as sending:
             while self.session.room:
-                await self._window.acquire()
-                try:
-                    async with self._turn:
-                        frozen = await asyncio.to_thread(self._make)
-                except BaseException:
-                    self._window.release()
-                    raise
-                sending.create_task(self._upload(frozen))
+                if len(under_way) == _WINDOW:
+                    await asyncio.wait([under_way.popleft()])
+                async with self._turn:
+                    frozen = await asyncio.to_thread(self._make)
+                under_way.append(sending.create_task(self._send(frozen)))
                 if told is not None:
                     await told()
-
-    async def _upload(self, frozen: list[Frozen]) -> None:
-        try:
-            await self._send(frozen)
-        finally:
-            self._window.release()
 
     # -- in a thread, one at a time -----------------------------------------------------------
 

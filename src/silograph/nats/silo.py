@@ -329,6 +329,9 @@ class Service(ABC):
     def _accept(self, study: Study, by: str) -> None:
         secret = self._entropy.bytes(32)
         with self._store.together():
+            row = self._store.run(study.run)
+            if row is None or not row.open:  # it was refused meanwhile
+                return
             self._trail.decided(study.id, by, "accepted")
             self._store.accept(study.run, by, secret, self._data)
         faultpoints.point("silo.accepted")
@@ -336,6 +339,9 @@ class Service(ABC):
     def _refuse(self, study: Study, code: Code, by: str, error: Exception | None = None) -> None:
         word = Voice(self._seat(study), self._store, self._line).word(REFUSE, code)
         with self._store.together():
+            row = self._store.run(study.run)
+            if row is None or not row.open:  # another thread has refused it
+                return
             self._trail.decided(study.id, by, f"refused/{code.word}", error)
             self._party.end(study.run, "refused", code.word, [word])
         self._forget(study.run)

@@ -58,10 +58,10 @@ class Snapshots:
         return self._silo if digest == self.digest else self._read(digest)
 
     def drop_except(self, wanted: Collection[str]) -> None:
-        """Remove all snapshots but those with a digest in ``wanted``."""
+        """Remove all snapshots but those with a digest in ``wanted``, and what a kill left."""
         try:
-            for path in self._folder.glob(f"*{_SUFFIX}"):
-                if path.stem not in wanted:
+            for path in self._folder.iterdir():
+                if path.suffix != _SUFFIX or path.stem not in wanted:
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{self._folder}: cannot be cleared: {error.strerror}") from None

@@ -551,6 +551,19 @@ class TestRefused:
             run.parties[1].receive(seal(run.binding, run.keys[0], lines.close(content)))
             self.refuse(run, name, size, match="came twice")
 
+    def test_a_silo_outside_cannot_fill_a_member_s_memory(self, run: CommitteeRun) -> None:
+        """Whatever stream its messages come in: the member counts what the silo has signed."""
+        (silo, *_), lines = run.parameters.outside, run.parties[2]._lines
+        holders = [p for n, p in enumerate(run.parameters.members) if n != run.parameters.vector(2)]
+        assert silo == 2
+        assert lines is not None
+        for chunk in range(1, 2 * WINDOW + 1):  # the first one never comes
+            content = Envelope("input", silo, holders[0], chunk, bytes(8))
+            raw = seal(run.binding, run.keys[silo], lines.close(content))
+            run.machine(holders[0]).receive(raw)
+        name = ("input", 2 * WINDOW + 1, silo, holders[0])
+        self.refuse(run, name, 8, match="too far ahead")
+
     def test_steps_are_no_messages(self, run: CommitteeRun) -> None:
         steps = {name for _, name in (*PARTY_STEPS, *COORDINATOR_STEPS)}
         local = steps - {*CommitteeParty.TAKES, *CommitteeCoordinator.TAKES}

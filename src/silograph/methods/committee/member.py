@@ -135,8 +135,10 @@ class Part:
             raise self._refuse(OrderError, "there is no such message from it to us", message)
         if number >= given.chunks:
             raise self._refuse(OrderError, f"there is no chunk {number}", message)
-        # No honest member is this far ahead. A silo outside the committee may be, and waits.
-        if number >= self._done + 2 * WINDOW and message.sender not in given.outside:
+        # No honest member is this far ahead. A silo outside the committee may be, so its messages
+        # are not read before they are wanted; what it has signed may come by another way, though.
+        ahead = self._inputs.get(message.sender, number) if name == "input" else number
+        if ahead >= self._done + 2 * WINDOW:
             raise self._refuse(OrderError, f"chunk {number} is too far ahead", message)
         seen = self._seen.get(number, set())
         if (number < self._done and name in _OF_CHUNKS) or _name(message) in seen:

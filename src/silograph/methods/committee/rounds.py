@@ -91,6 +91,8 @@ class CommitteeParameters(Chunked):
         if len(self.members) != MEMBERS or len(set(self.members)) != MEMBERS:
             raise ArgumentError("a committee has four different members")
         self.check_chunks()
+        if self.chunks * self.circuit.layers > 1 << 32:
+            raise ArgumentError("there are more pairs than messages can be numbered for")
 
     @property
     def digest(self) -> bytes:

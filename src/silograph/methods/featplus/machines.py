@@ -12,8 +12,8 @@ from silograph.errors import OrderError
 from silograph.graph.bits import BitRows, PairBits
 from silograph.graph.silo import Silo
 from silograph.messages.entropy import Entropy
-from silograph.messages.envelope import Binding, Envelope, Outgoing, peek
-from silograph.messages.identity import Identity, Roster
+from silograph.messages.envelope import Binding, Envelope, Outgoing, open_envelope, peek
+from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.featplus import noisy_vectors, shared_view
 from silograph.methods.featplus.noisy_vectors import NUMBER_BYTES, VectorCoordinator, VectorSilo
@@ -144,17 +144,27 @@ class FeatPlusSilo(SiloSession):
 class FeatPlusHelper(SiloSession):
     """A helper in feat+: it takes part in the union, and passes over what is shown to the silos."""
 
-    def __init__(self, union: SiloSession) -> None:
-        self._union = union
-        self.bindings = union.bindings
+    def __init__(
+        self, plan: FeatPlusTerms, subject: bytes, union: SiloSession, roster: Roster, run: bytes,
+        place: int,
+    ) -> None:  # fmt: skip
+        shown = plan.shown(subject)
+        self._union, self._place, self._chunks = union, place, shown.chunks
+        self._shown = Binding(run, shown.digest, roster)
+        self.bindings = (*union.bindings, self._shown)
 
     def start(self) -> list[Outgoing]:
         """Start the union."""
         return self._union.start()
 
     def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a message of the union."""
-        return [] if peek(raw).round in ("shown", "seens") else self._union.receive(raw)
+        """Take a message of the union, or pass over what the coordinator shows."""
+        if peek(raw).round not in ("shown", "seens"):
+            return self._union.receive(raw)
+        message = open_envelope(self._shown, raw, receiver=self._place)
+        if message.sender != COORDINATOR or message.sequence >= self._chunks:
+            raise OrderError("there is no such message", round=message.round)
+        return []
 
     @property
     def sources(self) -> tuple[int, ...]:

@@ -172,7 +172,9 @@ class SettledFeatPlus(SettledStudy):
         union = self.plan.union.helper(
             of.pairs, of.subject, roster, of.id, place, identity, entropy
         )
-        return FeatPlusHelper(union) if self.plan.answers_locally else union
+        if not self.plan.answers_locally:
+            return union
+        return FeatPlusHelper(self.plan, of.subject, union, roster, of.id, place)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
@@ -280,6 +282,7 @@ def settle_featplus(
         paper_sensitivity(query, k, union.channel, n)
     losses = noise.losses(union.losses)
     views = noise.views(losses, drawn=union.noise is None)
+    views += tuple(view for view in union.views if not view.claimed)
     return FeatPlusTerms(query, k, n, union, noise, bound, views, losses, union.advice)
 
 
