@@ -14,6 +14,7 @@ from silograph.messages.identity import COORDINATOR
 from silograph.methods.study import PROPOSE, Study
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
+from silograph.party.control import Code
 from tests.nats.proposals import LONGEST_JUDGING, STRICT, attack, fair, roster_and_key, signed
 from tests.nats.world import serving, trial
 from tests.support.local_deployment import LocalDeployment, Terms
@@ -131,6 +132,26 @@ def test_a_run_that_cannot_begin_is_ended_for_all(
     assert [frozen.name.round for frozen in service._store.pending(study.run)] == ["abort"]
     assert not service._runs
     assert not service._plans
+    service.close()
+
+
+def test_a_run_that_another_thread_has_refused_stays_refused(made: LocalDeployment) -> None:
+    """The row that a poll has read may be old: a second refusal must not stop the service."""
+    service = SiloService(made.silo("silo-1"))
+    service._link = cast(Link, object())
+    roster, key = roster_and_key(made)
+    values = fair(made, service, 4) | {"epsilon": 9.0}
+    raw = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+    study = Study.decode(raw)
+    message = Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, study.encode())
+    service._consider(seal(study.binding(roster), key, message))
+    service._refuse(study, Code.DEADLINE, "deadline")
+    service._accept(study, "policy")
+    row = service._store.run(study.run)
+    assert row is not None
+    assert (row.state, row.code, row.secret) == ("refused", "policy", None)
+    told = [entry["event"] for entry in service._trail.entries()]
+    assert told.count("study.decided") == 1
     service.close()
 
 
