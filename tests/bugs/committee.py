@@ -98,8 +98,8 @@ _SHARES = [
         "a coin that one member of the committee knows",
         "its component of the random bits is always 0",
         _SEEDS,
-        '        let seed = self.seeds[component].expect("a party draws from seeds that it has");\n',
-        '        let seed = self.seeds[component].expect("a party draws from seeds that it has");\n'
+        "        let key = self.key(component, chunk, purpose);\n",
+        "        let key = self.key(component, chunk, purpose);\n"
         "        if component == 3 && matches!(purpose, Purpose::Coin { .. }) {\n            return;\n        }\n",
         _MODEL,
     ),
@@ -107,8 +107,8 @@ _SHARES = [
         "a component of every input in a committee is zero",
         "the member that lacks it lacks nothing, and sees all bits",
         _SEEDS,
-        '        let seed = self.seeds[component].expect("a party draws from seeds that it has");\n',
-        '        let seed = self.seeds[component].expect("a party draws from seeds that it has");\n'
+        "        let key = self.key(component, chunk, purpose);\n",
+        "        let key = self.key(component, chunk, purpose);\n"
         "        if component == 0 && matches!(purpose, Purpose::Input { .. }) {\n            return;\n        }\n",
         _MODEL,
     ),
@@ -368,8 +368,8 @@ _ORDER = [
         "chunks far ahead taken from members",
         "one member fills the memory of another",
         _MEMBER,
-        "if number >= self._done + 2 * WINDOW and message.sender not in given.outside:",
-        "if number >= self._done + 200 * WINDOW and message.sender not in given.outside:",
+        "if ahead >= self._done + 2 * WINDOW:",
+        "if ahead >= self._done + 200 * WINDOW:",
         _REFUSED,
     ),
     Bug(
