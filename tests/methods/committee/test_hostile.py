@@ -48,6 +48,8 @@ from tests.methods.committee.run import (
 )
 from tests.support.parties import no_bits
 
+pytestmark = pytest.mark.slow
+
 Name = tuple[str, int, int, int]
 FALSIFIED = ("four silos", "the coordinator and a silo outside")
 SLOWLY = [

@@ -23,6 +23,8 @@ from tests.methods.committee.run import (
     parameters,
 )
 
+pytestmark = pytest.mark.slow
+
 #: A thousand seeds, most of them in slow tests.
 SEEDS = [
     range(40),

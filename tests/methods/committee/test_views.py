@@ -43,6 +43,8 @@ from tests.methods.committee.run import (
     parameters,
 )
 
+pytestmark = pytest.mark.slow
+
 YES, NO = True, False
 #: The owners of the silos' bits, and the digits of the coin from the lowest on.
 SETTINGS = {
