@@ -244,7 +244,7 @@ _CHECKS = [
         "committee hashes without the chunk",
         "a hash is as good in another chunk",
         _CHUNK,
-        "        hash.update(self.number.to_le_bytes());\n",
+        "    hash.update(chunk.to_le_bytes());\n",
         "",
         _MODEL,
     ),
@@ -260,8 +260,9 @@ _CHECKS = [
         "inputs of a committee not compared",
         "an owner gives two members different vectors, and sees what becomes of it",
         _MEMBER,
-        "if came[place] != chunk.core.inputs_digest(other):",
-        "if len(came[place]) != len(chunk.core.inputs_digest(other)):",
+        "            for place, digest in chunk.digests.items():\n                if came[place] != digest:",
+        "            for place, digest in chunk.digests.items():\n"
+        "                if len(came[place]) != len(digest):",
         _FALSIFIED,
     ),
     Bug(

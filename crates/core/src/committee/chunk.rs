@@ -112,7 +112,12 @@ impl Chunk {
     /// The hash of all vectors that this member and another hold. The two compare it before use.
     pub fn inputs_digest(&self, circuit: &Circuit, other: usize) -> Hash {
         let (low, high) = (self.place.min(other), self.place.max(other));
-        let mut hash = self.labelled(b"silograph/committee/inputs/v1", &[low, high]);
+        let mut hash = labelled(
+            b"silograph/committee/inputs/v1",
+            &self.view,
+            self.number,
+            &[low, high],
+        );
         for (silo, owner) in circuit.owners().iter().enumerate() {
             if ![low, high].contains(&vector_component(*owner, silo)) {
                 let vector = self.vectors[silo].as_ref().expect("all vectors are here");
@@ -346,22 +351,24 @@ impl Chunk {
         }
     }
 
-    fn labelled(&self, label: &[u8], numbers: &[usize]) -> Sha256 {
-        let mut hash = Sha256::new();
-        hash.update((label.len() as u64).to_le_bytes());
-        hash.update(label);
-        hash.update(self.view);
-        hash.update(self.number.to_le_bytes());
-        for number in numbers {
-            hash.update((*number as u64).to_le_bytes());
-        }
-        hash
-    }
-
     fn message_label(&self, route: Route) -> Sha256 {
         let names = [self.layer, route.sender, route.hasher, route.receiver];
-        self.labelled(b"silograph/committee/joint/v1", &names)
+        let label = b"silograph/committee/joint/v1";
+        labelled(label, &self.view, self.number, &names)
     }
+}
+
+/// A hash that has taken what it is about: a label, the signed view, the chunk, and numbers.
+fn labelled(label: &[u8], view: &Hash, chunk: u64, numbers: &[usize]) -> Sha256 {
+    let mut hash = Sha256::new();
+    hash.update((label.len() as u64).to_le_bytes());
+    hash.update(label);
+    hash.update(view);
+    hash.update(chunk.to_le_bytes());
+    for number in numbers {
+        hash.update((*number as u64).to_le_bytes());
+    }
+    hash
 }
 
 /// Which two components a member opens, and whether it sends them or their hash. The halves are
@@ -373,14 +380,7 @@ fn part(chunk: u64, place: usize) -> ([usize; 2], bool) {
 
 /// The hash that goes with an opened sum of two components.
 pub fn opening_digest(view: &Hash, chunk: u64, half: [usize; 2], bytes: &[u8]) -> Hash {
-    let label = b"silograph/committee/open/v1";
-    let mut hash = Sha256::new();
-    hash.update((label.len() as u64).to_le_bytes());
-    hash.update(label);
-    hash.update(view);
-    for number in [chunk, half[0] as u64, half[1] as u64] {
-        hash.update(number.to_le_bytes());
-    }
+    let mut hash = labelled(b"silograph/committee/open/v1", view, chunk, &half);
     hash.update(bytes);
     hash.finalize().into()
 }

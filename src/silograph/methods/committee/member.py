@@ -7,7 +7,7 @@ came is used before it was compared with what another member says about it.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from silograph import _core
 from silograph.errors import MismatchError, OrderError, PayloadError, ProtocolError
@@ -31,7 +31,7 @@ Send = Callable[[str, int, int, bytes], None]
 
 
 class Lines:
-    """The encrypted lines between one party and all others, and the seeds of its run secret."""
+    """The encrypted lines between one party and all others, a key for each direction."""
 
     def __init__(
         self, binding: Binding, secret: _core.RunSecret, keys: Mapping[int, bytes], own: int
@@ -88,8 +88,8 @@ class _Chunk:
     core: _core.CommitteeChunk
     #: Whether the inputs have been compared.
     begun: bool = False
-    #: Whether hashes of the inputs were sent.
-    hashed: bool = False
+    #: The hashes of the inputs that were sent, by the receiver's place.
+    digests: dict[int, bytes] = field(default_factory=dict, repr=False)
     #: The layer that is evaluated; −1 once the chunk was opened.
     layer: int = 0
 
@@ -233,11 +233,6 @@ class Part:
         return self._matched
 
     @property
-    def done(self) -> int:
-        """The number of chunks that are done, from the first on."""
-        return self._done
-
-    @property
     def complete(self) -> bool:
         """Whether all chunks are done."""
         return self._done == self._parameters.chunks
@@ -335,18 +330,18 @@ class Part:
     def _advance_chunk(self, number: int, chunk: _Chunk) -> None:
         for silo, vector in self._came.pop(("input", number), {}).items():
             chunk.core.take(silo, vector)
-        if not chunk.hashed:
+        if not chunk.digests:
             if not chunk.core.complete():
                 return
             for other, place in self._others:
-                self._send("check", place, number, chunk.core.inputs_digest(other))
-            chunk.hashed = True
+                chunk.digests[place] = chunk.core.inputs_digest(other)
+                self._send("check", place, number, chunk.digests[place])
         if not chunk.begun:
             if not self._all_came("check", number):
                 return
             came = self._came.pop(("check", number))
-            for other, place in self._others:
-                if came[place] != chunk.core.inputs_digest(other):
+            for place, digest in chunk.digests.items():
+                if came[place] != digest:
                     raise self._mismatch("check", place, self._place, "inputs")
             chunk.core.begin(self._ready_seeds, self._outside)
             chunk.begun = True
