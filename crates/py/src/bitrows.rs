@@ -41,6 +41,17 @@ pub fn words_of_bits(bits: &[u8], pairs: usize) -> PyResult<Vec<u64>> {
         .ok_or_else(|| PyValueError::new_err("there is not one bit per pair"))
 }
 
+/// Words as they travel.
+pub fn bytes_of_words<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, 8 * words.len(), |bytes| {
+        let (eights, _) = bytes.as_chunks_mut::<8>();
+        for (eight, word) in eights.iter_mut().zip(words) {
+            *eight = word.to_le_bytes();
+        }
+        Ok(())
+    })
+}
+
 /// Pairs in one list, checked to be u < v < n.
 fn flat_pairs<'a>(n: usize, pairs: &'a PyReadonlyArray2<'_, u32>) -> PyResult<&'a [u32]> {
     let flat = pairs.as_slice()?;

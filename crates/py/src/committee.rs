@@ -8,8 +8,8 @@ use silograph_core::committee::{
     self, Circuit, Fault, MEMBERS, Opening, Owner, Route, Seeds, vector_component,
 };
 
-use crate::bitrows::words_of_bits;
-use crate::shares::bytes_of_words;
+use crate::bitrows::{bytes_of_words, words_of_bits};
+use crate::numbers::CommitteeNumbers;
 
 create_exception!(
     silograph._core,
@@ -18,7 +18,7 @@ create_exception!(
     "Arguments: the member that sent a message, the member whose hash does not match it."
 );
 
-fn refuse(fault: Fault) -> PyErr {
+pub fn refuse(fault: Fault) -> PyErr {
     match fault {
         Fault::Mismatch(sender, hasher) => MismatchError::new_err((sender, hasher)),
         Fault::Size => PyValueError::new_err(fault.to_string()),
@@ -29,7 +29,7 @@ fn owner(member: Option<usize>) -> Owner {
     member.map_or(Owner::Outside, Owner::Member)
 }
 
-fn place(member: usize) -> PyResult<usize> {
+pub fn place(member: usize) -> PyResult<usize> {
     match member < MEMBERS {
         true => Ok(member),
         false => Err(PyValueError::new_err("a committee has four members")),
@@ -38,7 +38,7 @@ fn place(member: usize) -> PyResult<usize> {
 
 /// The gates of a union and of a coin.
 #[pyclass(frozen, module = "silograph._core")]
-struct CommitteeCircuit(Circuit);
+pub struct CommitteeCircuit(pub Circuit);
 
 #[pymethods]
 impl CommitteeCircuit {
@@ -51,6 +51,25 @@ impl CommitteeCircuit {
         Circuit::new(owners.into_iter().map(owner).collect(), coin)
             .map(Self)
             .ok_or_else(|| PyValueError::new_err("no silo, or the coin is not odd"))
+    }
+
+    /// The union as numbers of so many bytes.
+    #[staticmethod]
+    fn counting(owners: Vec<Option<usize>>, width: usize) -> PyResult<Self> {
+        for member in owners.iter().flatten() {
+            place(*member)?;
+        }
+        Circuit::counting(owners.into_iter().map(owner).collect(), width)
+            .map(Self)
+            .ok_or_else(|| PyValueError::new_err("no silo, or no such numbers"))
+    }
+
+    /// Noise: so many numbers of so many bytes, from the coins of their digits, lowest place first.
+    #[staticmethod]
+    fn noise(coins: Vec<Vec<bool>>, count: usize, width: usize) -> PyResult<Self> {
+        Circuit::noise(coins, count, width)
+            .map(Self)
+            .ok_or_else(|| PyValueError::new_err("there are no such digits"))
     }
 
     #[getter]
@@ -66,7 +85,7 @@ impl CommitteeCircuit {
 
 /// The seeds that one party has. It shows nothing of them.
 #[pyclass(frozen, module = "silograph._core")]
-struct CommitteeSeeds(Seeds);
+pub struct CommitteeSeeds(pub Seeds);
 
 #[pymethods]
 impl CommitteeSeeds {
@@ -137,6 +156,11 @@ impl CommitteeChunk {
             place,
             pairs,
         })
+    }
+
+    #[getter]
+    fn layers(&self) -> usize {
+        self.circuit.get().0.layers()
     }
 
     /// Share this member's own bits; returns the vector for the two others that hold it.
@@ -243,6 +267,25 @@ impl CommitteeChunk {
             Some(Opening::Hash(hash)) => Ok(PyBytes::new(py, &hash)),
             None => Err(PyValueError::new_err("there are layers left")),
         }
+    }
+
+    /// The numbers of a chunk that is converted, when all layers are done; those of noise are put
+    /// together from their digits.
+    fn numbers(&mut self, py: Python<'_>) -> PyResult<CommitteeNumbers> {
+        let circuit = self.circuit.clone_ref(py);
+        let circuit = &circuit.get().0;
+        let done = self.chunk()?.layer() == circuit.layers();
+        let chunk = self.chunk.take_if(|_| done);
+        let numbers = py.detach(|| {
+            let numbers = chunk.and_then(committee::Chunk::numbers)?;
+            Some(match circuit.digits() {
+                Some(digits) => numbers.of_digits(digits),
+                None => numbers,
+            })
+        });
+        numbers
+            .map(CommitteeNumbers)
+            .ok_or_else(|| PyValueError::new_err("there are layers left, or no numbers"))
     }
 
     fn __repr__(&self) -> &'static str {

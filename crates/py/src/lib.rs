@@ -6,7 +6,6 @@ mod agreement;
 mod bitrows;
 mod channel;
 mod committee;
-mod dealing;
 mod edgelist;
 mod elgamal;
 mod generate;
@@ -15,9 +14,10 @@ mod ids;
 mod laplace;
 mod local;
 mod masked;
-mod shares;
+mod numbers;
 mod sparse;
 mod split;
+mod symmetric;
 
 use pyo3::prelude::*;
 
@@ -30,7 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bitrows::register(module)?;
     channel::register(module)?;
     committee::register(module)?;
-    dealing::register(module)?;
     edgelist::register(module)?;
     elgamal::register(module)?;
     generate::register(module)?;
@@ -39,7 +38,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     laplace::register(module)?;
     local::register(module)?;
     masked::register(module)?;
-    shares::register(module)?;
+    numbers::register(module)?;
     sparse::register(module)?;
-    split::register(module)
+    split::register(module)?;
+    symmetric::register(module)
 }

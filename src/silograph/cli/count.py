@@ -128,7 +128,7 @@ def count(
     nodes: Nodes = None,
     node_column: NodeColumn = None,
     k: K = None,
-    delta: Delta = 0.0,
+    delta: Delta = None,
     collusion: Collusion = 1,
     protocol: Protocol = None,
     trust: Trust = None,

@@ -82,8 +82,12 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[
-    float,
-    typer.Option(help="Allow this δ, if the method can use it.", callback=check_delta),
+    float | None,
+    typer.Option(
+        help="Allow this δ, if the method can use it; 0 for noise that needs none.",
+        callback=lambda delta: None if delta is None else check_delta(delta),
+        show_default="what the method needs: at most 2^-60",
+    ),
 ]
 K = Annotated[
     int | None,

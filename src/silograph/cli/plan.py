@@ -68,7 +68,7 @@ def plan(
     like_graph: LikeGraph = None,
     like_release: LikeRelease = None,
     k: K = None,
-    delta: Delta = 0.0,
+    delta: Delta = None,
     collusion: Collusion = 1,
     trust: Trust = None,
     owned: Annotated[

@@ -48,7 +48,7 @@ def propose(
     ] = "feat",
     protocol: Protocol = None,
     k: K = None,
-    delta: Delta = 0.0,
+    delta: Delta = None,
     collusion: Collusion = 1,
     purpose: Annotated[
         str,

@@ -24,7 +24,8 @@ from silograph.methods.method import Outcome
 from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
-from silograph.methods.sealed.noise import Answer, Kind
+from silograph.methods.sealed.method import sealed_delta
+from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule
 from silograph.methods.study import COMMITTEE, RELEASE, Study, StudyMember
 from silograph.methods.study import Option as StudyOption
 from silograph.methods.union import channel_option, default_protocol
@@ -237,15 +238,18 @@ class Federation:
         epsilon: float,
         answers: Sequence[Answer] = ("degrees", "triangles"),
         *,
-        delta: float = 0.0,
+        delta: float | None = None,
         collusion: int = 1,
-        noise: Kind = "shared",
+        noise: Kind | None = None,
+        rule: Rule | None = None,
         degree_share: float | None = None,
+        triangle_share: float | None = None,
         progress: bool | None = None,
     ) -> SealedRelease:
-        """Count exactly on the hidden union, and open the answers with noise.
+        """Count exactly in the hidden union, and open the answers with noise.
 
-        This assumes that the coordinator deals honestly and colludes with no silo.
+        A committee of four counts: the first four silos, completed by simulated helpers if there
+        are fewer. At most one of the four may be dishonest.
 
         Parameters
         ----------
@@ -254,13 +258,22 @@ class Federation:
         answers
             What to open: some of edges, degrees, two_stars and triangles.
         delta
-            With a delta the noisy degrees are opened first, and bound the noise of the counts.
+            With a delta the noisy degrees are opened first, and bound the noise of the counts. By
+            default it is what committee noise needs, at most 2^-60; with 0, noise is in shares.
         collusion
-            How many silos may pool what they know and still learn no more than epsilon allows.
+            How many silos may pool what they know with the coordinator and still learn no more than
+            epsilon allows: 0 or 1.
         noise
-            ``"shared"`` or ``"each"``: whether silos draw shares of one noise or each a whole one.
+            ``"committee"``, noise that nobody knows, or ``"shares"``, of which each member draws a
+            part: a little more noise, and no delta.
+        rule
+            With a delta: which noisy degree bounds the triangles, ``"largest"`` (the default) or
+            ``"second"``.
         degree_share
             The degrees' share of epsilon; a tenth by default.
+        triangle_share
+            The triangles' share of what the degrees leave, if 2-stars are counted too; a half by
+            default.
         progress
             Whether to show a progress bar; by default only on a terminal.
 
@@ -286,9 +299,17 @@ class Federation:
         """
         if isinstance(answers, str) or not all(isinstance(name, str) for name in answers or ()):
             raise ArgumentError(f"answers must be a list of names, not {answers!r}")
-        options: dict[str, StudyOption] = {"answers": ",".join(answers or ()), "noise": noise}
-        if degree_share is not None:
-            options["degree_share"] = check_number("degree_share", degree_share)
+        options: dict[str, StudyOption] = {"answers": ",".join(answers or ())}
+        if noise is not None:
+            options["noise"] = noise
+        shares = {"degree_share": degree_share, "triangle_share": triangle_share}
+        for name, share in shares.items():
+            if share is not None:
+                options[name] = check_number(name, share)
+        delta = sealed_delta(delta, noise)
+        counts = {"two_stars", "triangles"} & set(answers or ())
+        if rule is not None or (delta > NOISE_DELTA and counts):
+            options["rule"] = rule or "largest"
         study = ("sealed", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, delta=delta, options=options, progress=progress)
         return cast("SealedRelease", outcome.source)
@@ -404,7 +425,7 @@ class Federation:
             epsilon,
             collusion,
             k=k,
-            delta=given["delta"] or 0.0,
+            delta=sealed_delta(given["delta"], given["noise"]) if method == "sealed" else 0.0,
             protocol=given["protocol"],
             options=_study_options(given),
             like=given["like"],
@@ -419,14 +440,14 @@ class Federation:
         """The method that the planner chooses, and its arguments."""
         if query not in PLANNED:
             return "feat", {}
-        like, delta, silos = given["like"], given["delta"] or 0.0, len(self.silos)
-        asked = Question(query, epsilon, silos, collusion, k, delta, given["owned"])
+        like, silos = given["like"], len(self.silos)
+        asked = Question(query, epsilon, silos, collusion, k, given["delta"], given["owned"])
         plan = plan_options(self._outline(like, query), asked, given["trust"] or ())
         best: Option = plan.best
         if best.method == "feat":
             return "feat", {"protocol": best.protocol}
         if best.method == "sealed":
-            return "sealed", {"delta": best.delta, "like": like}
+            return "sealed", {"delta": given["delta"], "like": like}
         return best.method, best.arguments
 
     def _outline(self, like: Like | None, query: str) -> Reference:
@@ -454,7 +475,9 @@ class Federation:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         check_parties(len(self.silos), collusion)
-        if method not in ("feat", "feat+"):
+        if method == "sealed":
+            protocol = COMMITTEE
+        elif method not in ("feat", "feat+"):
             protocol = ""
         elif protocol is None:
             protocol = default_protocol(len(self.silos), collusion)

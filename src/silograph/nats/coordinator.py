@@ -1,8 +1,8 @@
 """The coordinator's service: proposes studies, runs them to their end, keeps their results.
 
-The coordinator relays messages and adds up; in sealed it also deals randomness. It holds no edges
-and spends no budget, and it learns what the method publishes. If it cannot finish a run, it ends
-the run for everyone with a signed message.
+The coordinator relays messages and adds up. It holds no edges and spends no budget, and it learns
+what the method publishes. If it cannot finish a run, it ends the run for everyone with a signed
+message.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from silograph.messages.identity import COORDINATOR, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.method import Outcome, SettledStudy
+from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import (
     COMMITTEE,
     RELEASE,
@@ -60,7 +61,8 @@ class Question:
     #: and collusion is at most 1, otherwise masked.
     protocol: str | None = None
     k: int | None = None
-    delta: float = 0.0
+    #: None for what the method needs by itself.
+    delta: float | None = None
     collusion: int = 1
     #: Names of the silos that take part; empty for all.
     silos: tuple[str, ...] = ()
@@ -113,13 +115,18 @@ class CoordinatorService:
             could = len(silos) + len(party.roster.helpers)
             united = question.method in ("feat", "feat+")
             protocol = default_protocol(could, question.collusion) if united else ""
+            if question.method == "sealed":
+                protocol = COMMITTEE
+        delta = question.delta
+        if question.method == "sealed":
+            delta = sealed_delta(delta, question.options.get("noise"))
         study = Study(
             run=self._entropy.bytes(16).hex(),
             query=question.query,
             method=question.method,
             protocol=protocol,
             epsilon=float(question.epsilon),
-            delta=float(question.delta),
+            delta=float(delta or 0.0),
             collusion=question.collusion,
             universe=party.universe.digest,
             nodes=len(party.universe),

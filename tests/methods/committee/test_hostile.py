@@ -570,7 +570,7 @@ class TestRefused:
         steps = {name for _, name in (*PARTY_STEPS, *COORDINATOR_STEPS)}
         local = steps - {*CommitteeParty.TAKES, *CommitteeCoordinator.TAKES}
         assert local == {
-            "start", "all seeds", "authorise", "chunk", "all chunks", "all keys", "all confirms",
+            "start", "all seeds", "authorise", "make", "all chunks", "all keys", "all confirms",
         }  # fmt: skip
         for kind in (*local, "open", "key", "confirm", "sum"):
             self.refuse(run, (kind, 0, COORDINATOR, 1), 32, match="there is no such message")

@@ -1,4 +1,4 @@
-//! One member's part of one chunk of pairs: from inputs to a noisy bit for each pair.
+//! One member's part of one chunk: from inputs to a noisy bit for each pair, or to numbers.
 
 use std::ops::Range;
 
@@ -6,17 +6,18 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::circuit::{Circuit, Owner};
+use super::circuit::{Circuit, Digits, Owner};
+use super::numbers::{Conversion, Numbers};
 use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, Route, others, vector_component};
 use crate::crypto::keystream::StreamKey;
 
 /// Words that are worked on at once.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 
-type Hash = [u8; 32];
+pub(super) type Hash = [u8; 32];
 /// A member's components of a secret; its own is empty.
-type Shares = [Vec<u64>; MEMBERS];
+pub type Shares = [Vec<u64>; MEMBERS];
 
 /// Why a chunk cannot go on.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,12 +49,16 @@ pub struct Chunk {
     words: usize,
     /// The components of every silo's bits that travel, where this member holds them.
     vectors: Vec<Option<Vec<u64>>>,
-    /// The nodes of the tree at the present layer.
+    /// The nodes of the tree at the present layer; of a tree of comparisons, whether bits are less.
     tree: Vec<Shares>,
+    /// Whether they are equal, for a tree of comparisons.
+    equal: Vec<Shares>,
     coin: Shares,
     layer: usize,
     /// The outputs of the present layer's gates, as far as they are known.
     outputs: Vec<Shares>,
+    /// Begun when all gates are done.
+    conversion: Option<Conversion>,
 }
 
 impl Chunk {
@@ -63,12 +68,14 @@ impl Chunk {
             place,
             number,
             view,
-            words: pairs.div_ceil(64),
+            words: circuit.words(pairs),
             vectors: vec![None; circuit.owners().len()],
             tree: vec![],
+            equal: vec![],
             coin: Shares::default(),
             layer: 0,
             outputs: vec![],
+            conversion: None,
         }
     }
 
@@ -158,7 +165,33 @@ impl Chunk {
                 negated(std::array::from_fn(component))
             })
             .collect();
-        self.coin = negated(self.random(seeds, 0));
+        if !circuit.coin().is_empty() {
+            self.coin = negated(self.random(seeds, 0));
+        }
+        if let Some(digits) = circuit.digits() {
+            (self.tree, self.equal) = (0..digits.places())
+                .map(|place| self.compared(digits, place, self.random(seeds, place)))
+                .unzip();
+        }
+        self.convert(circuit);
+    }
+
+    /// Whether the random bits of one place are less than the digits of k, and whether equal.
+    fn compared(&self, digits: &Digits, place: usize, bits: Shares) -> (Shares, Shares) {
+        let (mut less, mut equal) = (bits.clone(), bits);
+        let masks: Vec<u64> = digits.mask(place).collect();
+        for component in others(self.place) {
+            for (word, mask) in less[component].iter_mut().zip(&masks) {
+                *word &= mask;
+            }
+        }
+        // 1 ^ bit ^ digit, and digit ^ (digit & bit): constants are added to component 0.
+        let constants = equal[0].iter_mut().zip(&mut less[0]);
+        for ((equal, less), mask) in constants.zip(&masks) {
+            *equal ^= !mask;
+            *less ^= mask;
+        }
+        (less, equal)
     }
 
     // --- layers -----------------------------------------------------------------------------
@@ -168,32 +201,57 @@ impl Chunk {
     /// To each: the masked products of which it is the sender, then the hash of those of which it is
     /// the hasher, where there are any.
     pub fn speak(&mut self, circuit: &Circuit, seeds: &Seeds) -> Layer {
-        let gates = circuit.gates(self.layer);
         let mut sent: Layer = std::array::from_fn(|receiver| match receiver == self.place {
             true => vec![],
             false => Vec::with_capacity(self.size(circuit, self.layer, self.place, receiver)),
         });
         let mut hashes: [Option<Sha256>; MEMBERS] = Default::default();
-        let ands = gates.len() - usize::from(circuit.flips(self.layer));
-        let mut outputs = Vec::with_capacity(gates.len());
-        for (gate, [x, y]) in gates.clone().zip(self.tree.as_chunks::<2>().0).take(ands) {
-            outputs.push(self.multiply(seeds, gate, [x, y], &mut sent, &mut hashes));
-        }
-        if circuit.flips(self.layer) {
-            let bit = self.random(seeds, self.layer + 1);
-            let [x, y] = match circuit.coin()[self.layer + 1] {
-                true => [bit, negated(self.coin.clone())],
-                false => [negated(bit), self.coin.clone()],
-            };
-            outputs.push(self.multiply(seeds, gates.end - 1, [&x, &y], &mut sent, &mut hashes));
+        if let Some(mut conversion) = self.conversion.take() {
+            conversion.speak(seeds, &mut sent, |route, bytes| {
+                let hash = &mut hashes[route.receiver];
+                hash.get_or_insert_with(|| self.message_label(route))
+                    .update(bytes);
+            });
+            self.conversion = Some(conversion);
+        } else {
+            let coin = circuit.flips(self.layer).then(|| {
+                let bit = self.random(seeds, self.layer + 1);
+                match circuit.coin()[self.layer + 1] {
+                    true => [bit, negated(self.coin.clone())],
+                    false => [negated(bit), self.coin.clone()],
+                }
+            });
+            let mut operands = self.operands(circuit);
+            operands.extend(coin.as_ref().map(|[x, y]| [x, y]));
+            let outputs = circuit.gates(self.layer).zip(operands);
+            self.outputs = outputs
+                .map(|(gate, [x, y])| self.multiply(seeds, gate, [x, y], &mut sent, &mut hashes))
+                .collect();
         }
         for (bytes, hash) in sent.iter_mut().zip(hashes) {
             if let Some(hash) = hash {
                 bytes.extend(hash.finalize());
             }
         }
-        self.outputs = outputs;
         sent
+    }
+
+    /// What the gates of the tree multiply in the present layer.
+    fn operands(&self, circuit: &Circuit) -> Vec<[&Shares; 2]> {
+        if circuit.digits().is_none() {
+            let (two, _) = self.tree.as_chunks::<2>();
+            return two.iter().map(|[x, y]| [x, y]).collect();
+        }
+        let (less, _) = self.tree.as_chunks::<2>();
+        let (equal, _) = self.equal.as_chunks::<2>();
+        let mut operands = vec![];
+        for (number, ([low, _], [below, upper])) in less.iter().zip(equal).enumerate() {
+            operands.push([upper, low]);
+            if number > 0 {
+                operands.push([upper, below]);
+            }
+        }
+        operands
     }
 
     /// One gate: adds what this member sends to `sent`, and what it hashes to `hashes`; returns its
@@ -248,21 +306,28 @@ impl Chunk {
 
     /// The size of what `sender` sends to `receiver` in a layer.
     pub fn size(&self, circuit: &Circuit, layer: usize, sender: usize, receiver: usize) -> usize {
-        let gates = |route: Route| {
-            let active = circuit.gates(layer).filter(|gate| gate % 2 == route.parity);
-            active.count()
-        };
-        let sent = 8 * self.words * gates(Route::new(sender, receiver));
         let hashed = Route::all().filter(|r| (r.hasher, r.receiver) == (sender, receiver));
-        sent + hashed
-            .map(|r| 32 * usize::from(gates(r) > 0))
-            .sum::<usize>()
+        let hashes = hashed.map(|r| 32 * usize::from(self.sent(circuit, layer, r) > 0));
+        self.sent(circuit, layer, Route::new(sender, receiver)) + hashes.sum::<usize>()
+    }
+
+    /// The size of what is sent on one route in a layer, without hashes.
+    fn sent(&self, circuit: &Circuit, layer: usize, route: Route) -> usize {
+        match (circuit.width(), layer.checked_sub(circuit.gate_layers())) {
+            (Some(width), Some(step)) => {
+                let active = Conversion::active(self.number, step, route);
+                64 * self.words * width * usize::from(active)
+            }
+            _ => {
+                let active = circuit.gates(layer).filter(|gate| gate % 2 == route.parity);
+                8 * self.words * active.count()
+            }
+        }
     }
 
     /// Takes what the others sent in the present layer, compares every message with its hash, and
     /// only then uses them: the layer is done.
     pub fn hear(&mut self, circuit: &Circuit, came: [&[u8]; MEMBERS]) -> Result<(), Fault> {
-        let gates = circuit.gates(self.layer);
         for sender in others(self.place) {
             if came[sender].len() != self.size(circuit, self.layer, sender, self.place) {
                 return Err(Fault::Size);
@@ -271,22 +336,27 @@ impl Chunk {
         let mut used = vec![];
         for sender in others(self.place) {
             let route = Route::new(sender, self.place);
-            let active: Vec<usize> = gates.clone().filter(|g| g % 2 == route.parity).collect();
-            if active.is_empty() {
+            let (message, _) = came[sender].split_at(self.sent(circuit, self.layer, route));
+            if message.is_empty() {
                 continue;
             }
-            let (message, _) = came[sender].split_at(8 * self.words * active.len());
             let (_, hash) = came[route.hasher].split_at(came[route.hasher].len() - 32);
             let mut expected = self.message_label(route);
             expected.update(message);
             if !bool::from(expected.finalize().as_slice().ct_eq(hash)) {
                 return Err(Fault::Mismatch(sender, route.hasher));
             }
-            used.push((route, active, message));
+            used.push((route, message));
         }
         // Every message of the layer has matched its hash.
-        for (route, active, message) in used {
-            for (gate, bytes) in active.into_iter().zip(message.chunks_exact(8 * self.words)) {
+        let gates = circuit.gates(self.layer);
+        for (route, message) in used {
+            if let Some(conversion) = &mut self.conversion {
+                conversion.hear(route, message);
+                continue;
+            }
+            let active = gates.clone().filter(|gate| gate % 2 == route.parity);
+            for (gate, bytes) in active.zip(message.chunks_exact(8 * self.words)) {
                 let output = &mut self.outputs[gate - gates.start];
                 add_bytes(&mut output[route.other], bytes);
             }
@@ -302,7 +372,18 @@ impl Chunk {
 
     /// Puts the outputs of the present layer where the next one finds them.
     fn advance(&mut self, circuit: &Circuit) {
+        if let Some(conversion) = &mut self.conversion {
+            conversion.advance();
+            self.layer += 1;
+            return;
+        }
         let mut outputs = std::mem::take(&mut self.outputs);
+        if circuit.digits().is_some() {
+            self.merge(outputs);
+            self.layer += 1;
+            self.convert(circuit);
+            return;
+        }
         if circuit.flips(self.layer) {
             let less = outputs.pop().expect("a layer with a coin has its gate");
             self.coin = match circuit.coin()[self.layer + 1] {
@@ -317,6 +398,60 @@ impl Chunk {
             self.tree.extend(last);
         }
         self.layer += 1;
+        self.convert(circuit);
+    }
+
+    /// Every two neighbouring groups of places become one.
+    fn merge(&mut self, outputs: Vec<Shares>) {
+        let mut outputs = outputs.into_iter();
+        let (less, equal) = (
+            std::mem::take(&mut self.tree),
+            std::mem::take(&mut self.equal),
+        );
+        let (mut less, mut equal) = (less.into_iter(), equal.into_iter());
+        while let Some(low) = less.next() {
+            let below = equal.next().expect("as many as there are groups");
+            let Some(mut high) = less.next() else {
+                self.tree.push(low);
+                self.equal.push(below);
+                break;
+            };
+            equal.next();
+            let lower = outputs.next().expect("a gate for every two groups");
+            for (sum, part) in high.iter_mut().zip(&lower) {
+                add(sum, part);
+            }
+            // The lowest group's is never asked for.
+            let first = self.equal.is_empty();
+            self.equal.push(match first {
+                true => below,
+                false => outputs
+                    .next()
+                    .expect("a gate for every two groups but the lowest"),
+            });
+            self.tree.push(high);
+        }
+    }
+
+    /// Begins the conversion, if there is one and all gates are done.
+    fn convert(&mut self, circuit: &Circuit) {
+        let Some(width) = circuit.width() else { return };
+        if self.layer < circuit.gate_layers() {
+            return;
+        }
+        self.equal = vec![];
+        let root = self.tree.pop().expect("the tree has one root");
+        let bits = match circuit.digits() {
+            Some(_) => root,
+            None => negated(root),
+        };
+        let conversion = Conversion::new(self.place, self.number, width, bits);
+        self.conversion = Some(conversion);
+    }
+
+    /// What the bits were converted to, when all layers are done.
+    pub fn numbers(self) -> Option<Numbers> {
+        self.conversion.and_then(Conversion::numbers)
     }
 
     /// This member's components of a random bit that nobody knows.
@@ -359,7 +494,7 @@ impl Chunk {
 }
 
 /// A hash that has taken what it is about: a label, the signed view, the chunk, and numbers.
-fn labelled(label: &[u8], view: &Hash, chunk: u64, numbers: &[usize]) -> Sha256 {
+pub(super) fn labelled(label: &[u8], view: &Hash, chunk: u64, numbers: &[usize]) -> Sha256 {
     let mut hash = Sha256::new();
     hash.update((label.len() as u64).to_le_bytes());
     hash.update(label);

@@ -10,17 +10,27 @@
 //! the hash has come and matches.** Protocols that compare hashes later, many at once, let a member
 //! that cheats learn the others' bits from whether later hashes match.
 //!
+//! The same holds for numbers mod 2^w, with sums in place of XOR: [`Conversion`] makes numbers from
+//! bits. Everything of degree three or less is then known to the members in parts, without a message:
+//! [`Count`].
+//!
 //! [`Seeds`] makes everything that members draw in common, [`Circuit`] says which gates there are
-//! and in which order, [`Chunk`] is one member's part of one chunk of pairs.
+//! and in which order, [`Chunk`] is one member's part of one chunk of pairs or of noise.
 
 mod chunk;
 mod circuit;
+mod count;
+mod numbers;
+mod parts;
 mod seeds;
 #[cfg(test)]
 mod tests;
 
-pub use chunk::{Chunk, Fault, Layer, Opening, opened, opening_digest};
-pub use circuit::{Circuit, Owner};
+pub use chunk::{Chunk, Fault, Layer, Opening, Shares, opened, opening_digest};
+pub use circuit::{Circuit, Digits, Owner};
+pub use count::Count;
+pub use numbers::{Conversion, Numbers, opened_numbers};
+pub use parts::Parts;
 pub use seeds::{Purpose, Seeds};
 
 /// The members of a committee.

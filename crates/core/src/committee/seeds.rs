@@ -25,6 +25,18 @@ pub enum Purpose {
         /// The place of the bit, from the lowest.
         place: usize,
     },
+    /// The mask of a joint message of numbers; the component is the receiver's.
+    Number {
+        /// The member that sends the message.
+        sender: usize,
+    },
+    /// A component of a member's part of the noise.
+    Part {
+        /// The member.
+        member: usize,
+    },
+    /// What members add to their summands and subtract again.
+    Zero,
 }
 
 impl Purpose {
@@ -33,6 +45,9 @@ impl Purpose {
             Self::Input { silo } => [0, silo as u64, 0],
             Self::Mask { gate, sender } => [1, gate as u64, sender as u64],
             Self::Coin { place } => [2, place as u64, 0],
+            Self::Number { sender } => [3, sender as u64, 0],
+            Self::Part { member } => [4, member as u64, 0],
+            Self::Zero => [5, 0, 0],
         }
     }
 }

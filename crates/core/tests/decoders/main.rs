@@ -5,7 +5,7 @@
 //! Inputs are arbitrary bytes, and valid encodings with a few bytes changed. They follow from a
 //! fixed seed, so a failure comes again.
 
-mod additive_shares;
+mod committee;
 mod elgamal;
 mod keys;
 mod masked;

@@ -1,7 +1,11 @@
-"""The coordinator in the committee's union: it relays keys, and opens noisy bits.
+"""The coordinator of a committee: it relays keys, and gets what the members open to it.
 
 It may be one of the four members, if the study says so. Then it does what a helper does, too.
 """
+
+from abc import abstractmethod
+from collections.abc import Callable, Container
+from typing import Any, ClassVar, TypeVar
 
 from silograph import _core
 from silograph.errors import (
@@ -17,27 +21,40 @@ from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.messages.machine import CoordinatorSession, Machine
 from silograph.messages.rounds import Collection
 from silograph.messages.secrecy import TAG_BYTES, view_digest
-from silograph.methods.committee.member import Lines, Part
+from silograph.methods.committee.member import Lines, Part, ReleasePart
 from silograph.methods.committee.rounds import (
     COORDINATOR_STEPS,
     MEMBERS,
     VIEW,
     CommitteeParameters,
+    Seating,
     State,
 )
 
-__all__ = ["CommitteeCoordinator"]
+__all__ = ["CommitteeCoordinator", "Host"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
-class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
-    """The coordinator in one run. Its result is Y, one bit per pair."""
+class Host(Machine, CoordinatorSession[T_co]):
+    """The coordinator of any run with a committee.
+
+    Each of the four members sends one message about everything that is opened. What these messages
+    are and what follows from all four is up to a subclass.
+    """
 
     STEPS = COORDINATOR_STEPS
     TAKES = ("key", "confirm", "seed", "match", "input", "check", "joint", "open")
+    #: The rounds in which members open something.
+    OPENS: ClassVar[tuple[str, ...]] = ("open",)
+    #: The label of the digest that all parties sign.
+    VIEW: ClassVar[bytes] = VIEW
+    #: Makes the part of a member.
+    PART: ClassVar[Callable[..., Part]] = ReleasePart
 
     def __init__(
         self,
-        parameters: CommitteeParameters,
+        parameters: Seating,
         roster: Roster,
         run: bytes,
         identity: Identity,
@@ -45,15 +62,15 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
     ) -> None:
         super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
         parameters.check(roster)
-        self._parameters = parameters
+        self._seating = parameters
         self._secret = _core.RunSecret(entropy.bytes(32))
         self._collection = Collection(self._binding, roster.places[parameters.silos :])
+        self._finished: set[tuple[str, int]] = set()
         self._keys: dict[int, bytes] = {}
         self._view = b""
         self._lines: Lines | None = None
         self._part: Part | None = None
-        self._opened_parts: dict[int, dict[int, bytes]] = {}
-        self._results: dict[int, bytes] = {}
+        self._opened_parts: dict[tuple[str, int], dict[int, bytes]] = {}
         self._sending: list[Outgoing] = []
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -63,7 +80,7 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
             return self._key(message, raw)
         if message.round == "confirm":
             return self._confirm(message, raw)
-        if message.round == "open":
+        if message.round in self.OPENS:
             return self._open(message)
         if self._part is None:
             raise self._refuse(OrderError, "the coordinator is not a member", message)
@@ -84,7 +101,7 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
             everyone = keys | {COORDINATOR: self._secret.public()}
             lines = Lines(self._binding, self._secret, everyone, COORDINATOR)
             places = (*self._binding.roster.places, COORDINATOR)
-            view = view_digest(VIEW, self._binding, [everyone[place] for place in places])
+            view = view_digest(self.VIEW, self._binding, [everyone[place] for place in places])
         own = self._seal("key", EVERYONE, self._secret.public())
         bundle = self._collection.take(message, raw, self._identity, own)
         self._keys, self._lines, self._view = keys, lines, view
@@ -99,10 +116,10 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
         if not bundle:
             return []
         self.state = self._step("all confirms")
-        if COORDINATOR not in self._parameters.members:
+        if COORDINATOR not in self._seating.members:
             return bundle
-        self._part = Part(
-            self._parameters, self._binding, self._secret, COORDINATOR, self._view, self._send, None
+        self._part = type(self).PART(
+            self._seating, self._binding, self._secret, COORDINATOR, self._view, self._send, None
         )
         self._part.confirm()
         self._part.authorise()  # it has no bits, so it pays for nothing
@@ -115,38 +132,54 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
 
     # --- openings -----------------------------------------------------------------------------
 
+    @abstractmethod
+    def _opening_bytes(self, name: str, member: int, number: int) -> int | None:
+        """The size of what a member sends about something; None if there is no such thing."""
+
+    @abstractmethod
+    def _take_opening(self, name: str, number: int, came: list[bytes]) -> None:
+        """All four members have opened something to us: compare what they say, and use it."""
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Whether everything is open."""
+
     def _open(self, message: Envelope) -> list[Outgoing]:
-        number, given = message.sequence, self._parameters
-        member = given.number(message.sender)
+        name, number = message.round, message.sequence
+        member = self._seating.number(message.sender)
         if member is None:
             raise self._refuse(OrderError, "it is not a member of the committee", message)
-        if number >= given.chunks:
+        size = self._opening_bytes(name, member, number)
+        if size is None:
             raise self._refuse(OrderError, f"there is no chunk {number}", message)
-        if number in self._results or message.sender in self._opened_parts.get(number, {}):
+        parts = self._opened_parts.get((name, number), {})
+        if (name, number) in self._finished or message.sender in parts:
             raise self._refuse(OrderError, f"chunk {number} came twice", message)
-        if len(message.payload) != given.opening_bytes(member, number) + TAG_BYTES:
+        if len(message.payload) != size + TAG_BYTES:
             raise self._refuse(PayloadError, "it has the wrong size", message)
-        self._keep(number, message.sender, self._line.open(message, COORDINATOR))
+        self._keep(name, number, message.sender, self._line.open(message, COORDINATOR))
         return []
 
-    def _keep(self, number: int, member: int, content: bytes) -> None:
-        """Keep a part of a chunk; the last one opens it, once the parts match their hashes."""
-        given, parts = self._parameters, self._opened_parts.setdefault(number, {})
+    def _keep(self, name: str, number: int, member: int, content: bytes) -> None:
+        """Keep what a member opens; the last part is compared with the others, and used."""
+        parts = self._opened_parts.setdefault((name, number), {})
         parts[member] = content
         if len(parts) < MEMBERS:
             return
-        came = [parts[place] for place in given.members]
-        name = self._binding.roster.member
+        places = self._seating.members
         try:
-            bits = _core.committee_opened(self._view, number, given.chunk_size(number), came)
+            self._take_opening(name, number, [parts[place] for place in places])
         except _core.MismatchError as error:
             self.state = State.ENDED
-            sender, hasher = (name(given.members[i]).name for i in error.args)
+            sender, hasher = (self._binding.roster.member(places[i]).name for i in error.args)
             what = f"{hasher} does not confirm what it opened"
-            raise MismatchError(what, silo=sender, round="open") from None
-        del self._opened_parts[number]
-        self._results[number] = bits
-        if len(self._results) == given.chunks:
+            raise MismatchError(what, silo=sender, round=name) from None
+        except MismatchError:
+            self.state = State.ENDED
+            raise
+        del self._opened_parts[name, number]
+        self._finished.add((name, number))
+        if self._complete():
             self.state = self._step("all chunks")
 
     # --- the coordinator as a member ----------------------------------------------------------
@@ -164,7 +197,7 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
 
     def _send(self, name: str, receiver: int, sequence: int, content: bytes) -> None:
         if receiver == COORDINATOR:  # its own part of an opening
-            self._keep(sequence, COORDINATOR, content)
+            self._keep(name, sequence, COORDINATOR, content)
             return
         message = Envelope(name, COORDINATOR, receiver, sequence, content)
         raw = self._seal(name, receiver, self._line.close(message).payload, sequence)
@@ -178,6 +211,39 @@ class CommitteeCoordinator(Machine, CoordinatorSession[bytes]):
     def wants(self, place: int) -> bool:
         """Whether a party may go on; a silo outside the committee may not run far ahead of it."""
         return self._part is None or self._part.wants(place)
+
+    @property
+    def room(self) -> bool:
+        """Whether it is a member that has work to do."""
+        return self.state is State.CHUNKS and self._part is not None and self._part.room
+
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        """Do the next piece of a member's long work."""
+        if not self.room or self._part is None:
+            return []
+        self._step("make")
+        self._part.work()
+        return self._advance()
+
+
+class CommitteeCoordinator(Host[bytes]):
+    """The coordinator in one union. Its result is Y, one bit per pair."""
+
+    def __init__(self, parameters: CommitteeParameters, *more: Any) -> None:
+        super().__init__(parameters, *more)
+        self._parameters = parameters
+        self._results: dict[int, bytes] = {}
+
+    def _opening_bytes(self, name: str, member: int, number: int) -> int | None:
+        given = self._parameters
+        return given.opening_bytes(member, number) if number < given.chunks else None
+
+    def _take_opening(self, name: str, number: int, came: list[bytes]) -> None:
+        size = self._parameters.chunk_size(number)
+        self._results[number] = _core.committee_opened(self._view, number, size, came)
+
+    def _complete(self) -> bool:
+        return len(self._results) == self._parameters.chunks
 
     @property
     def progress(self) -> tuple[int, int]:

@@ -6,8 +6,11 @@ came is used before it was compared with what another member says about it.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
 from silograph import _core
 from silograph.errors import MismatchError, OrderError, PayloadError, ProtocolError
@@ -20,9 +23,10 @@ from silograph.methods.committee.rounds import (
     SECRET_ROUNDS,
     WINDOW,
     CommitteeParameters,
+    Seating,
 )
 
-__all__ = ["Lines", "Part", "Send", "outside_seeds", "outside_sent"]
+__all__ = ["Lines", "Part", "ReleasePart", "Send", "outside_seeds", "outside_sent"]
 
 _OF_CHUNKS = ("input", "check", "joint")
 
@@ -81,11 +85,22 @@ def _name(message: Envelope) -> tuple[str, int, int]:
     return message.round, message.sequence, message.sender
 
 
+class Core(Protocol):
+    """A chunk as the core has it: inputs come, and are compared before anything else is done."""
+
+    def take(self, owner: int, vector: bytes, /) -> None: ...
+    def complete(self) -> bool: ...
+    def inputs_digest(self, other: int, /) -> bytes: ...
+
+
+C = TypeVar("C", bound=Core)
+
+
 @dataclass
-class _Chunk:
+class _Chunk(Generic[C]):
     """A chunk on its way."""
 
-    core: _core.CommitteeChunk
+    core: C
     #: Whether the inputs have been compared.
     begun: bool = False
     #: The hashes of the inputs that were sent, by the receiver's place.
@@ -94,12 +109,16 @@ class _Chunk:
     layer: int = 0
 
 
-class Part:
-    """One member in one run. ``bits`` are its own, if it is a silo."""
+class Part(ABC):
+    """One member in one run. ``bits`` are its own, if it is a silo.
+
+    A chunk has inputs, which two members compare, and then layers. What it computes, and what
+    becomes of it, is up to a subclass.
+    """
 
     def __init__(
         self,
-        parameters: CommitteeParameters,
+        parameters: Any,
         binding: Binding,
         secret: _core.RunSecret,
         place: int,
@@ -109,7 +128,8 @@ class Part:
     ) -> None:
         number = parameters.number(place)
         assert number is not None  # noqa: S101 - only members have a part
-        self._parameters, self._binding, self._place = parameters, binding, place
+        self._seating: Seating = parameters
+        self._binding, self._place = binding, place
         self._number, self._view, self._send, self._bits = number, view, send, bits
         self._own = secret.derive(b"silograph/committee/seed/v1", b"")
         self._others = [(n, p) for n, p in enumerate(parameters.members) if n != number]
@@ -121,19 +141,58 @@ class Part:
         self._matched = self._authorised = self._confirmed = False
         #: The names of all messages that came for a chunk, until it is done.
         self._seen: dict[int, set[tuple[str, int, int]]] = {}
-        self._chunks: dict[int, _Chunk] = {}
+        self._chunks: dict[int, _Chunk[Any]] = {}
         self._done = 0
         self._begun = 0
         self._inputs = dict.fromkeys(parameters.outside, 0)
+
+    # --- what a subclass does -----------------------------------------------------------------
+
+    @abstractmethod
+    def _new_core(self, number: int) -> Any:
+        """A chunk without inputs."""
+
+    @abstractmethod
+    def _share(self, number: int, core: Any) -> bytes | None:
+        """Share our own input of a chunk, if we have one; return the vector that travels."""
+
+    @abstractmethod
+    def _begin(self, number: int, core: Any) -> None:
+        """The inputs of a chunk were compared: begin with its layers."""
+
+    @abstractmethod
+    def _layers_of(self, core: Any) -> int:
+        """The number of layers of a chunk."""
+
+    @abstractmethod
+    def _finish(self, number: int, core: Any) -> None:
+        """All layers of a chunk are done."""
+
+    def _allowed(self) -> int:
+        """How many chunks may be begun now."""
+        return self._seating.items
+
+    def _next(self) -> bool:
+        """Do what follows from finished chunks; return whether more chunks may begin."""
+        return False
+
+    @property
+    def room(self) -> bool:
+        """Whether there is work that takes long, and waits for :meth:`work`."""
+        return False
+
+    def work(self) -> None:
+        """Do a piece of the work that takes long."""
+        raise NotImplementedError
 
     # --- what may come ------------------------------------------------------------------------
 
     def check(self, message: Envelope) -> None:
         """Refuse a message that its sender has no reason to send to us, or that came before."""
-        given, name, number = self._parameters, message.round, self._chunk_of(message)
+        name, number = message.round, self._chunk_of(message)
         if not self._due(message):
             raise self._refuse(OrderError, "there is no such message from it to us", message)
-        if number >= given.chunks:
+        if number >= self._seating.items:
             raise self._refuse(OrderError, f"there is no chunk {number}", message)
         # No honest member is this far ahead. A silo outside the committee may be, so its messages
         # are not read before they are wanted; what it has signed may come by another way, though.
@@ -143,12 +202,14 @@ class Part:
         seen = self._seen.get(number, set())
         if (number < self._done and name in _OF_CHUNKS) or _name(message) in seen:
             raise self._refuse(OrderError, "came twice", message)
+        if name == "joint" and not self._layer_due(message, number):
+            raise self._refuse(OrderError, f"chunk {number} has no such layer yet", message)
         if len(message.payload) != self._size(message) + TAG_BYTES:
             raise self._refuse(PayloadError, "it has the wrong size", message)
 
     def _due(self, message: Envelope) -> bool:
         """Whether the sender has such messages for us."""
-        given, sender = self._parameters, message.sender
+        given, sender = self._seating, message.sender
         member = given.number(sender)
         if sender == self._place:
             return False
@@ -157,43 +218,36 @@ class Part:
                 drawn = sender in given.outside if member is None else self._draws_for_us(member)
                 return drawn and message.sequence == 0
             case "input":
-                return sender < given.silos and given.vector(sender) != self._number
+                return given.travels(message.sequence, sender) not in (None, self._number)
             case "match":
                 return member is not None and message.sequence == 0
         return member is not None
+
+    def _layer_due(self, message: Envelope, number: int) -> bool:
+        """Whether a chunk has such a layer. Nobody sends one before it has heard our ``check``."""
+        if number not in self._chunks:
+            return False
+        layers = self._layers_of(self._chunks[number].core)
+        return message.sequence % self._seating.stride < layers
 
     def _chunk_of(self, message: Envelope) -> int:
         """The chunk that a message is about; seeds come before the first one."""
         if message.round not in _OF_CHUNKS:
             return -1
-        return message.sequence // (self._layers if message.round == "joint" else 1)
+        return message.sequence // (self._seating.stride if message.round == "joint" else 1)
 
     def _size(self, message: Envelope) -> int:
         """The size of a message's content."""
-        given, member = self._parameters, self._parameters.number(message.sender)
+        given, member = self._seating, self._seating.number(message.sender)
         match message.round:
             case "seed" if member is None:
                 return 32 * (MEMBERS - 2 + (given.vector(message.sender) == self._number))
             case "input":
-                return given.bit_bytes(message.sequence)
+                return given.input_bytes(message.sequence)
             case "joint":
-                number, layer = divmod(message.sequence, self._layers)
-                assert member is not None  # noqa: S101 - checked before
-                return self._blank(number).size(layer, member)
+                number, layer = divmod(message.sequence, given.stride)
+                return int(self._chunks[number].core.size(layer, member))
         return 32
-
-    def _blank(self, number: int) -> _core.CommitteeChunk:
-        """The chunk, or one like it: sizes do not depend on what came."""
-        if number in self._chunks:
-            return self._chunks[number].core
-        given = self._parameters
-        return _core.CommitteeChunk(
-            given.circuit, self._number, self._view, number, given.chunk_size(number)
-        )
-
-    @property
-    def _layers(self) -> int:
-        return self._parameters.circuit.layers
 
     def _drawn(self, member: int) -> int:
         """The component whose seed a member draws."""
@@ -234,8 +288,8 @@ class Part:
 
     @property
     def complete(self) -> bool:
-        """Whether all chunks are done."""
-        return self._done == self._parameters.chunks
+        """Whether everything is done."""
+        return self._done == self._seating.items
 
     def advance(self) -> None:
         """Take all steps that can be taken with what has come."""
@@ -247,6 +301,7 @@ class Part:
             self._compare_seeds()
         while self._authorised and self._matched:
             self._open_window()
+            more = self._next()
             for number in sorted(self._chunks):
                 self._advance_chunk(number, self._chunks[number])
             self._chunks = {n: chunk for n, chunk in self._chunks.items() if chunk.layer >= 0}
@@ -254,11 +309,11 @@ class Part:
             while self._done < self._begun and self._done not in self._chunks:
                 self._seen.pop(self._done, None)
                 self._done += 1
-            if self._done == before:
+            if self._done == before and not more:
                 return
 
     def _collect_seeds(self) -> None:
-        given, came = self._parameters, self._came.get(("seed", 0), {})
+        given, came = self._seating, self._came.get(("seed", 0), {})
         drawers = [(n, p) for n, p in self._others if self._draws_for_us(n)]
         if any(place not in came for _, place in drawers):
             return
@@ -313,23 +368,22 @@ class Part:
         self._matched = True
 
     def _open_window(self) -> None:
-        """Start the chunks that may be worked on now, with our own bits."""
-        given = self._parameters
-        while self._begun < min(self._done + WINDOW, given.chunks):
+        """Start the chunks that may be worked on now, with our own input."""
+        while self._begun < min(self._done + WINDOW, self._allowed()):
             number = self._begun
-            core = self._blank(number)
+            core = self._new_core(number)
             self._begun += 1
             self._chunks[number] = _Chunk(core)
-            if self._bits is None:
+            vector = self._share(number, core)
+            if vector is None:
                 continue
-            vector = core.share(self._ready_seeds, self._place, self._bits(number))
             for other, place in self._others:
-                if other != given.vector(self._place):
+                if other != self._seating.travels(number, self._place):
                     self._send("input", place, number, vector)
 
-    def _advance_chunk(self, number: int, chunk: _Chunk) -> None:
-        for silo, vector in self._came.pop(("input", number), {}).items():
-            chunk.core.take(silo, vector)
+    def _advance_chunk(self, number: int, chunk: _Chunk[Any]) -> None:
+        for place, vector in self._came.pop(("input", number), {}).items():
+            chunk.core.take(self._seating.owner(number, place), vector)
         if not chunk.digests:
             if not chunk.core.complete():
                 return
@@ -343,32 +397,31 @@ class Part:
             for place, digest in chunk.digests.items():
                 if came[place] != digest:
                     raise self._mismatch("check", place, self._place, "inputs")
-            chunk.core.begin(self._ready_seeds, self._outside)
+            self._begin(number, chunk.core)
             chunk.begun = True
             self._speak(number, chunk)
-        while chunk.layer >= 0 and self._all_came("joint", number * self._layers + chunk.layer):
-            came = self._came.pop(("joint", number * self._layers + chunk.layer))
+        first = number * self._seating.stride
+        while chunk.layer >= 0 and self._all_came("joint", first + chunk.layer):
+            came = self._came.pop(("joint", first + chunk.layer))
             self._hear(chunk, came)
             chunk.layer += 1
             self._speak(number, chunk)
 
-    def _speak(self, number: int, chunk: _Chunk) -> None:
-        """Send our messages of the next layer, or open the chunk after the last one."""
-        if chunk.layer < self._parameters.circuit.layers:
+    def _speak(self, number: int, chunk: _Chunk[Any]) -> None:
+        """Send our messages of the next layer, or finish the chunk after the last one."""
+        if chunk.layer < self._layers_of(chunk.core):
             sent = chunk.core.speak(self._ready_seeds)
+            sequence = number * self._seating.stride + chunk.layer
             for other, place in self._others:
-                self._send("joint", place, number * self._layers + chunk.layer, sent[other])
+                self._send("joint", place, sequence, sent[other])
         else:
-            self._send("open", COORDINATOR, number, chunk.core.open())
+            self._finish(number, chunk.core)
             chunk.layer = -1
 
-    def _hear(self, chunk: _Chunk, came: dict[int, bytes]) -> None:
-        parts = [came.get(place, b"") for place in self._parameters.members]
-        try:
+    def _hear(self, chunk: _Chunk[Any], came: dict[int, bytes]) -> None:
+        parts = [came.get(place, b"") for place in self._seating.members]
+        with self._comparing("joint", "products"):
             chunk.core.hear(parts)
-        except _core.MismatchError as error:
-            sender, hasher = (self._parameters.members[number] for number in error.args)
-            raise self._mismatch("joint", sender, hasher, "products") from None
 
     def _all_came(self, name: str, sequence: int) -> bool:
         return len(self._came.get((name, sequence), {})) == len(self._others)
@@ -380,6 +433,15 @@ class Part:
 
     # --- errors -------------------------------------------------------------------------------
 
+    @contextmanager
+    def _comparing(self, name: str, what: str) -> Iterator[None]:
+        """Say who disagrees, if the core finds that two members do not say the same."""
+        try:
+            yield
+        except _core.MismatchError as error:
+            sender, hasher = (self._seating.members[number] for number in error.args)
+            raise self._mismatch(name, sender, hasher, what) from None
+
     def _refuse(self, kind: type[ProtocolError], what: str, message: Envelope) -> ProtocolError:
         name = self._binding.roster.member(message.sender).name
         return kind(what, silo=name, round=message.round)
@@ -389,3 +451,31 @@ class Part:
         if second == self._place:
             return MismatchError(f"holds other {what} than we do", silo=one, round=name)
         return MismatchError(f"{other} does not confirm its {what}", silo=one, round=name)
+
+
+class ReleasePart(Part):
+    """A member of a union whose noisy bits are opened, chunk by chunk."""
+
+    def __init__(self, parameters: CommitteeParameters, *more: Any) -> None:
+        super().__init__(parameters, *more)
+        self._parameters = parameters
+
+    def _new_core(self, number: int) -> _core.CommitteeChunk:
+        given = self._parameters
+        return _core.CommitteeChunk(
+            given.circuit, self._number, self._view, number, given.chunk_size(number)
+        )
+
+    def _share(self, number: int, core: _core.CommitteeChunk) -> bytes | None:
+        if self._bits is None:
+            return None
+        return core.share(self._ready_seeds, self._place, self._bits(number))
+
+    def _begin(self, number: int, core: _core.CommitteeChunk) -> None:
+        core.begin(self._ready_seeds, self._outside)
+
+    def _layers_of(self, core: _core.CommitteeChunk) -> int:
+        return self._parameters.circuit.layers
+
+    def _finish(self, number: int, core: _core.CommitteeChunk) -> None:
+        self._send("open", COORDINATOR, number, core.open())

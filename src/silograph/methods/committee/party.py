@@ -4,7 +4,8 @@ The rounds are in :mod:`silograph.methods.committee.rounds`. A party is one of t
 committee, a silo outside it, or a helper, which is in it and has no bits.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import ClassVar
 
 from silograph import _core
 from silograph.errors import ArgumentError, MismatchError, OrderError
@@ -14,8 +15,14 @@ from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.messages.machine import Machine, SiloSession
 from silograph.messages.rounds import Bits, open_bundle
 from silograph.messages.secrecy import check_own_key, check_views, view_digest
-from silograph.methods.committee.member import Lines, Part, outside_seeds, outside_sent
-from silograph.methods.committee.rounds import PARTY_STEPS, VIEW, CommitteeParameters, State
+from silograph.methods.committee.member import (
+    Lines,
+    Part,
+    ReleasePart,
+    outside_seeds,
+    outside_sent,
+)
+from silograph.methods.committee.rounds import PARTY_STEPS, VIEW, Seating, State
 
 __all__ = ["CommitteeParty"]
 
@@ -23,16 +30,21 @@ __all__ = ["CommitteeParty"]
 class CommitteeParty(Machine, SiloSession):
     """One party in one run. ``bits(chunk)`` returns one bit per pair; a helper has None.
 
-    A party that is rebuilt after a crash must be given the same bits. Other bits under the same
-    masks would show where they differ.
+    What members compute together and open is up to their :class:`Part`. A party that is rebuilt
+    after a crash must be given the same bits. Other bits under the same masks would show where
+    they differ.
     """
 
     STEPS = PARTY_STEPS
     TAKES = ("keys", "confirms", "seed", "match", "input", "check", "joint")
+    #: The label of the digest that all parties sign.
+    VIEW: ClassVar[bytes] = VIEW
+    #: Makes the part of a member.
+    PART: ClassVar[Callable[..., Part]] = ReleasePart
 
     def __init__(
         self,
-        parameters: CommitteeParameters,
+        parameters: Seating,
         roster: Roster,
         run: bytes,
         place: int,
@@ -102,14 +114,14 @@ class CommitteeParty(Machine, SiloSession):
         check_own_key(binding, keys[place], self._secret.public(), place)
         everyone = (*binding.roster.places, COORDINATOR)
         lines = Lines(binding, self._secret, dict(zip(everyone, keys, strict=True)), place)
-        view = view_digest(VIEW, binding, keys)
+        view = view_digest(self.VIEW, binding, keys)
         sent = self._seal("confirm", EVERYONE, view)
         self._lines, self._view = lines, view
         if self._outside:
             vector = self._parameters.vector(place)
             self._seeds = _core.CommitteeSeeds(outside_seeds(self._secret, vector), view)
         else:
-            self._part = Part(
+            self._part = type(self).PART(
                 self._parameters, binding, self._secret, place, view, self._send, self._bits
             )
         self.state = self._step("keys")
@@ -168,13 +180,20 @@ class CommitteeParty(Machine, SiloSession):
             self.state = self._step("all chunks")
         return self._sent()
 
-    # --- a silo outside the committee ---------------------------------------------------------
+    # --- what is done unprompted --------------------------------------------------------------
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
-        """The next chunk of a silo outside the committee, for the three members that hold it."""
-        if not self._outside:
+        """The next piece of long work of a member, or of the upload of a silo outside."""
+        if not self.room:
             return []
-        self._step("chunk")
+        self._step("make")
+        if self._part is not None:
+            self._part.work()
+            return self._advance()
+        return self._upload(sent)
+
+    def _upload(self, sent: Container[tuple[str, int]]) -> list[Outgoing]:
+        """The next chunk of a silo outside the committee, for the three members that hold it."""
         number, given = self._made, self._parameters
         assert self._seeds is not None and self._bits is not None  # noqa: S101, PT018
         if ("input", number) not in sent:
@@ -190,8 +209,10 @@ class CommitteeParty(Machine, SiloSession):
 
     @property
     def room(self) -> bool:
-        """Whether a silo outside the committee has chunks to make."""
-        return self._outside and self.state is State.CHUNKS
+        """Whether a silo outside the committee has chunks to make, or a member has work to do."""
+        if self.state is not State.CHUNKS:
+            return False
+        return self._outside if self._part is None else self._part.room
 
     @property
     def ahead(self) -> bool:

@@ -50,6 +50,7 @@ __all__ = [
     "VIEW",
     "WINDOW",
     "CommitteeParameters",
+    "Seating",
     "State",
 ]
 
@@ -65,11 +66,73 @@ _COIN = b"random bits, from the lowest place on, compared with a constant"
 #: The label of the digest that all parties sign.
 VIEW = b"silograph/committee/view/v1"
 #: The rounds whose messages are encrypted for one receiver.
-SECRET_ROUNDS = ("seed", "match", "input", "check", "joint", "open")
+SECRET_ROUNDS = ("seed", "match", "input", "check", "joint", "open", "tell", "sum", "done")
+
+
+class Seating(Chunked):
+    """The common part of the parameters of all runs with a committee: who sits in it."""
+
+    #: The places of the four members, in their order.
+    members: tuple[int, ...]
+    #: The circuit of a chunk of pairs.
+    circuit: _core.CommitteeCircuit
+
+    def check_members(self) -> None:
+        """Refuse anything but four members."""
+        if len(self.members) != MEMBERS or len(set(self.members)) != MEMBERS:
+            raise ArgumentError("a committee has four different members")
+        if self.items * self.stride > 1 << 32:
+            raise ArgumentError("there are more pairs than messages can be numbered for")
+
+    @property
+    def items(self) -> int:
+        """The number of chunks that members work on, of any kind."""
+        return self.chunks
+
+    @property
+    def stride(self) -> int:
+        """How many layers of a chunk are numbered."""
+        return self.circuit.layers
+
+    def number(self, place: int) -> int | None:
+        """The number of a party in the committee, or None if it is no member."""
+        return self.members.index(place) if place in self.members else None
+
+    @property
+    def owners(self) -> list[int | None]:
+        """The number of each silo in the committee, or None if it is no member."""
+        return [self.number(silo) for silo in range(self.silos)]
+
+    def vector(self, silo: int) -> int:
+        """The component of a silo's bits that travels; the others come from seeds."""
+        return _core.committee_vector(self.number(silo), silo)
+
+    def travels(self, item: int, place: int) -> int | None:
+        """The component of a party's input of a chunk that travels; None if it has no input."""
+        return self.vector(place) if place < self.silos else None
+
+    def owner(self, item: int, place: int) -> int:
+        """The number by which the input of a party is known in a chunk."""
+        return place
+
+    def input_bytes(self, item: int) -> int:
+        """The size of an input of a chunk."""
+        return self.bit_bytes(item)
+
+    @property
+    def outside(self) -> tuple[int, ...]:
+        """The silos that are not members."""
+        return tuple(silo for silo in range(self.silos) if silo not in self.members)
+
+    def check(self, roster: Roster) -> None:
+        """Refuse a committee that is not among these parties, and helpers that are no members."""
+        helpers = set(roster.places) - set(range(self.silos))
+        if not set(self.members) <= {*roster.places, COORDINATOR} or helpers - set(self.members):
+            raise ArgumentError("the committee is not among the parties of the run")
 
 
 @dataclass(frozen=True)
-class CommitteeParameters(Chunked):
+class CommitteeParameters(Seating):
     """What all parties of a run must agree on, and sign."""
 
     #: The coin is one with probability numerator/2^places.
@@ -88,11 +151,8 @@ class CommitteeParameters(Chunked):
             raise ArgumentError("the coin must have 1 to 128 places and a probability below 1")
         if self.numerator % 2 == 0:
             raise ArgumentError("the numerator of the coin must be odd")
-        if len(self.members) != MEMBERS or len(set(self.members)) != MEMBERS:
-            raise ArgumentError("a committee has four different members")
         self.check_chunks()
-        if self.chunks * self.circuit.layers > 1 << 32:
-            raise ArgumentError("there are more pairs than messages can be numbered for")
+        self.check_members()
 
     @property
     def digest(self) -> bytes:
@@ -102,35 +162,15 @@ class CommitteeParameters(Chunked):
         fields += [self.subject, _STREAM, _COIN]
         return hashlib.sha256(pack(b"silograph/committee/v1", *fields)).digest()
 
-    def number(self, place: int) -> int | None:
-        """The number of a party in the committee, or None if it is no member."""
-        return self.members.index(place) if place in self.members else None
-
-    def vector(self, silo: int) -> int:
-        """The component of a silo's bits that travels; the others come from seeds."""
-        return _core.committee_vector(self.number(silo), silo)
-
     def opening_bytes(self, member: int, chunk: int) -> int:
         """The size of what a member opens: a sum, or in every second chunk the hash of one."""
         return 32 if (member + chunk) % 2 else self.bit_bytes(chunk)
 
     @cached_property
-    def circuit(self) -> _core.CommitteeCircuit:
+    def circuit(self) -> _core.CommitteeCircuit:  # type: ignore[override]
         """The gates."""
-        owners = [self.number(silo) for silo in range(self.silos)]
         coin = [bool(self.numerator >> place & 1) for place in range(self.places)]
-        return _core.CommitteeCircuit(owners, coin)
-
-    @property
-    def outside(self) -> tuple[int, ...]:
-        """The silos that are not members."""
-        return tuple(silo for silo in range(self.silos) if silo not in self.members)
-
-    def check(self, roster: Roster) -> None:
-        """Refuse a committee that is not among these parties, and helpers that are no members."""
-        helpers = set(roster.places) - set(range(self.silos))
-        if not set(self.members) <= {*roster.places, COORDINATOR} or helpers - set(self.members):
-            raise ArgumentError("the committee is not among the parties of the run")
+        return _core.CommitteeCircuit(self.owners, coin)
 
 
 class State(StrEnum):
@@ -156,7 +196,7 @@ PARTY_STEPS: dict[tuple[State, str], State] = {
     (State.CONFIRMS, "confirms"): State.SEEDS,
     (State.SEEDS, "all seeds"): State.AGREED,
     (State.AGREED, "authorise"): State.CHUNKS,
-    (State.CHUNKS, "chunk"): State.CHUNKS,
+    (State.CHUNKS, "make"): State.CHUNKS,
     (State.CHUNKS, "all chunks"): State.DONE,
     **{
         (state, name): state
@@ -171,5 +211,6 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
     (State.CONFIRMS, "confirm"): State.CONFIRMS,
     (State.CONFIRMS, "all confirms"): State.CHUNKS,
     **{(State.CHUNKS, name): State.CHUNKS for name in (*_MEMBER_ROUNDS, "open")},
+    (State.CHUNKS, "make"): State.CHUNKS,
     (State.CHUNKS, "all chunks"): State.DONE,
 }

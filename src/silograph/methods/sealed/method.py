@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from silograph.dp.loss import shown_loss
+from silograph.dp.loss import check_delta
 from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Reference, guess
@@ -27,8 +27,9 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
-from silograph.methods.sealed.coordinator import SealedDealer
-from silograph.methods.sealed.noise import Answer, BoundedNoise, Kind, Noise, Output, SealedNoise
+from silograph.methods.sealed.coordinator import SealedCoordinator
+from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Output, Rule, SealedNoise
+from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import (
     MOST_MATRIX_NODES,
     MOST_NODES,
@@ -36,8 +37,7 @@ from silograph.methods.sealed.rounds import (
     SealedResult,
     check_matrix,
 )
-from silograph.methods.sealed.silo import SealedSilo
-from silograph.methods.study import RELEASE, Option, Study
+from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
 
 __all__ = [
     "SEALED_QUERIES",
@@ -46,6 +46,7 @@ __all__ = [
     "SettledSealed",
     "choose_noise",
     "expected_error",
+    "sealed_delta",
     "sealed_limit",
     "sealed_parameters",
     "sealed_release",
@@ -74,10 +75,23 @@ class ChosenNoise:
     error: float
 
 
-def sealed_parameters(noise: SealedNoise, subject: bytes) -> SealedParameters:
+def sealed_parameters(
+    noise: SealedNoise, members: tuple[int, ...], subject: bytes
+) -> SealedParameters:
     """What the machines of a run agree on."""
-    outputs = tuple(Output(answer, _drawn(noise, answer)) for answer in noise.answers)
-    return SealedParameters(noise.silos, noise.nodes, subject, outputs)
+    outputs = tuple(Output(answer, noise.drawn(answer)) for answer in noise.answers)
+    return SealedParameters(noise.silos, members, noise.nodes, subject, outputs)
+
+
+def sealed_delta(delta: float | None, noise: object = None) -> float:
+    """The delta that is asked for: by default what the noise needs by itself.
+
+    >>> sealed_delta(1e-9), sealed_delta(None, "shares"), sealed_delta(None) == 2**-60
+    (1e-09, 0.0, True)
+    """
+    if delta is not None:
+        return check_delta(delta)
+    return 0.0 if noise == "shares" else NOISE_DELTA
 
 
 def sealed_release(
@@ -88,7 +102,7 @@ def sealed_release(
     return SealedRelease(
         noise,
         universe.digest,
-        Provenance("sealed", "sealed", noise.silos, noise.collusion, run),
+        Provenance("sealed", COMMITTEE, noise.silos, noise.collusion, run),
         noisy_degrees=opened.get("degrees"),
         universe=universe,
         **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
@@ -99,22 +113,6 @@ def with_trust_note(answer: Estimate[Any]) -> Estimate[Any]:
     """The answer with a note of what it assumes about the coordinator."""
     note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
     return replace(answer, note=note)
-
-
-def _drawn(noise: SealedNoise, answer: Answer) -> Noise | BoundedNoise:
-    if answer in noise.slacks:
-        budget = noise.budgets[answer]
-        return BoundedNoise(
-            noise.kind,
-            factor=noise.sensitivity(answer, 1),
-            cap=noise.nodes - 2,
-            margin=noise.slacks[answer],
-            numerator=budget.numerator,
-            denominator=budget.denominator,
-            shares=noise.shares,
-        )
-    scale = noise.scale(answer)
-    return Noise(noise.kind, scale.numerator, scale.denominator, noise.shares)
 
 
 def sealed_limit(query: str) -> int:
@@ -206,73 +204,88 @@ def _count_error(reference: Reference, noise: SealedNoise, answer: Answer) -> fl
 
 
 class SettledSealed(SettledStudy):
-    """Exact counts on the hidden union, opened with noise.
+    """Exact counts of the hidden union by a committee, opened with noise.
 
-    The coordinator deals honestly and colludes with no silo. Options: ``answers`` (separated by
-    commas), ``degree_share`` and ``noise`` (shared or each). The planner chooses those that the
-    proposer leaves out.
+    Options: ``answers`` (separated by commas), ``noise`` (committee or shares), ``degree_share``,
+    ``triangle_share``, and ``rule`` (largest or second) if the noise of counts is bounded by the
+    degrees. The planner chooses those that the proposer leaves out.
     """
 
-    protocol = "sealed"
+    protocol = COMMITTEE
     what = "sealed"
-    view = "t silos + answers"
+    view = "coordinator + t members"
     assumes = TRUST_NOTE
     takes_delta = True
-    options = frozenset({"answers", "degree_share", "noise"})
+    options = frozenset({"answers", "noise", "degree_share", "triangle_share", "rule"})
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         _check(study)
-        options = {"answers": "degrees,triangles", "degree_share": 0.1, **study.options}
-        answers, share = str(options["answers"]).split(","), options["degree_share"]
-        if not set(answers) <= set(get_args(Answer)) or not isinstance(share, float):
-            raise StudyError(
-                "option answers must name what is opened, and degree_share be a number"
-            )
+        inside = any(member.kind == "coordinator" for member in study.members)
         self.noise = SealedNoise.choose(
-            study.epsilon, study.nodes, self.silos, study.collusion,
-            cast("list[Answer]", answers), delta=study.delta, degree_share=share,
-            kind=_kind(study),
+            study.epsilon, study.nodes, self.silos, study.collusion, _answers(study),
+            delta=study.delta, kind=_kind(study), rule=_rule(study), inside=inside,
+            degree_share=_share(study, "degree_share", 0.1),
+            triangle_share=_share(study, "triangle_share", 0.5),
         )  # fmt: skip
+        opened = set(self.noise.answers)
         if "degree_share" in study.options and not _shares(self.noise):
             raise StudyError("degree_share needs counts besides degrees or edges")
+        if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
+            raise StudyError("triangle_share needs both triangles and two_stars")
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
-        self._parameters = sealed_parameters(self.noise, study.subject)
-        beyond = [v for v in self.views if not v.claimed and math.isfinite(v.epsilon)]
-        if beyond:
-            loss = shown_loss(beyond[0].epsilon)
-            self.advice = f"with collusion=0 the loss against {beyond[0].name} is {loss}"
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
-        """The study with the planner's answers and share, if they are not given."""
+        """The study with the planner's answers and shares, if they are not given."""
         if "answers" in study.options or study.query == RELEASE:
             return study
         _check(study)
         question = Question(
             study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
         )
-        noise = choose_noise(like or guess(study.nodes), question, _kind(study)).noise
-        given: dict[str, Option] = {**study.options, "answers": ",".join(noise.answers)}
+        kind = _kind(study) if "noise" in study.options else None
+        noise = choose_noise(like or guess(study.nodes), question, kind).noise
+        given: dict[str, Option] = {
+            **study.options, "answers": ",".join(noise.answers), "noise": noise.kind
+        }  # fmt: skip
+        budgets, whole = noise.budgets, sum(noise.budgets.values())
         if _shares(noise):
-            given["degree_share"] = float(noise.budgets[noise.answers[0]] / sum(
-                noise.budgets.values()))  # fmt: skip
-        return replace(study, options=given, delta=noise.delta)
+            given["degree_share"] = float(budgets[noise.answers[0]] / whole)
+        if {"triangles", "two_stars"} <= set(noise.answers):
+            counts = budgets["triangles"] + budgets["two_stars"]
+            given["triangle_share"] = float(budgets["triangles"] / counts)
+        if noise.rule is not None:
+            given["rule"] = noise.rule
+            return replace(study, options=given)
+        # What is not needed for a bound is not asked for.
+        return replace(study, options=given, delta=NOISE_DELTA * (noise.kind == "committee"))
 
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:
         """Make a silo's session."""
-        given, run = self._parameters, self.study.id
-        return SealedSilo(
-            given, roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs)
-        )
+        given = self._parameters(roster)
+        bits = bits_in_chunks(silo, given.chunk_pairs)
+        return SealedParty(given, roster, self.study.id, place, identity, entropy, bits)
+
+    def helper(
+        self, roster: Roster, place: int, identity: Identity, entropy: Entropy
+    ) -> SiloSession:
+        """Make the session of a helper, a member of the committee that has no edges."""
+        given = self._parameters(roster)
+        return SealedParty(given, roster, self.study.id, place, identity, entropy, None)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[SealedResult]:
-        """Make the session of the dealer."""
-        return SealedDealer(self._parameters, roster, self.study.id, identity, entropy)
+        """Make the coordinator's session."""
+        given = self._parameters(roster)
+        return SealedCoordinator(given, roster, self.study.id, identity, entropy)
+
+    def _parameters(self, roster: Roster) -> SealedParameters:
+        members = places_of(self.study.members, roster)
+        return sealed_parameters(self.noise, members, self.study.subject)
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
         """The opened numbers, and their answer to the query."""
@@ -282,8 +295,8 @@ class SettledSealed(SettledStudy):
 
 
 def _check(study: Study) -> None:
-    if study.protocol not in ("", "sealed"):
-        raise StudyError("method 'sealed' has no protocol to choose")
+    if study.protocol != COMMITTEE:
+        raise StudyError(f"sealed counts in a committee; there is no protocol {study.protocol!r}")
     if study.query not in (*SEALED_QUERIES, RELEASE):
         raise StudyError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {study.query}")
     # Check this first, before anything is planned for a graph with that many nodes.
@@ -293,6 +306,20 @@ def _check(study: Study) -> None:
         raise StudyError(f"{study.nodes:,} nodes are too many to seal; the limit is {MOST_NODES:,}")
 
 
+def _answers(study: Study) -> "list[Answer]":
+    answers = str(study.options.get("answers", "degrees,triangles")).split(",")
+    if not set(answers) <= set(get_args(Answer)):
+        raise StudyError(f"option answers must be of {', '.join(get_args(Answer))}")
+    return cast("list[Answer]", answers)
+
+
+def _share(study: Study, name: str, default: float) -> float:
+    share = study.options.get(name, default)
+    if not isinstance(share, float):
+        raise StudyError(f"option {name} must be a number")
+    return share
+
+
 def _shares(noise: SealedNoise) -> bool:
     """Whether degrees or edges take a share of epsilon besides counts."""
     first, *rest = noise.answers
@@ -300,7 +327,14 @@ def _shares(noise: SealedNoise) -> bool:
 
 
 def _kind(study: Study) -> Kind:
-    kind = study.options.get("noise", "shared")
+    kind = study.options.get("noise", "committee" if study.delta else "shares")
     if kind not in get_args(Kind):
-        raise StudyError("option noise must be shared or each")
+        raise StudyError(f"option noise must be {' or '.join(get_args(Kind))}")
     return cast("Kind", kind)
+
+
+def _rule(study: Study) -> Rule | None:
+    rule = study.options.get("rule")
+    if rule is not None and rule not in get_args(Rule):
+        raise StudyError(f"option rule must be {' or '.join(get_args(Rule))}")
+    return cast("Rule | None", rule)

@@ -1,91 +1,120 @@
-"""The sealed protocol: its rounds, its parameters, and the sums of its published shares.
+"""The sealed protocol: its rounds, its parameters, and what it costs.
 
-The union is never opened; only noisy answers about it are.
+The union is never opened. A committee of four members counts in it, and only noisy answers about it
+are opened.
 
 Rounds
-    ``key``         every party, including the coordinator, publishes a fresh X25519 run key
-    ``keys``        the coordinator relays all of them
-    ``confirm``     each silo signs a digest of roster, parameters and all run keys
-    ``confirms``    the coordinator relays all; a silo continues only if all digests agree
-    ``tell``        each silo tells every other its sender key, encrypted for each
-    ``seed``        the dealer (the coordinator) sends each silo the seed of its shares, encrypted
-    ``ready``       each silo says that its ledger has been charged
-    ``readys``      the coordinator relays all; nothing is opened before this
-    ``deal``        the dealer's corrections of one chunk, to the last silo, encrypted
-    ``open``        a silo's share of one step of one chunk, encrypted for the other silos
-    ``deal-matrix`` the dealer's corrections of R² for one chunk, to the last silo, encrypted
-    ``deal-nodes``  the dealer's corrections of n squares, to the last silo, encrypted
-    ``open-nodes``  a silo's share of the opening that squares degrees, encrypted for other silos
-    ``output``      a silo's noisy share of the answers, hidden by zero-shares, to all
+    The handshake and the union are those of :mod:`silograph.methods.committee.rounds`: ``key``,
+    ``keys``, ``confirm``, ``confirms``, ``seed``, ``match``, ``input``, ``check``, ``joint``.
+    Instead of a coin for each pair, two more layers of ``joint`` messages make numbers from the
+    bits of the union: numbers mod 2^w, of which every member lacks one component, as with bits.
 
-Openings
-    Chunk by chunk, the silos open ⌈log2 m⌉ levels of an AND-tree over their bits, then daBits,
-    then, for triangles, D = X − R. At the end, for 2-stars, they open degrees minus random numbers.
-    All opened values are uniform for any m − 1 silos. The coordinator relays them but has no key to
-    read them. It dealt the randomness, so with the opened values it could compute every edge.
-Answers
-    Each silo adds its noise to its share, adds a share of zero that the coordinator does not know,
-    and signs the result for everyone. Every party sums these published shares itself. If noise
-    depends on the largest noisy degree, every silo computes it from the degrees that it summed, and
-    its next message says which degrees these were.
-Trust
-    Silos are semi-honest. The coordinator deals honestly, and colludes with no silo.
+    ``open``  a member tells the coordinator the sum of two components of noisy edges or degrees, or
+              its hash
+    ``tell``  a member tells another the component of the noisy degrees that it lacks, or its hash;
+              only if the noise of counts depends on them
+    ``sum``   a member's summand of a noisy count, under a share of zero, to the coordinator
+    ``done``  a member tells the coordinator how far it is
+Counting
+    Edges and degrees are sums of numbers. Every product of two or three components is known to some
+    member, so 2-stars and triangles are sums of four summands that the members compute by
+    themselves (``crates/core/src/committee/count.rs``).
+Noise
+    Chunks of their own, after those of the pairs. Either its binary digits are coins that nobody
+    knows, compared and converted as shared bits; or each member draws a part and shares it, as a
+    silo shares its bits. If the noise of a count depends on the degrees, the noisy degrees are
+    opened first, to every member, by components and compared with hashes: no member can make them
+    smaller. Every member computes the bound from them, and only then begins with that noise.
+What each party sees, and why that tells nothing
+    As in the union, a member lacks one component of everything, and what it receives is hidden by a
+    mask that it does not know, or is the hash of something that it received. What it learns of the
+    degrees is the component that it lacks, which the noisy degrees determine. The coordinator gets
+    sums of two components, uniform but for the sum of both, and summands, uniform but for their
+    sum. Only the low w bits of anything are sent: carries above them would tell something.
+What a cheat can do
+    End a run, choose its own bits as it likes, add any number to a count that is opened, and publish
+    a wrong answer. It cannot take noise away, lower a bound, or weigh an edge: a number that comes
+    from a bit is 0 or 1 by construction, and every message is compared before it is used.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from silograph.errors import ArgumentError, PayloadError
-from silograph.messages.envelope import Envelope
-from silograph.messages.identity import COORDINATOR, pack
-from silograph.messages.rounds import Chunked
-from silograph.methods.sealed.noise import FACTORS, BoundedNoise, Noise, Output
+from silograph import _core
+from silograph.errors import ArgumentError
+from silograph.messages.identity import pack
+from silograph.methods.committee.rounds import (
+    COORDINATOR_STEPS,
+    MEMBERS,
+    PARTY_STEPS,
+    WINDOW,
+    Seating,
+    State,
+)
+from silograph.methods.sealed.noise import FACTORS, Bounded, Coins, Output, Parts
 
 __all__ = [
     "CHUNK_PAIRS",
-    "COORDINATOR_STEPS",
-    "DEALT_ROUNDS",
+    "LINEAR",
     "MOST_MATRIX_NODES",
     "MOST_NODES",
-    "OPENED_ROUNDS",
-    "SILO_STEPS",
-    "WINDOW",
-    "Answers",
+    "SEALED_COORDINATOR_STEPS",
+    "SEALED_PARTY_STEPS",
+    "SEALED_VIEW",
+    "NoiseChunk",
     "SealedCost",
     "SealedParameters",
     "SealedResult",
-    "State",
     "check_matrix",
-    "relayed_slot",
     "sealed_cost",
 ]
 
-
-# --- Parameters, states and steps -----------------------------------------------------------------
-
-#: The number of pairs in a chunk: 2 MiB of words.
+#: The number of pairs in a chunk: at most 2 MiB of numbers.
 CHUNK_PAIRS = 1 << 18
-#: The number of chunks in progress at the same time.
-WINDOW = 4
-#: The largest number of nodes, since degrees are sent in one message.
+#: The number of numbers in a chunk of noise.
+CHUNK_NUMBERS = 1 << 12
+#: The largest number of nodes.
 MOST_NODES = 1 << 18
-#: The largest number of nodes for triangles: n²/2 words at every party and n³/2 products.
+#: The largest number of nodes for triangles: n²/2 words, three times, and n³ products at a member.
 MOST_MATRIX_NODES = 20_000
-#: The rounds that the dealer encrypts, and those that a silo encrypts for the others.
-DEALT_ROUNDS = ("seed", "deal", "deal-matrix", "deal-nodes")
-OPENED_ROUNDS = ("open", "open-nodes")
+#: Rows of the matrix that are counted at once.
+ROWS = 512
+#: Answers that are sums of bits. The others are counts.
+LINEAR = ("edges", "degrees")
+#: How many layers of a chunk are numbered; none has more.
+_STRIDE = 16
+#: The label of the digest that all parties sign.
+SEALED_VIEW = b"silograph/sealed/view/v2"
+
+#: All steps of a silo or a helper, and of the coordinator.
+SEALED_PARTY_STEPS = {**PARTY_STEPS, (State.CHUNKS, "tell"): State.CHUNKS}
+SEALED_COORDINATOR_STEPS = {
+    **COORDINATOR_STEPS,
+    **{(State.CHUNKS, name): State.CHUNKS for name in ("tell", "sum", "done")},
+}
+
+
+class NoiseChunk(NamedTuple):
+    """Some of the numbers of an output's noise."""
+
+    output: int
+    first: int
+    count: int
 
 
 @dataclass(frozen=True)
-class SealedParameters(Chunked):
+class SealedParameters(Seating):
     """What all parties of a run must agree on, and sign."""
 
     silos: int
+    #: The places of the four members, in their order.
+    members: tuple[int, ...]
     nodes: int
     #: The digest of the node universe that the pairs belong to.
     subject: bytes
@@ -104,64 +133,137 @@ class SealedParameters(Chunked):
         check_matrix(self.nodes, self.silos, names)
         if not names or len(set(names)) != len(names):
             raise ArgumentError("there must be at least one output, and each at most once")
-        if self.phases[1:] and not any(output.name == "degrees" for output in self.phases[0]):
+        bounded = [output for output in self.outputs if isinstance(output.noise, Bounded)]
+        if bounded and (self.degrees is None or any(o.name in LINEAR for o in bounded)):
             raise ArgumentError("noise bounded by degrees needs degrees with their own noise")
+        if self.outputs[len(self.outputs) - len(bounded) :] != tuple(bounded):
+            raise ArgumentError("outputs with bounded noise come last")
+        self.check_members()
+        self.width  # noqa: B018 - refused here if the numbers are too large
 
     def has(self, name: str) -> bool:
         """Whether this output is asked for."""
         return any(output.name == name for output in self.outputs)
 
     @property
-    def phases(self) -> tuple[tuple[Output, ...], ...]:
-        """The outputs in groups that are published together, first those with known noise."""
-        known = tuple(o for o in self.outputs if not isinstance(o.noise, BoundedNoise))
-        bounded = tuple(o for o in self.outputs if isinstance(o.noise, BoundedNoise))
-        return (known, bounded) if bounded else (known,)
+    def bounded(self) -> bool:
+        """Whether the noise of some output depends on the noisy degrees."""
+        return any(isinstance(output.noise, Bounded) for output in self.outputs)
+
+    @property
+    def degrees(self) -> int | None:
+        """The number of the output that is the degrees."""
+        for number, output in enumerate(self.outputs):
+            if output.name == "degrees" and not isinstance(output.noise, Bounded):
+                return number
+        return None
 
     def length(self, output: Output) -> int:
-        """The number of words in an output."""
+        """The number of numbers in an output."""
         return self.nodes if output.name == "degrees" else 1
 
-    @property
-    def levels(self) -> int:
-        """The number of levels in the AND-tree."""
-        return (self.silos - 1).bit_length()
+    @cached_property
+    def width(self) -> int:
+        """The bytes of a number that travel: enough for every answer with its noise and sign."""
+        n = self.nodes
+        most = {"edges": self.pairs, "degrees": n, "two_stars": n**3, "triangles": n**3}
+        for output in self.outputs:
+            most[output.name] += FACTORS[output.name] * output.noise.reach
+        largest = max(most[output.name] for output in self.outputs)
+        width = (largest.bit_length() + 8) // 8
+        if width > 8:
+            raise ArgumentError("the noise is too large to be counted with 64 bits")
+        return width
+
+    @cached_property
+    def circuit(self) -> _core.CommitteeCircuit:  # type: ignore[override]
+        """The gates of a chunk of pairs."""
+        return _core.CommitteeCircuit.counting(self.owners, self.width)
+
+    # --- chunks: those of the pairs, then those of the noise ----------------------------------
+
+    @cached_property
+    def noise_chunks(self) -> tuple[NoiseChunk, ...]:
+        """The chunks of noise, in the order of outputs."""
+        return tuple(
+            NoiseChunk(number, first, min(CHUNK_NUMBERS, self.length(output) - first))
+            for number, output in enumerate(self.outputs)
+            for first in range(0, self.length(output), CHUNK_NUMBERS)
+        )
 
     @property
-    def steps(self) -> int:
-        """The number of openings of a chunk: the levels, daBits, and D for triangles."""
-        return self.levels + 1 + self.has("triangles")
+    def items(self) -> int:
+        """The number of all chunks."""
+        return self.chunks + len(self.noise_chunks)
 
-    def opening_bytes(self, chunk: int, step: int) -> int:
-        """The number of bytes that each silo opens in a step of a chunk."""
-        size = self.chunk_size(chunk)
-        if step > self.levels:
-            return 8 * size
-        left = self.silos
-        for _ in range(step):
-            left -= left // 2
-        vectors = 2 * (left // 2) if step < self.levels else 1
-        return vectors * -(-size // 64) * 8
+    @property
+    def unbounded_items(self) -> int:
+        """The number of chunks that need no bound."""
+        known = [not isinstance(self.outputs[c.output].noise, Bounded) for c in self.noise_chunks]
+        return self.chunks + sum(known)
 
-    def correction_bytes(self, chunk: int) -> int:
-        """The size of a chunk's corrections: a product for each gate, then a word per pair."""
-        size = self.chunk_size(chunk)
-        return 8 * ((self.silos - 1) * -(-size // 64) + size)
+    @property
+    def stride(self) -> int:
+        """How many layers of a chunk are numbered."""
+        return _STRIDE
+
+    def noise_chunk(self, item: int) -> NoiseChunk | None:
+        """The chunk of noise with this number; None if it is one of pairs."""
+        return self.noise_chunks[item - self.chunks] if item >= self.chunks else None
+
+    def travels(self, item: int, place: int) -> int | None:
+        """The component of a party's input that travels: of its bits, or of its part of noise."""
+        if item >= self.items:
+            return None
+        chunk = self.noise_chunk(item)
+        if chunk is None:
+            return super().travels(item, place)
+        member = self.number(place)
+        if member is None or not isinstance(self.outputs[chunk.output].noise, Parts):
+            return None
+        return _core.committee_vector(member, place)
+
+    def owner(self, item: int, place: int) -> int:
+        """The number of a silo, or for noise that of a member."""
+        if self.noise_chunk(item) is None:
+            return place
+        member = self.number(place)
+        assert member is not None  # noqa: S101 - nobody else has an input
+        return member
+
+    def input_bytes(self, item: int) -> int:
+        """The size of an input."""
+        chunk = self.noise_chunk(item)
+        return self.bit_bytes(item) if chunk is None else chunk.count * self.width
+
+    def opening_bytes(self, member: int, output: int) -> int:
+        """The size of what a member opens: a sum, or in every second output the hash of one."""
+        return 32 if (member + output) % 2 else self.length(self.outputs[output]) * self.width
+
+    @property
+    def bands(self) -> int:
+        """The number of steps in which a member counts triangles."""
+        return -(-self.nodes // ROWS) if self.has("triangles") else 0
 
     @property
     def digest(self) -> bytes:
         """SHA-256 of every parameter."""
-        numbers = (self.silos, self.nodes, self.chunk_pairs)
-        fields = [str(number).encode() for number in numbers]
+        numbers = (self.silos, self.nodes, self.chunk_pairs, CHUNK_NUMBERS, self.width)
+        fields = [str(number).encode() for number in (*numbers, *self.members)]
         for output in self.outputs:
             noise = (str(value).encode() for value in output.noise.fields())
             fields.append(pack(output.name.encode(), *noise))
-        return hashlib.sha256(pack(b"silograph/sealed/v1", self.subject, *fields)).digest()
+        return hashlib.sha256(pack(b"silograph/sealed/v2", self.subject, *fields)).digest()
+
+
+def coins_of(noise: Coins) -> list[list[bool]]:
+    """The digits of each coin's numerator, lowest first."""
+    return [[bool(k >> place & 1) for place in range(noise.places)] for k in noise.numerators]
 
 
 @dataclass(frozen=True)
 class SealedCost:
-    """The traffic and memory of the silo that needs most, in bytes, without envelopes."""
+    """The traffic and memory of a member, in bytes, without envelopes."""
 
     up: int
     down: int
@@ -169,108 +271,47 @@ class SealedCost:
 
 
 def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
-    """The traffic and memory of the last silo, which also receives the dealer's corrections.
+    """The traffic and memory of a member, on average over the four.
 
-    Memory is the opened matrix, with one word per pair, the chunks in progress, and temporarily a
-    band of 512 rows. The dealer needs as much.
+    A pair takes two bits for the member's own input, six bits a gate and six numbers, of all four
+    together. Memory is three matrices with one word per pair, if triangles are counted, and the
+    chunks in progress.
 
-    >>> sealed_cost(4039, 4, ["triangles"]).up // 2**20
-    69
+    >>> cost = sealed_cost(4039, 4, ["triangles"])
+    >>> cost.up // 2**20, cost.memory // 2**20
+    (66, 284)
     """
-    pairs, words = nodes * (nodes - 1) // 2, 8 * nodes
-    cubes, squares = "triangles" in outputs, "two_stars" in outputs
-    # Two bits for each AND, one for the daBit, a word for D; a correction for each AND and word.
-    opened = pairs * (2 * (silos - 1) + 1) // 8 + 8 * pairs * cubes + words * squares
-    corrected = pairs * (silos - 1) // 8 + 8 * pairs * (1 + cubes) + words * squares
-    answers = words * ("degrees" in outputs)
-    chunk = 8 * min(CHUNK_PAIRS, pairs) * (3 + silos // 16)
-    held = 8 * pairs * cubes + WINDOW * chunk + (2 * 512 * words) * cubes
+    pairs, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
+    counts = cubes or "two_stars" in outputs
+    width = ((nodes**3 if counts else pairs).bit_length() + 10) // 8
+    bits = pairs * (2 + 6 * (silos - 1) / 4) / 8
+    numbers = 1.5 * width * pairs
+    outside = pairs / 8 * max(silos - MEMBERS, 0) * 3 / 4
+    chunk = 8 * min(CHUNK_PAIRS, pairs) * 9
     return SealedCost(
-        up=opened + answers, down=(silos - 1) * (opened + answers) + corrected, memory=held
+        up=round(bits + numbers),
+        down=round(bits + numbers + outside),
+        memory=3 * 8 * pairs * cubes + WINDOW * chunk + 2 * ROWS * 8 * nodes * cubes,
     )
 
 
-class State(StrEnum):
-    """The states of a machine."""
-
-    NEW = "new"
-    KEYS = "waiting for keys"
-    CONFIRMS = "waiting for confirmations"
-    TELLS = "waiting for sender keys and a seed"
-    AGREED = "agreed, not yet authorised"
-    READY = "waiting for all to be ready"
-    OPENING = "opening"
-    COUNTING = "all opened, not yet counted"
-    OUTPUTS = "outputs"
-    DONE = "done"
-
-
-#: All steps that a silo can take; anything else is refused and changes nothing.
-SILO_STEPS: dict[tuple[State, str], State] = {
-    (State.NEW, "start"): State.KEYS,
-    (State.KEYS, "keys"): State.CONFIRMS,
-    (State.CONFIRMS, "confirms"): State.TELLS,
-    (State.TELLS, "tell"): State.TELLS,
-    (State.TELLS, "seed"): State.TELLS,
-    (State.TELLS, "all told"): State.AGREED,
-    (State.AGREED, "authorise"): State.READY,
-    (State.READY, "readys"): State.OPENING,
-    (State.OPENING, "deal"): State.OPENING,
-    (State.OPENING, "open"): State.OPENING,
-    (State.OPENING, "deal-matrix"): State.OPENING,
-    (State.OPENING, "deal-nodes"): State.OPENING,
-    (State.OPENING, "open-nodes"): State.OPENING,
-    (State.OPENING, "all opened"): State.COUNTING,
-    (State.COUNTING, "output"): State.COUNTING,
-    (State.COUNTING, "count"): State.OUTPUTS,
-    (State.OUTPUTS, "output"): State.OUTPUTS,
-    (State.OUTPUTS, "all outputs"): State.DONE,
-}
-#: All steps of the coordinator.
-COORDINATOR_STEPS: dict[tuple[State, str], State] = {
-    (State.KEYS, "key"): State.KEYS,
-    (State.KEYS, "all keys"): State.CONFIRMS,
-    (State.CONFIRMS, "confirm"): State.CONFIRMS,
-    (State.CONFIRMS, "all confirms"): State.TELLS,
-    (State.TELLS, "tell"): State.TELLS,
-    (State.TELLS, "all tells"): State.READY,
-    (State.READY, "ready"): State.READY,
-    (State.READY, "all readys"): State.OPENING,
-    (State.OPENING, "open"): State.OPENING,
-    (State.OPENING, "open-nodes"): State.OPENING,
-    (State.OPENING, "output"): State.OPENING,
-    (State.OPENING, "all outputs"): State.DONE,
-}
-
-
-def check_matrix(nodes: int, silos: int, names: Collection[str]) -> None:
+def check_matrix(nodes: int, silos: int, names: Iterable[str]) -> None:
     """Refuse triangles if there are too many nodes, and say what they would cost."""
+    names = list(names)
     if "triangles" in names and nodes > MOST_MATRIX_NODES:
         cost = sealed_cost(nodes, silos, names)
         raise ArgumentError(
             f"triangles are for at most {MOST_MATRIX_NODES:,} nodes; {nodes:,} would take"
-            f" {cost.memory / 1e9:,.1f} GB of memory at every party, and each silo would send"
+            f" {cost.memory / 1e9:,.1f} GB of memory at every member, which would send"
             f" {cost.up / 1e9:,.1f} GB and receive {cost.down / 1e9:,.1f} GB"
         )
 
 
-def relayed_slot(parameters: SealedParameters, message: Envelope) -> int:
-    """The slot of a message, from sequence and sender: the coordinator relays for all silos."""
-    sender = 0 if message.sender == COORDINATOR else message.sender + 1
-    return message.sequence * (parameters.silos + 1) + sender
-
-
-# --- The answers: published shares, which every party sums for itself -----------------------------
-
-Words = npt.NDArray[np.uint64]
-
-
 @dataclass(frozen=True)
 class SealedResult:
-    """What a run publishes: noisy integers, and the laws of their noise."""
+    """What a run publishes: noisy integers by name."""
 
-    values: Mapping[str, npt.NDArray[np.int64]]
-    noises: Mapping[str, Noise]
+    values: dict[str, npt.NDArray[np.int64]]
 
     def number(self, name: str) -> int:
         """An answer that is one number."""
@@ -280,75 +321,3 @@ class SealedResult:
     def degrees(self) -> npt.NDArray[np.int64]:
         """The noisy degrees, one number per node."""
         return self.values["degrees"]
-
-
-class Answers:
-    """The published shares, summed phase by phase by every party for itself."""
-
-    def __init__(self, parameters: SealedParameters) -> None:
-        self._parameters = parameters
-        self._values: dict[str, npt.NDArray[np.int64]] = {}
-        self._noises: dict[str, Noise] = {}
-        self._seen = b""
-        self._start()
-
-    def _start(self) -> None:
-        self.came: set[int] = set()
-        self._sum = np.zeros(self.words, dtype=np.uint64)
-
-    @property
-    def phase(self) -> int:
-        """The number of complete phases."""
-        done = [phase for phase in self._parameters.phases if phase[0].name in self._values]
-        return len(done)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all phases are complete."""
-        return self.phase == len(self._parameters.phases)
-
-    @property
-    def words(self) -> int:
-        """The number of words of a share in the present phase."""
-        if self.complete:
-            return 0
-        return sum(map(self._parameters.length, self._parameters.phases[self.phase]))
-
-    def noise(self, output: Output) -> Noise:
-        """The noise of an output of the present phase."""
-        if isinstance(output.noise, Noise):
-            return output.noise
-        return output.noise.at(int(self._values["degrees"].max()))
-
-    @property
-    def digest(self) -> bytes:
-        """The digest of everything published so far; a silo sends it with its next share."""
-        return hashlib.sha256(pack(b"silograph/sealed/answers/v1", self._seen)).digest()
-
-    def add(self, sender: int, share: Words) -> None:
-        """Add a silo's share; the last one completes the phase."""
-        total = self._sum + share
-        if len(self.came) + 1 == self._parameters.silos:
-            self._open(total)
-        else:
-            self._sum = total
-            self.came.add(sender)
-
-    def _open(self, total: Words) -> None:
-        outputs, rest = self._parameters.phases[self.phase], total.view(np.int64)
-        found: dict[str, npt.NDArray[np.int64]] = {}
-        noises: dict[str, Noise] = {output.name: self.noise(output) for output in outputs}
-        for output in outputs:
-            length, factor = self._parameters.length(output), FACTORS[output.name]
-            own, rest = rest[:length], rest[length:]
-            if (own % factor).any():
-                raise PayloadError(f"the shares of {output.name} do not add up", round="output")
-            found[output.name] = own // factor
-        self._seen = pack(self._seen, total.tobytes())
-        self._values |= found
-        self._noises |= noises
-        self._start()
-
-    def result(self) -> SealedResult:
-        """All answers; only available when all phases are complete."""
-        return SealedResult(dict(self._values), dict(self._noises))

@@ -1,0 +1,173 @@
+//! What a member counts on the numbers that it holds, without a message.
+//!
+//! X is the matrix of the union, x₀ + x₁ + x₂ + x₃ its components. Member i holds u, v and c, the
+//! components i+2, i+3 and i+1 (mod 4). Every product of three components is known to some member:
+//!
+//! tr(X³) = Σ_a tr(a³) + 3·Σ_{a≠b} ⟨a², b⟩ + 6·Σ_{a<b<c} tr(abc)
+//!        = Σ_i 3·⟨(u+v)², c⟩ + ⟨u², u + 3v⟩.
+//!
+//! In the first terms 6·tr(uvc) is that of the only member that holds all three, and ⟨u², c⟩ and
+//! ⟨v², c⟩ are eight of the twelve ⟨a², b⟩: those with b = a + 2 and b = a + 3 … the other four, with
+//! b = a + 1, are in the last. So it takes eight symmetric squares, two a member. Similarly
+//! Σd² = Σ_i u² + 2uv, and 2cv for members 0 and 1.
+
+use std::ops::Range;
+
+use super::chunk::Shares;
+use super::numbers::{Numbers, low};
+use super::seeds::{Purpose, Seeds};
+use super::{MEMBERS, others};
+use crate::graph::simd::Level;
+use crate::symmetric::matrix::{Triangle, add_to_nodes, pair_count, row_start};
+use crate::symmetric::square;
+
+/// One member's numbers of all pairs, summed or kept as they come.
+pub struct Count {
+    place: usize,
+    n: usize,
+    width: usize,
+    /// Components of the degrees.
+    degrees: Shares,
+    /// Components of the number of edges.
+    edges: [u64; MEMBERS],
+    /// u, u + v and c, if triangles are counted.
+    matrices: Option<[Vec<u64>; 3]>,
+    /// Twice the sum over the pairs i < j that were contracted.
+    cubes: u64,
+}
+
+impl Count {
+    /// Nothing was added yet.
+    pub fn new(place: usize, n: usize, width: usize, triangles: bool) -> Self {
+        let pairs = pair_count(n);
+        let empty = |component| vec![0; if component == place { 0 } else { n }];
+        Self {
+            place,
+            n,
+            width,
+            degrees: std::array::from_fn(empty),
+            edges: [0; MEMBERS],
+            matrices: triangles.then(|| std::array::from_fn(|_| vec![0; pairs])),
+            cubes: 0,
+        }
+    }
+
+    /// The components that this member holds: c, u and v.
+    fn held(&self) -> [usize; 3] {
+        [1, 2, 3].map(|step| (self.place + step) % MEMBERS)
+    }
+
+    /// Adds the numbers of the pairs from `start` on. `None` if there are not so many pairs.
+    pub fn add(&mut self, start: usize, count: usize, numbers: &Numbers) -> Option<()> {
+        let pairs = start..start.checked_add(count)?;
+        if pairs.end > pair_count(self.n) || numbers.len() < count || numbers.place != self.place {
+            return None;
+        }
+        for component in others(self.place) {
+            let words = &numbers.components[component][..count];
+            add_to_nodes(pairs.clone(), words, &mut self.degrees[component]);
+            let sum = &mut self.edges[component];
+            *sum = words.iter().fold(*sum, |sum, word| sum.wrapping_add(*word));
+        }
+        let [c, u, v] = self.held().map(|component| &numbers.components[component]);
+        if let Some([first, both, last]) = &mut self.matrices {
+            first[pairs.clone()].copy_from_slice(&u[..count]);
+            last[pairs.clone()].copy_from_slice(&c[..count]);
+            for (sum, (u, v)) in both[pairs].iter_mut().zip(u.iter().zip(v)) {
+                *sum = u.wrapping_add(*v);
+            }
+        }
+        Some(())
+    }
+
+    /// Counts the triangles of some rows.
+    pub fn contract(&mut self, rows: Range<usize>) -> Option<()> {
+        let [first, both, last] = self.matrices.as_ref()?;
+        if rows.start > rows.end || rows.end > self.n {
+            return None;
+        }
+        let pairs = row_start(self.n, rows.start)..row_start(self.n, rows.end);
+        let cube = |matrix: &[u64], weights: Vec<u64>| {
+            let matrix = Triangle::new(self.n, matrix).expect("one word per pair");
+            square::contract(matrix, rows.clone(), &weights, Level::best())
+        };
+        let across = last[pairs.clone()].iter().map(|c| c.wrapping_mul(3));
+        let across = cube(both, across.collect());
+        // u + 3v = 3(u + v) − 2u.
+        let own = first[pairs.clone()].iter().zip(&both[pairs]);
+        let own = own.map(|(u, both)| both.wrapping_mul(3).wrapping_sub(u.wrapping_mul(2)));
+        let own = cube(first, own.collect());
+        let sum = across.wrapping_add(own);
+        self.cubes = self.cubes.wrapping_add(sum.wrapping_mul(2));
+        Some(())
+    }
+
+    /// The components of the number of edges.
+    pub fn edges(&self) -> Shares {
+        std::array::from_fn(|component| match component == self.place {
+            true => vec![],
+            false => vec![self.edges[component]],
+        })
+    }
+
+    /// The components of the degrees.
+    pub fn degrees(&self) -> &Shares {
+        &self.degrees
+    }
+
+    /// This member's summand of 2·S₂ = Σd² − Σd.
+    pub fn two_stars(&self) -> u64 {
+        let [c, u, v] = self.held().map(|component| &self.degrees[component]);
+        let mut sum = 0u64;
+        for ((c, u), v) in c.iter().zip(u).zip(v) {
+            let across = if self.place < 2 { *c } else { 0 };
+            let own = u.wrapping_mul(*u);
+            let twice = v.wrapping_mul(u.wrapping_add(across)).wrapping_mul(2);
+            sum = sum.wrapping_add(own).wrapping_add(twice);
+        }
+        let [c, ..] = self.held();
+        sum.wrapping_sub(self.edges[c].wrapping_mul(2))
+    }
+
+    /// This member's summand of 6T, of the rows that were contracted.
+    pub fn triangles(&self) -> u64 {
+        self.cubes
+    }
+
+    /// Frees what was kept to count triangles.
+    pub fn forget(&mut self) {
+        self.matrices = None;
+    }
+
+    /// What this member publishes of a sum: its summand, its component of the noise `factor` times,
+    /// and a share of zero; reduced mod 2^w, so that it tells nothing but the sum.
+    pub fn published(
+        &self,
+        seeds: &Seeds,
+        output: u64,
+        summand: u64,
+        factor: u64,
+        noise: &Numbers,
+    ) -> u64 {
+        let [c, ..] = self.held();
+        let noise = noise.components[c][0].wrapping_mul(factor);
+        let sum = summand.wrapping_add(noise);
+        sum.wrapping_add(zero(seeds, self.place, output)) & low(self.width)
+    }
+}
+
+/// A member's share of zero. For each component its three holders add F, H − F and −H, of which the
+/// member that lacks it knows none: the three summands are uniform to it, but for their sum.
+pub fn zero(seeds: &Seeds, place: usize, output: u64) -> u64 {
+    let mut sum = 0u64;
+    for component in others(place) {
+        let drawn = seeds.words(component, output, Purpose::Zero, 2);
+        let part = match (place + MEMBERS - component) % MEMBERS {
+            1 => drawn[0],
+            2 => drawn[1].wrapping_sub(drawn[0]),
+            _ => drawn[1].wrapping_neg(),
+        };
+        sum = sum.wrapping_add(part);
+    }
+    sum
+}

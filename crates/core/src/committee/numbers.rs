@@ -1,0 +1,331 @@
+//! Numbers mod 2^w that the members share, and how bits become such numbers.
+//!
+//! Only the low w bits of a word mean anything, w = 8·width. They alone travel: what is above them
+//! differs from member to member, and would tell a receiver about carries.
+
+use sha2::Digest;
+use subtle::ConstantTimeEq;
+
+use super::chunk::{BLOCK, Fault, Hash, Layer, Shares, labelled};
+use super::circuit::Digits;
+use super::seeds::{Purpose, Seeds};
+use super::{MEMBERS, Route, others};
+
+/// The bits that travel.
+pub(super) fn low(width: usize) -> u64 {
+    u64::MAX >> (64 - 8 * width)
+}
+
+/// Writes the low `width` bytes of every word, one after the other.
+pub(super) fn pack(words: &[u64], width: usize) -> Vec<u8> {
+    // Every word is written whole, and the next one overwrites what is too much.
+    let mut bytes = vec![0; words.len() * width + 8];
+    for (i, word) in words.iter().enumerate() {
+        bytes[i * width..i * width + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    bytes.truncate(words.len() * width);
+    bytes
+}
+
+/// The words that [`pack`] wrote.
+pub(super) fn unpack(bytes: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(width).map(|bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    })
+}
+
+/// One chunk's bits on their way to numbers.
+///
+/// A bit is x = f ^ s, where f = x₀ ^ x₁ is known to members 2 and 3, and s = x₂ ^ x₃ to the members
+/// 0 and 1. So f and s are shared as numbers by one joint message each, and are 0 or 1 whatever a cheat
+/// does. Then x = f + s − 2·f·s, and since f has the components 0 and 1 only, and s the components 2
+/// and 3, the product takes four more messages. Of the twelve directions between members a chunk with
+/// an even number uses six, and one with an odd number the others.
+pub struct Conversion {
+    place: usize,
+    number: u64,
+    width: usize,
+    step: usize,
+    bits: Shares,
+    /// The components of f, then those of s.
+    factors: Shares,
+    numbers: Shares,
+}
+
+impl Conversion {
+    pub(super) fn new(place: usize, number: u64, width: usize, bits: Shares) -> Self {
+        let count = 64 * bits[(place + 1) % MEMBERS].len();
+        let empty = |component| vec![0; if component == place { 0 } else { count }];
+        Self {
+            place,
+            number,
+            width,
+            step: 0,
+            bits,
+            factors: std::array::from_fn(empty),
+            numbers: Shares::default(),
+        }
+    }
+
+    /// Whether something is sent on a route in one of the two steps.
+    pub fn active(number: u64, step: usize, route: Route) -> bool {
+        let together = route.receiver / 2 == route.other / 2;
+        route.parity as u64 == number % 2 && together == (step == 0)
+    }
+
+    /// Adds what this member sends to `sent`, and hashes what another sends on a route.
+    pub(super) fn speak(
+        &mut self,
+        seeds: &Seeds,
+        sent: &mut Layer,
+        mut hash: impl FnMut(Route, &[u8]),
+    ) {
+        let (place, width) = (self.place, self.width);
+        for route in Route::all() {
+            if !Self::active(self.number, self.step, route) || route.receiver == place {
+                continue;
+            }
+            let purpose = Purpose::Number {
+                sender: route.sender,
+            };
+            let key = seeds.key(route.receiver, self.number, purpose);
+            let mut stream = key.stream(0);
+            let count = 64 * self.bits[(place + 1) % MEMBERS].len();
+            let mut drawn = vec![0u8; BLOCK * width];
+            for start in (0..count).step_by(BLOCK) {
+                let block = start..count.min(start + BLOCK);
+                let drawn = &mut drawn[..block.len() * width];
+                stream.fill(drawn);
+                let masks: Vec<u64> = unpack(drawn, width).collect();
+                self.add(route.receiver, start, masks.iter().copied());
+                if route.other == place {
+                    continue;
+                }
+                let hidden: Vec<u64> = block
+                    .zip(&masks)
+                    .map(|(at, mask)| self.known(route, at).wrapping_sub(*mask))
+                    .collect();
+                self.add(route.other, start, hidden.iter().copied());
+                let bytes = pack(&hidden, width);
+                match route.sender == place {
+                    true => sent[route.receiver].extend(bytes),
+                    false => hash(route, &bytes),
+                }
+            }
+        }
+    }
+
+    /// What the sender and the hasher of a route know, of one bit.
+    fn known(&self, route: Route, at: usize) -> u64 {
+        let [a, b] = [route.receiver, route.other];
+        match self.step {
+            0 => (self.bits[a][at / 64] ^ self.bits[b][at / 64]) >> (at % 64) & 1,
+            _ => self.factors[a][at].wrapping_mul(self.factors[b][at]),
+        }
+    }
+
+    /// Adds to a component: of f or s, or −2 times to that of x.
+    fn add(&mut self, component: usize, start: usize, words: impl Iterator<Item = u64>) {
+        let (sums, times) = match self.step {
+            0 => (&mut self.factors, 1),
+            _ => (&mut self.numbers, 2u64.wrapping_neg()),
+        };
+        for (sum, word) in sums[component][start..].iter_mut().zip(words) {
+            *sum = sum.wrapping_add(word.wrapping_mul(times));
+        }
+    }
+
+    /// Uses a message that has matched its hash.
+    pub(super) fn hear(&mut self, route: Route, message: &[u8]) {
+        self.add(route.other, 0, unpack(message, self.width));
+    }
+
+    /// The step is done.
+    pub(super) fn advance(&mut self) {
+        if self.step == 0 {
+            self.numbers = self.factors.clone();
+        } else {
+            self.factors = Shares::default();
+            self.bits = Shares::default();
+        }
+        self.step += 1;
+    }
+
+    /// The numbers, when both steps are done.
+    pub(super) fn numbers(self) -> Option<Numbers> {
+        let done = self.step == 2;
+        done.then(|| Numbers::new(self.place, self.width, self.numbers))
+    }
+}
+
+/// A member's components of numbers mod 2^w.
+pub struct Numbers {
+    pub(super) place: usize,
+    pub(super) width: usize,
+    pub(super) components: Shares,
+}
+
+impl Numbers {
+    pub(super) fn new(place: usize, width: usize, components: Shares) -> Self {
+        Self {
+            place,
+            width,
+            components,
+        }
+    }
+
+    /// So many zeros.
+    pub fn zeros(place: usize, width: usize, count: usize) -> Self {
+        let empty = |component| vec![0; if component == place { 0 } else { count }];
+        Self::new(place, width, std::array::from_fn(empty))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.components[(self.place + 1) % MEMBERS].len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// G − G′ from their digits.
+    pub fn of_digits(&self, digits: &Digits) -> Self {
+        let mut sums = Self::zeros(self.place, self.width, digits.count());
+        for component in others(self.place) {
+            let all = self.components[component].chunks(64 * digits.digit_words());
+            for (number, words) in all.enumerate() {
+                let (minus, digit) = (number / digits.digits(), number % digits.digits());
+                let weight = if minus == 0 {
+                    1u64
+                } else {
+                    1u64.wrapping_neg()
+                } << digit;
+                for (sum, word) in sums.components[component].iter_mut().zip(words) {
+                    *sum = sum.wrapping_add(word.wrapping_mul(weight));
+                }
+            }
+        }
+        sums
+    }
+
+    /// Adds other numbers, from number `start` on.
+    pub fn add(&mut self, start: usize, others: &Shares) {
+        for (sums, words) in self.components.iter_mut().zip(others) {
+            for (sum, word) in sums.iter_mut().skip(start).zip(words) {
+                *sum = sum.wrapping_add(*word);
+            }
+        }
+    }
+
+    /// The same with numbers of the same member. `None` if they are too many.
+    pub fn join(&mut self, start: usize, other: &Self) -> Option<()> {
+        let fits = start.checked_add(other.len())? <= self.len() && other.place == self.place;
+        fits.then(|| self.add(start, &other.components))
+    }
+
+    // --- openings ---------------------------------------------------------------------------
+
+    /// What this member tells the coordinator: the sum of two components, or its hash. In the next
+    /// phase the two that know a sum change places.
+    pub fn open(&self, view: &Hash, phase: u64) -> Vec<u8> {
+        let (half, sends) = part(phase, self.place);
+        let [a, b] = half.map(|component| &self.components[component]);
+        let sums: Vec<u64> = a.iter().zip(b).map(|(a, b)| a.wrapping_add(*b)).collect();
+        let bytes = pack(&sums, self.width);
+        match sends {
+            true => bytes,
+            false => opening_digest(view, phase, &half, &bytes).to_vec(),
+        }
+    }
+
+    /// What this member tells another: the component that it lacks, or its hash; or nothing.
+    pub fn tell(&self, view: &Hash, phase: u64, receiver: usize) -> Option<Vec<u8>> {
+        let bytes = || pack(&self.components[receiver], self.width);
+        match (self.place + MEMBERS - receiver) % MEMBERS {
+            1 => Some(bytes()),
+            2 => Some(opening_digest(view, phase, &[receiver], &bytes()).to_vec()),
+            _ => None,
+        }
+    }
+
+    /// The numbers themselves, from the component that this member lacks and its hash, once the two
+    /// match.
+    pub fn learn(
+        &self,
+        view: &Hash,
+        phase: u64,
+        bytes: &[u8],
+        hash: &[u8],
+    ) -> Result<Vec<i64>, Fault> {
+        let [sender, hasher] = [1, 2].map(|step| (self.place + step) % MEMBERS);
+        if bytes.len() != self.len() * self.width || hash.len() != 32 {
+            return Err(Fault::Size);
+        }
+        let expected = opening_digest(view, phase, &[self.place], bytes);
+        if !bool::from(expected.ct_eq(hash)) {
+            return Err(Fault::Mismatch(sender, hasher));
+        }
+        let mut sums: Vec<u64> = unpack(bytes, self.width).collect();
+        for component in others(self.place) {
+            for (sum, word) in sums.iter_mut().zip(&self.components[component]) {
+                *sum = sum.wrapping_add(*word);
+            }
+        }
+        Ok(centred(&sums, self.width))
+    }
+}
+
+/// The coordinator's side of [`Numbers::open`]: the numbers, after every sum was compared with its
+/// hash.
+pub fn opened_numbers(
+    view: &Hash,
+    phase: u64,
+    count: usize,
+    width: usize,
+    came: [&[u8]; MEMBERS],
+) -> Result<Vec<i64>, Fault> {
+    let mut sums = vec![0u64; count];
+    for two in [[0, 1], [2, 3]] {
+        let [sender, hasher] = match part(phase, two[0]).1 {
+            true => two,
+            false => [two[1], two[0]],
+        };
+        if came[sender].len() != count * width || came[hasher].len() != 32 {
+            return Err(Fault::Size);
+        }
+        let half = part(phase, sender).0;
+        let expected = opening_digest(view, phase, &half, came[sender]);
+        if !bool::from(expected.ct_eq(came[hasher])) {
+            return Err(Fault::Mismatch(sender, hasher));
+        }
+        for (sum, word) in sums.iter_mut().zip(unpack(came[sender], width)) {
+            *sum = sum.wrapping_add(word);
+        }
+    }
+    Ok(centred(&sums, width))
+}
+
+/// Numbers from −2^(w−1) on.
+pub fn centred(words: &[u64], width: usize) -> Vec<i64> {
+    let shift = 64 - 8 * width;
+    let centre = |word: &u64| (word << shift).cast_signed() >> shift;
+    words.iter().map(centre).collect()
+}
+
+/// Which two components a member opens, and whether it sends them or their hash. The halves are
+/// those that two members know in common.
+pub(super) fn part(phase: u64, place: usize) -> ([usize; 2], bool) {
+    let half = if place < 2 { [2, 3] } else { [0, 1] };
+    (half, (place as u64 + phase).is_multiple_of(2))
+}
+
+fn opening_digest(view: &Hash, phase: u64, components: &[usize], bytes: &[u8]) -> Hash {
+    let label = b"silograph/committee/numbers/v1";
+    let mut hash = labelled(label, view, phase, components);
+    hash.update(bytes);
+    hash.finalize().into()
+}
