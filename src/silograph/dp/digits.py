@@ -37,7 +37,7 @@ Tails
 
 import math
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import count, product
@@ -56,9 +56,10 @@ MOST_PLACES = 256
 # noise larger by one part in a million.
 _ROOM = 1 + Fraction(1, 2**20)
 # One hundred digits. Powers are made by squaring: after j < 62 squarings the relative error is
-# below 2^j·(2 + 1/scale)·10^−99, and the scale is above 2^−256: far below 10^−60, which is added to
-# every rounding.
-_PRECISE = Context(prec=100)
+# below 2^j·(2 + 1/scale)·10^−98, and the scale is at least 2^−10: far below 10^−60, which is added
+# to every rounding.
+_PRECISE = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_SMALLEST = Fraction(1, 1024)
 _ERROR = Fraction(1, 10**60)
 _FINE = 320
 
@@ -86,7 +87,7 @@ class DigitLaw:
             raise ArgumentError(f"noise has 1 to {MOST_DIGITS} digits, not {len(self.numerators)}")
         if not all(1 <= n < 1 << self.places for n in self.numerators):
             raise ArgumentError(f"a coin's numerator is from 1 to 2^{self.places} − 1")
-        if not Fraction(1, 2**MOST_PLACES) < self.scale <= 2**MOST_DIGITS:
+        if not _SMALLEST <= self.scale <= 2**MOST_DIGITS:
             raise ArgumentError("the scale of noise by digits is out of range")
 
     @classmethod
@@ -102,6 +103,11 @@ class DigitLaw:
         if not 0 < delta < 1:
             raise ArgumentError(f"noise by digits needs a delta between 0 and 1, not {delta!r}")
         return _choose(int(shift), Fraction(epsilon), float(delta))
+
+    @staticmethod
+    def scale_of(shift: int, epsilon: Fraction | float) -> Fraction:
+        """The scale that :meth:`choose` takes, without its coins."""
+        return scale_for(shift, Fraction(epsilon) / _ROOM)
 
     # -- privacy -----------------------------------------------------------------------------
 
@@ -257,7 +263,7 @@ def _powers(scale: Fraction, digits: int) -> list[Decimal]:
 
 @lru_cache(maxsize=4096)
 def _choose(shift: int, epsilon: Fraction, delta: float) -> DigitLaw:
-    scale = scale_for(shift, epsilon / _ROOM)
+    scale = DigitLaw.scale_of(shift, epsilon)
     room = epsilon - shift / scale
     for digits in count(_fewest(shift, scale, delta)):
         if digits > MOST_DIGITS:
