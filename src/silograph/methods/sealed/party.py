@@ -215,7 +215,7 @@ class SealedPart(Part):
 
 
 class SealedParty(CommitteeParty):
-    """A silo or a helper in one run. ``bits(chunk)`` returns one bit per pair; a helper has None."""
+    """A silo or a helper in one run: one bit per pair of a chunk, or None for a helper."""
 
     STEPS = SEALED_PARTY_STEPS
     TAKES = (*CommitteeParty.TAKES, "tell")

@@ -32,8 +32,8 @@ What each party sees, and why that tells nothing
     sums of two components, uniform but for the sum of both, and summands, uniform but for their
     sum. Only the low w bits of anything are sent: carries above them would tell something.
 What a cheat can do
-    End a run, choose its own bits as it likes, add any number to a count that is opened, and publish
-    a wrong answer. It cannot take noise away, lower a bound, or weigh an edge: a number that comes
+    End a run, choose its own bits as it likes, add any number to a count that is opened, and, with
+    the coordinator, publish a wrong answer. It cannot take noise away, lower a bound, or weigh an edge: a number that comes
     from a bit is 0 or 1 by construction, and every message is compared before it is used.
 """
 
