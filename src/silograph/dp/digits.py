@@ -105,6 +105,7 @@ class DigitLaw:
         return _choose(int(shift), Fraction(epsilon), float(delta))
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def scale_of(shift: int, epsilon: Fraction | float) -> Fraction:
         """The scale that :meth:`choose` takes, without its coins."""
         return scale_for(shift, Fraction(epsilon) / _ROOM)
