@@ -273,7 +273,7 @@ def _choose(shift: int, epsilon: Fraction, delta: float) -> DigitLaw:
         if law.delta(shift) <= delta:
             break
     if law.cost(shift) > epsilon:  # pragma: no cover - the room is shared out below
-        raise ArgumentError(f"no noise of {digits} digits costs at most {float(epsilon):g}")
+        raise ArgumentError(f"the coins of {digits} digits are rounded too far")
     return law
 
 

@@ -423,8 +423,10 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
     if question.collusion > 1:  # two members see every edge
         return
     chosen, needs = choose_noise(reference, question), _committee(question.silos)
-    opened, delta = ", ".join(chosen.noise.answers).replace("_", "-"), chosen.noise.delta
-    note = f"opens {opened}" + (f", δ = {shown_loss(delta)}" if delta else "")
+    noise = chosen.noise
+    note = f"opens {', '.join(noise.answers).replace('_', '-')}"
+    if noise.rule:
+        note += f", δ = {shown_loss(noise.delta)}"
     yield _option(
         reference,
         question,
@@ -433,6 +435,6 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
         chosen.error,
         needs=needs,
         assumes=_ONE_MEMBER,
-        delta=delta,
-        note=f"{note}; {_with_helpers(question.silos)}" if needs else note,
+        delta=noise.delta,
+        note=_with_helpers(question.silos) if needs else note,
     )
