@@ -313,13 +313,13 @@ class Mechanism:
 
 
 MECHANISMS = (
-    Mechanism("Laplace, global", laplace, False),
+    Mechanism("Laplace by n", laplace, False),
     Mechanism("ladder", ladder, False),
-    Mechanism("smooth, 1/(1+z⁴)", smooth_quartic_published, False),
-    Mechanism("smooth, Student", smooth_student, False),
-    Mechanism("smooth, PolyPlace", smooth_power, False),
-    Mechanism("smooth, Laplace", smooth_laplace_published, True),
-    Mechanism("smooth, Laplace, split", smooth_laplace, True),
+    Mechanism("1/(1+z⁴)", smooth_quartic_published, False),
+    Mechanism("Student", smooth_student, False),
+    Mechanism("PolyPlace", smooth_power, False),
+    Mechanism("smooth", smooth_laplace_published, True),
+    Mechanism("smooth, split", smooth_laplace, True),
     Mechanism("noisy bound", noisy_bound, True),
 )
 
