@@ -256,7 +256,9 @@ def smooth_student(reach: Reach, epsilon: float, _delta: float) -> float:
 
 
 def smooth_power(reach: Reach, epsilon: float, _delta: float) -> float:
-    """[5]: noise of density (a−1)/2·(1+|z|)^(−a), times S(β)/κ; almost Laplace where β is small.
+    """After [5]: noise of density (a−1)/2·(1+|z|)^(−a), times S(β)/κ; nearly Laplace for small β.
+
+    The constants are not those of [5], but follow from this proof.
 
     Let s = S/κ and s′ = s·e^g be the scales for neighbours, whose counts differ by at most S and
     S′. At a distance of y·s from the count the loss is at most

@@ -62,18 +62,19 @@ def chosen(reference: Reference, asked: Question) -> SealedNoise:
     return choose_noise(reference, asked).noise
 
 
-def drawn(law: NoiseLaw, count: int, label: str) -> NDArray[np.int64]:
-    """So many noises of one law, as the parties draw them."""
+def drawn(
+    noise: SealedNoise, answer: Answer, bound: int | None, count: int, *, alone: bool
+) -> NDArray[np.int64]:
+    """So many noises of an answer, as the parties draw them; or as a curator does, alone."""
+    law = curator(noise.law(answer, bound)) if alone else noise.law(answer, bound)
     parts = law.scale.numerator, law.scale.denominator, law.shares
-    each = (
-        _core.polya_difference(count, *parts, seed_bytes(f"{label}/{party}", 1))
-        for party in range(law.parties)
-    )
+    labels = [f"accuracy/{answer}/{bound}/{alone}/{party}" for party in range(law.parties)]
+    each = (_core.polya_difference(count, *parts, seed_bytes(label, 1)) for label in labels)
     return sum(each, np.zeros(count, dtype=np.int64))
 
 
-def whole(law: NoiseLaw) -> NoiseLaw:
-    """What a curator adds instead: one discrete Laplace variable of the same scale."""
+def curator(law: NoiseLaw) -> NoiseLaw:
+    """What a curator adds: one discrete Laplace variable of the same scale."""
     return NoiseLaw(law.scale, 1, 1)
 
 
@@ -128,26 +129,38 @@ def error_of(
 ) -> float:
     """The root of the mean squared error of an answer: of sealed, or of a curator alone."""
 
-    def law(name: Answer, bound: int | None = None) -> NoiseLaw:
-        given = noise.law(name, bound)
-        return whole(given) if alone else given
-
-    if answer not in noise.answers:  # 2-stars that follow from noisy degrees; exact
-        return math.sqrt(kstars_variance(degrees.tolist(), law("degrees"), 2))
-    label = f"accuracy/{answer}/{'curator' if alone else 'sealed'}"
     bounds: dict[int | None, int] = {None: runs}
-    if noise.delta:
-        bounds = {}
-        for top, second, often in TopTwo(degrees, law("degrees")).draw(runs, 2 * runs + alone):
-            noisy = np.full(len(degrees), second)
-            noisy[0] = top
-            bound = noise.bound(answer, noisy)
-            bounds[bound] = bounds.get(bound, 0) + often
+    if "degrees" in noise.answers:
+        law = curator(noise.law("degrees")) if alone else noise.law("degrees")
+        if answer not in noise.answers:  # 2-stars that follow from noisy degrees; exact
+            return math.sqrt(kstars_variance(degrees.tolist(), law, 2))
+        bounds = bounds_of(degrees, law, noise, answer, runs, 2 * runs + alone)
     squares = (
-        float((drawn(law(answer, bound), often, f"{label}/{bound}").astype(np.float64) ** 2).sum())
+        float((drawn(noise, answer, bound, often, alone=alone).astype(np.float64) ** 2).sum())
         for bound, often in bounds.items()
     )
     return math.sqrt(sum(squares) / runs)
+
+
+def bounds_of(
+    degrees: NDArray[np.int64],
+    law: NoiseLaw,
+    noise: SealedNoise,
+    answer: Answer,
+    runs: int,
+    seed: int,
+) -> dict[int | None, int]:
+    """The bounds of an answer in so many redraws of the noisy degrees, and how often each comes.
+
+    They follow from the two largest noisy degrees.
+    """
+    found: dict[int | None, int] = {}
+    for top, second, often in TopTwo(degrees, law).draw(runs, seed):
+        noisy = np.full(len(degrees), second)
+        noisy[0] = top
+        bound = noise.bound(answer, noisy)
+        found[bound] = found.get(bound, 0) + often
+    return found
 
 
 # --- Tables ---------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.sealed_accuracy import TopTwo, drawn, whole
+from benchmarks.sealed_accuracy import TopTwo, curator, drawn
 from benchmarks.spu_peer import VARIABLE, peer
 from silograph.dp.laplace import NoiseLaw
+from silograph.methods.sealed.noise import SealedNoise
 
 PAIRS = np.array([[0, 1], [1, 2], [0, 2]])
 
@@ -37,10 +38,13 @@ def test_the_two_largest_noisy_degrees_are_drawn_from_their_joint_law() -> None:
     assert result.pvalue > 1e-9
 
 
-def test_draws_have_the_variance_of_their_law() -> None:
-    for law in (NoiseLaw(Fraction(40), 3, 4), whole(NoiseLaw(Fraction(40), 3, 4))):
-        noise = drawn(law, 100_000, "test").astype(float)
-        assert np.mean(noise**2) == pytest.approx(float(law.variance), rel=0.05)
+@pytest.mark.parametrize("alone", [False, True])
+def test_draws_have_the_variance_of_their_law(alone: bool) -> None:
+    noise = SealedNoise.choose(1.0, 100, 4, 1, ["triangles"])
+    found = drawn(noise, "triangles", None, 100_000, alone=alone).astype(float)
+    law = noise.law("triangles")
+    variance = curator(law).variance if alone else law.variance
+    assert np.mean(found**2) == pytest.approx(float(variance), rel=0.05)
 
 
 def test_the_peer_says_why_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
