@@ -1,48 +1,64 @@
 """The noise of the sealed method: scales, bounds, and the loss of the answers against each view.
 
 What
-    The union is never opened. For each answer the silos open its sum with all their noise, which is
-    integer noise of :mod:`silograph.dp.laplace`. The noise is either ``shared``, in shares of shape
-    1/h, h = m − t, or a whole discrete Laplace variable of ``each`` silo. Let d be the degrees
-    without an edge uv. The edge changes the number of edges by 1, the degrees by 1 at two nodes,
-    the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the number of common neighbours of u and
-    v, at most min(d_u, d_v) ≤ n−2.
+    The union is never opened. A committee of four counts in it, and opens each number with integer
+    noise. Kind ``committee``: noise by digits (:mod:`silograph.dp.digits`), tossed with coins that
+    nobody knows. Kind ``shares``: each of the four members adds a Pólya difference of shape 1/3
+    (:mod:`silograph.dp.laplace`), and three of them make one discrete Laplace variable.
+
+    Let d be the degrees without an edge uv. The edge changes the number of edges by 1, the degrees
+    by 1 at two nodes, the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the number of common
+    neighbours of u and v, at most min(d_u, d_v) ≤ n−2.
 Neighbouring
-    One edge is added or removed in every silo that holds it (for a view with colluding silos: in
+    One edge is added or removed in every silo that holds it (for a view with colluding parties: in
     the honest ones).
-Guarantee, δ = 0
-    The scale of each answer is its sensitivity divided by its share of ε, and losses add. To anyone
-    who knows the noise of t′ silos, the remaining noise has shape (m−t′)/h. The loss is ε for
-    t′ ≤ t, and larger for larger t′ (``losses``).
-Guarantee, δ > 0
-    The noisy degrees y are opened first. The bound B = max(y) + s, from 1 to n−2, then gives
-    triangles the scale B/ε_T and 2-stars the scale 2B/ε_S. All answers together are (ε, δ)-DP.
-    Proof:
+Guarantee without a bound
+    Each answer has a share of ε, and its noise is made for its sensitivity: ε adds up, and so do
+    the δ of noise by digits, at most 2^−64 for a number (for the degrees twice, since two of them
+    change). That is less than ``NOISE_DELTA`` in all. Noise in shares costs no δ.
+Guarantee with a bound
+    The noisy degrees y = d + z are opened first, and give every count a bound B on its change,
+    which takes the place of its sensitivity. All answers together are (ε, δ)-DP with
+    δ = δ_B + δ_d + δ_noise: that a bound may fail, and the δ of the noise of two degrees and of
+    the counts.
 
-    Let G′ be G without the edge uv, let d be the degrees in G′, and let ``Bad`` be the set of y
-    with B below the change c of the triangles. For every other y the answers given y have a loss of
-    at most ε_T, and y itself has a loss of ε_d. So P(S) ≤ e^ε·P′(S) + P(Bad) for every set S of
-    outcomes, and the same holds with G and G′ exchanged. Since c ≤ min(d_u, d_v), Bad requires
-    d_u + z_u + s < d_u and the same for v: two independent noises of −s−1 or less, F(−s−1)² ≤ δ (in
-    G, where both degrees are larger by one, even −s−2). For 2-stars c = d_u + d_v, and
-    2·max(y_u, y_v) ≥ y_u + y_v, so Bad requires z_u + z_v < −2s. If B is n−2, Bad is empty.
+    Proof: let P and P′ be the laws of everything that is opened, with the edge uv and without, in
+    either order. Let ``Bad`` be the set of y for which some bound is below the change of its count.
+    For every other y the counts given y are (ε_c, δ_noise)-DP. So for a set S of outcomes and its
+    part S_y, P(S_y|y) ≤ min(1, e^ε_c·P′(S_y|y)) + δ_noise, unless y is in Bad. The first term is a
+    function of y from 0 to 1, and the degrees are (ε_d, δ_d)-DP: its mean under P is at most e^ε_d
+    times its mean under P′, plus δ_d. So P(S) ≤ e^(ε_d+ε_c)·P′(S) + δ_noise + δ_d + P(Bad).
 
-    Colluding silos know their own part z^C of every noise. Given z^C they face a mechanism with
-    some δ(z^C), and P(S) ≤ e^ε·P′(S) + E δ(z^C) also for sets S that depend on z^C, since z^C does
-    not depend on the graph. E δ(z^C) is the probability of Bad over all noise. Therefore F is, for
-    every view, the law of the **total** noise of one degree, while ε comes from the honest part
-    only. Since this is an average over the colluders' noise, they must draw it as the protocol
-    says.
+    P(Bad), where F is the law of the noise of one degree **that is drawn**, and c the change:
+
+    - *Triangles*, ``largest``: B is the largest noisy degree + s. As c ≤ min(d_u, d_v), Bad
+      requires d_u + z_u + s < d_u and the same for v: two independent noises of −s−1 or less, and
+      P(Bad) ≤ F(−s−1)².
+    - *Triangles*, ``second``: B is the second-largest + s. At most one node is above the
+      second-largest, so Bad requires z_u ≤ −s−1 or z_v ≤ −s−1: P(Bad) ≤ 2F(−s−1).
+    - *2-stars*, ``sum``: B is the largest + the second-largest + s, which is at least
+      y_u + y_v + s, and c = d_u + d_v. Bad requires z_u + z_v ≤ −s−1.
+
+    In the world with the edge the degrees of u and v are larger by one: Bad is rarer. Bounds end at
+    the sensitivity itself, where Bad is empty. (For 2-stars the second-largest alone would be
+    wrong: an edge at the centre of a star changes them by its degree, and all others are small.)
+Against whom
+    The coordinator and any one member, together and malicious, and any number of silos outside the
+    committee. Nobody knows or changes a coin, and everybody checks the opened degrees before the
+    counts, so that F is the law of a degree's noise whatever they do. Of noise in shares one part
+    is known, or drawn as its member likes; the other three are a discrete Laplace variable, to
+    which a known number is added. But a member that draws −1000 for a degree lowers the bound by
+    1000: **a bound needs committee noise**, and shares with one are refused. Two members that
+    pool see every edge. If the coordinator is a member, the promise is against any one party.
 Preconditions
-    Silos follow the protocol. The coordinator deals honestly and colludes with no silo: together
-    with one it sees every edge. Scales are rounded **up** and sampled exactly.
+    Of the four members at most one is dishonest. Scales and every δ are rounded **up**.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -50,35 +66,209 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from silograph import _core
+from silograph.dp.digits import DIGIT_DELTA, MOST_DIGITS, MOST_PLACES, DigitLaw
 from silograph.dp.laplace import NoiseLaw, round_up, scale_for
-from silograph.dp.loss import View, check_delta, check_epsilon, check_parties
+from silograph.dp.loss import View, check_delta, check_epsilon, check_parties, float_below
 from silograph.errors import ArgumentError
 
-__all__ = ["FACTORS", "Answer", "BoundedNoise", "Kind", "Noise", "Output", "SealedNoise"]
-
-
-# --- Scales, bounds and costs ---------------------------------------------------------------------
+__all__ = [
+    "FACTORS",
+    "HONEST",
+    "NOISE_DELTA",
+    "PARTS",
+    "Answer",
+    "Bounded",
+    "Coins",
+    "Kind",
+    "Output",
+    "Parts",
+    "Rule",
+    "SealedNoise",
+]
 
 Answer = Literal["edges", "degrees", "two_stars", "triangles"]
-Kind = Literal["shared", "each"]
+Kind = Literal["committee", "shares"]
+#: Which noisy degree bounds the triangles.
+Rule = Literal["largest", "second"]
+
+#: The factor by which an answer and its noise are multiplied inside the shares.
+FACTORS = {"edges": 1, "degrees": 1, "two_stars": 2, "triangles": 6}
+#: The delta of all committee noise of a run, if no bound is used: more than four numbers need.
+NOISE_DELTA = 2.0**-60
+#: Noise in shares: the members that draw a part, and how many of them make one whole noise.
+PARTS = 4
+HONEST = 3
 
 #: Answers whose sensitivity grows with the degrees.
 _COUNTS: tuple[Answer, ...] = ("two_stars", "triangles")
-#: The number of steps for bounding the losses against all coalitions larger than the claimed ones.
-_MOST_STEPS = 12_000
+
+
+# --- The published outputs, and the noise that is added to them -----------------------------------
+#
+# These classes hold plain integers. They do not know which noise corresponds to which ε, and their
+# fields are what the members of a run sign.
+
+
+@dataclass(frozen=True)
+class Coins:
+    """Noise by digits: G − G′, where digit j of both is one in numerators[j] of 2^places cases.
+
+    >>> Coins((3, 1), places=3).reach
+    3
+    """
+
+    #: The lowest digit first.
+    numerators: tuple[int, ...]
+    places: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.places <= MOST_PLACES:
+            raise ArgumentError(f"a coin has 1 to {MOST_PLACES} places")
+        if not 1 <= len(self.numerators) <= MOST_DIGITS:
+            raise ArgumentError(f"noise has 1 to {MOST_DIGITS} digits")
+        if not all(1 <= n < 1 << self.places for n in self.numerators):
+            raise ArgumentError(f"a coin's numerator is from 1 to 2^{self.places} − 1")
+
+    @property
+    def reach(self) -> int:
+        """The largest absolute value of the noise."""
+        return (1 << len(self.numerators)) - 1
+
+    def fields(self) -> tuple[object, ...]:
+        """Everything, for the digest of the parameters."""
+        return "coins", self.places, len(self.numerators), *self.numerators
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Noise in shares: every member draws a Pólya difference of shape 1/3 of this scale.
+
+    >>> Parts(2, 1).reach
+    91
+    """
+
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.numerator <= 1 << 62 and 1 <= self.denominator <= 1 << 62):
+            raise ArgumentError("a noise's scale is a ratio of integers from 1 to 2^62")
+        if self.numerator > self.denominator << 50:
+            raise ArgumentError("a noise's scale is at most 2^50")
+
+    def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
+        """Draw one member's part."""
+        return _core.polya_difference(count, self.numerator, self.denominator, HONEST, seed)
+
+    @property
+    def reach(self) -> int:
+        """A number that the sum of all parts exceeds with a probability of at most 2^−64."""
+        return _reach(Fraction(self.numerator, self.denominator))
+
+    def fields(self) -> tuple[object, ...]:
+        """Everything, for the digest of the parameters."""
+        return "parts", self.numerator, self.denominator, PARTS, HONEST
+
+
+@lru_cache(maxsize=256)
+def _reach(scale: Fraction) -> int:
+    return NoiseLaw(scale, HONEST, PARTS).least_reach(DIGIT_DELTA / 2)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Noise for a change of at most ``bound``, which is known once the degrees are opened.
+
+    numerator/denominator is what the count may cost.
+
+    >>> noise = Bounded("committee", "second", margin=4, cap=98, numerator=1, denominator=2)
+    >>> noise.bound(np.array([50, 3, 20, 7]))
+    24
+    """
+
+    kind: Kind
+    #: What is added to the margin: the largest noisy degree, the second-largest, or their sum.
+    rule: Literal["largest", "second", "sum"]
+    margin: int
+    cap: int
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if self.kind != "committee":
+            raise ArgumentError(_NO_BOUND)
+        if self.rule not in ("largest", "second", "sum"):
+            raise ArgumentError("a bound's rule must be largest, second or sum")
+        if min(self.cap, self.numerator, self.denominator) < 1 or self.margin < 0:
+            raise ArgumentError("cap and ratio must be positive, the margin at least 0")
+        self.at(self.cap)
+
+    def bound(self, degrees: NDArray[np.int64]) -> int:
+        """The bound that follows from the noisy degrees."""
+        if len(degrees) < 2:
+            raise ArgumentError("a bound needs the degrees of two nodes")
+        second, largest = (int(y) for y in np.partition(degrees, -2)[-2:])
+        found = {"largest": largest, "second": second, "sum": largest + second}[self.rule]
+        return max(1, min(self.cap, found + self.margin))
+
+    def at(self, bound: int) -> Coins:
+        """The noise for a bound."""
+        if not 1 <= bound <= self.cap:
+            raise ArgumentError(f"a bound is from 1 to {self.cap}, not {bound}")
+        return _coins(DigitLaw.choose(bound, Fraction(self.numerator, self.denominator)))
+
+    @property
+    def reach(self) -> int:
+        """The largest absolute value of the noise, for the largest bound."""
+        return self.at(self.cap).reach
+
+    def fields(self) -> tuple[object, ...]:
+        """Everything, for the digest of the parameters; and the coins of the largest bound."""
+        given = (self.margin, self.cap, self.numerator, self.denominator)
+        return ("bounded", self.kind, self.rule, *given, *self.at(self.cap).fields())
+
+
+def _coins(law: DigitLaw) -> Coins:
+    return Coins(law.numerators, law.places)
+
+
+_NO_BOUND = (
+    "counts are bounded by noisy degrees only with committee noise: of noise in shares a member "
+    "could draw a part that lowers the bound"
+)
+#: The rules that hold for each count.
+_RULES = {"two_stars": ("sum",), "triangles": ("largest", "second")}
+
+
+@dataclass(frozen=True)
+class Output:
+    """One answer, and the noise that it is published with."""
+
+    name: Answer
+    noise: Coins | Parts | Bounded
+
+    def __post_init__(self) -> None:
+        if self.name not in FACTORS:
+            raise ArgumentError(f"unknown output {self.name!r}; choose from {', '.join(FACTORS)}")
+        if isinstance(self.noise, Bounded) and self.noise.rule not in _RULES.get(self.name, ()):
+            raise ArgumentError(f"rule {self.noise.rule} does not bound {self.name}")
+
+
+# --- Scales, bounds and costs ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SealedNoise:
     """The noise of one sealed run.
 
-    >>> noise = SealedNoise.choose(1.0, 4039, 4, 1, ["degrees", "triangles"], delta=1e-9)
-    >>> noise.scale("degrees"), noise.slacks
-    (Fraction(20, 1), {'triangles': 208})
+    >>> noise = SealedNoise.choose(1.0, 4039, 4, 1, ["triangles"], delta=1e-9, rule="largest")
+    >>> noise.answers, noise.margins
+    (('degrees', 'triangles'), {'triangles': 193})
     >>> for view in noise.views: print(view)
     coordinator: ε = 1, δ = 1e-9
-    1 silo + answers: ε = 1, δ = 1e-9
-    coordinator + 1 silo: ε = ∞ (not claimed)
+    coordinator + 1 member: ε = 1, δ = 1e-9
+    1 member + answers: ε = 1, δ = 1e-9
+    2 members: ε = ∞ (not claimed)
     """
 
     nodes: int
@@ -87,9 +277,14 @@ class SealedNoise:
     kind: Kind
     #: The share of epsilon of each answer, in the order in which they are opened.
     budgets: dict[Answer, Fraction]
+    #: The delta of all of it; 0 for shares.
     delta: float
-    #: The margin s of each count, if delta > 0.
-    slacks: dict[Answer, int]
+    #: What bounds the triangles, if noisy degrees bound the counts.
+    rule: Rule | None = None
+    #: The margin s of each count, if there is a rule.
+    margins: dict[Answer, int] = field(default_factory=dict)
+    #: Whether the coordinator is one of the four members.
+    inside: bool = False
 
     @classmethod
     def choose(
@@ -100,145 +295,238 @@ class SealedNoise:
         collusion: int,
         answers: Sequence[Answer],
         *,
-        delta: float = 0.0,
+        delta: float = NOISE_DELTA,
         degree_share: Fraction | float = Fraction(1, 10),
-        kind: Kind = "shared",
+        triangle_share: Fraction | float = Fraction(1, 2),
+        kind: Kind = "committee",
+        rule: Rule | None = None,
+        inside: bool = False,
     ) -> "SealedNoise":
-        """The smallest noise with ε(m − t) ≤ epsilon.
+        """The smallest noise that costs at most epsilon and delta.
 
         ``degree_share`` is the share of epsilon that goes to the degrees (or edges) if counts are
-        asked for as well. Counts share the rest, and delta, equally. With a delta the degrees are
-        always opened.
+        asked for as well, and ``triangle_share`` the triangles' share of what then remains for two
+        counts. With a ``rule`` the degrees are always opened, and bound the counts.
         """
         whole = Fraction(check_epsilon(epsilon))
-        check_parties(silos, collusion)
-        _check(nodes, answers, delta, kind)
-        share = Fraction(degree_share)
-        if not 0 < share < 1:
-            raise ArgumentError(f"degree_share must be between 0 and 1, not {degree_share!r}")
+        _check_committee(silos, collusion, inside=inside)
+        _check(nodes, answers, delta, kind, rule)
+        first, second = (
+            _share("degree_share", degree_share),
+            _share("triangle_share", triangle_share),
+        )
         counts = [answer for answer in _COUNTS if answer in answers]
         budgets: dict[Answer, Fraction] = {}
         if "edges" in answers:
             budgets["edges"] = whole
-        elif "degrees" in answers or delta:
+        elif "degrees" in answers or rule:
             budgets["degrees"] = whole
         if counts:
-            budgets = dict.fromkeys(budgets, whole * share)
-            rest = (whole - sum(budgets.values())) / len(counts)
-            budgets |= dict.fromkeys(counts, rest)
-        noise = cls(nodes, silos, collusion, kind, budgets, float(delta), {})
-        if not delta:
+            budgets = dict.fromkeys(budgets, whole * first)
+            rest = whole - sum(budgets.values())
+            shares = (1 - second, second) if len(counts) == 2 else (Fraction(1),)
+            budgets |= {answer: rest * x for answer, x in zip(counts, shares, strict=True)}
+        claimed = NOISE_DELTA if kind == "committee" else 0.0
+        noise = cls(nodes, silos, collusion, kind, budgets, claimed, inside=inside)
+        if rule is None:
             return noise
-        slacks = {answer: noise._slack(answer, delta / len(counts)) for answer in counts}
-        return replace(noise, slacks=slacks)
+        each = (Fraction(delta) - _noise_delta(noise)) / len(counts)
+        rules = {answer: rule if answer == "triangles" else "sum" for answer in counts}
+        margins = {answer: noise._margin(rules[answer], each) for answer in counts}
+        return replace(noise, delta=float(delta), rule=rule, margins=margins)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What is opened, in the order of opening."""
         return tuple(self.budgets)
 
-    @property
-    def shares(self) -> int:
-        """The number of silos whose noises sum to one discrete Laplace variable."""
-        return self.silos - self.collusion if self.kind == "shared" else 1
+    # -- bounds ------------------------------------------------------------------------------
 
     def sensitivity(self, answer: Answer, bound: int | None = None) -> int:
-        """By how much an edge can change one entry of an answer.
-
-        ``bound`` limits the smaller of the degrees of the edge's ends, without the edge itself (for
-        2-stars: the mean of these degrees).
-        """
+        """By how much an edge can change one entry of an answer; a bound takes its place."""
         if answer not in _COUNTS:
             return 1
-        most = self.nodes - 2 if bound is None else bound
-        return most if answer == "triangles" else 2 * most
+        if bound is not None:
+            return bound
+        return (self.nodes - 2) * (2 if answer == "two_stars" else 1)
 
     def bound(self, answer: Answer, degrees: NDArray[np.int64]) -> int | None:
-        """The bound B that determines the scale of a count; None if delta is 0.
-
-        It is the largest noisy degree plus s, limited to the range from 1 to n−2.
-        """
-        if answer not in self.slacks:
+        """The bound of a count that follows from the noisy degrees; None if it has none."""
+        if answer not in self.margins:
             return None
         if len(degrees) != self.nodes:
             raise ArgumentError(f"there are {self.nodes} nodes, but {len(degrees)} degrees")
-        return min(max(int(degrees.max()) + self.slacks[answer], 1), self.nodes - 2)
+        return self._bounded(answer).bound(degrees)
+
+    def drawn(self, answer: Answer) -> Coins | Parts | Bounded:
+        """The noise of an answer as the protocol draws it."""
+        if answer in self.margins:
+            return self._bounded(answer)
+        if self.kind == "committee":
+            return _coins(self.digits(answer))
+        scale = self.scale(answer)
+        return Parts(scale.numerator, scale.denominator)
+
+    def _bounded(self, answer: Answer) -> Bounded:
+        budget = self.budgets[answer]
+        rule: Literal["largest", "second", "sum"] = "sum"
+        if answer == "triangles" and self.rule:
+            rule = self.rule
+        cap, margin = self.sensitivity(answer), self.margins[answer]
+        return Bounded(self.kind, rule, margin, cap, budget.numerator, budget.denominator)
+
+    def _margin(self, rule: str, delta: Fraction) -> int:
+        """The least margin with which a bound fails with a probability of at most delta."""
+        law = self.digits("degrees")
+        if rule == "sum":
+            return law.least_reach(float_below(delta), summed=2)
+        if rule == "second":
+            return law.least_reach(float_below(delta / 2))
+        # The square of a number below the root is below delta.
+        return law.least_reach(math.nextafter(math.sqrt(float_below(delta)), 0))
+
+    # -- laws --------------------------------------------------------------------------------
 
     def scale(self, answer: Answer, bound: int | None = None) -> Fraction:
-        """The scale of the noise of one answer; a count with delta needs its bound."""
-        if answer not in self.budgets:
-            raise ArgumentError(f"{answer} is not among the answers: {', '.join(self.answers)}")
-        if (bound is None) != (answer not in self.slacks):
-            raise ArgumentError(
-                f"counts with delta need a bound, and nothing else takes one: {answer}"
-            )
-        if bound is not None and not 1 <= bound <= self.nodes - 2:
-            raise ArgumentError(f"a bound is from 1 to {self.nodes - 2}, not {bound}")
-        return scale_for(self._total(answer, bound), self.budgets[answer])
+        """The scale of the noise of one answer; a bounded count needs its bound."""
+        if self.kind == "committee":
+            return DigitLaw.scale_of(*self._asked(answer, bound))
+        return scale_for(*self._asked(answer, bound))
+
+    def digits(self, answer: Answer, bound: int | None = None) -> DigitLaw:
+        """The law of committee noise, digit by digit, exactly as it is drawn."""
+        if self.kind != "committee":
+            raise ArgumentError("noise in shares has no digits")
+        return DigitLaw.choose(*self._asked(answer, bound))
 
     def law(self, answer: Answer, bound: int | None = None) -> NoiseLaw:
-        """The law of the total noise of one answer (for the degrees: of one degree)."""
-        return NoiseLaw(self.scale(answer, bound), self.shares, self.silos)
+        """The law of the total noise of one answer (for the degrees: of one degree).
 
-    def epsilon(self, honest: int) -> float:
-        """The certified loss against anyone who sees the answers and knows all noise except that of
-        this many honest silos."""
-        losses = (self._loss(answer, honest) for answer in self.answers)
-        return round_up(sum(losses, Fraction(0)))
+        Noise by digits is within :attr:`DigitLaw.distance` of it, less than 10^−4.
+        """
+        parts = (1, 1) if self.kind == "committee" else (HONEST, PARTS)
+        return NoiseLaw(self.scale(answer, bound), *parts)
+
+    def _asked(self, answer: Answer, bound: int | None) -> tuple[int, Fraction]:
+        """The change of one number, and what it may cost: two degrees share their budget."""
+        if answer not in self.budgets:
+            raise ArgumentError(f"{answer} is not among the answers: {', '.join(self.answers)}")
+        if (bound is None) != (answer not in self.margins):
+            raise ArgumentError(
+                f"bounded counts need a bound, and nothing else takes one: {answer}"
+            )
+        if bound is not None and not 1 <= bound <= self.sensitivity(answer):
+            raise ArgumentError(f"a bound is from 1 to {self.sensitivity(answer)}, not {bound}")
+        budget = self.budgets[answer] / (2 if answer == "degrees" else 1)
+        return self.sensitivity(answer, bound), budget
+
+    # -- losses ------------------------------------------------------------------------------
+
+    def epsilon(self, together: int) -> float:
+        """The certified loss against the coordinator with this many other parties."""
+        if together > (0 if self.inside else 1):
+            return math.inf
+        return self._cost
 
     @cached_property
+    def _cost(self) -> float:
+        return round_up(sum((self._loss(answer) for answer in self.answers), Fraction(0)))
+
+    def _loss(self, answer: Answer) -> Fraction:
+        """What an answer costs, from the law that is drawn; a bounded count at every bound."""
+        if answer in self.margins:
+            return self.budgets[answer]
+        shift, _ = self._asked(answer, None)
+        if self.kind == "committee":
+            one = self.digits(answer).cost(shift)
+        else:
+            # Three parts are unknown, and make one discrete Laplace variable.
+            one = shift / self.scale(answer)
+        return one * (2 if answer == "degrees" else 1)
+
+    @property
     def losses(self) -> dict[int, float]:
-        """The certified epsilon against t silos that see the answers, for t = 0 … m−1.
+        """The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
 
         Delta is the same for all of them.
         """
-        return {t: self.epsilon(self.silos - t) for t in range(self.silos)}
+        return {t: self.epsilon(t) for t in range(self.silos)}
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The privacy loss against each view, claimed or not.
-
-        The coordinator dealt the randomness: together with one silo it sees everything.
-        """
-        claim = self.epsilon(self.silos - self.collusion)
-        group = max(self.collusion, 1)
-        silos = self.epsilon(self.silos - group)
-        named = f"{group} silo{'s' if group > 1 else ''} + answers"
+        """The privacy loss against each view, claimed or not."""
+        loss, one = self.epsilon(0), self.epsilon(1)
+        claimed = not self.inside
         return (
-            View("coordinator", self.epsilon(self.silos), self.delta),
-            View(named, silos, self.delta, claimed=silos <= claim),
-            View("coordinator + 1 silo", math.inf, claimed=False),
+            View("coordinator", loss, self.delta),
+            View("coordinator + 1 member", one, self.delta if claimed else 0.0, claimed=claimed),
+            View("1 member + answers", loss, self.delta),
+            View("2 members", math.inf, claimed=False),
         )
 
-    def _total(self, answer: Answer, bound: int | None) -> int:
-        """The L1 sensitivity; an edge changes two degrees."""
-        return self.sensitivity(answer, bound) * (2 if answer == "degrees" else 1)
+    @property
+    def parts_of_delta(self) -> dict[str, float]:
+        """What delta is made of: ``bounds`` that fail, the ``degrees`` and the ``counts``.
 
-    def _loss(self, answer: Answer, honest: int) -> Fraction:
-        budget = self.budgets[answer]
-        if answer in self.slacks:
-            # Use the largest possible B: with fewer than h honest silos the loss grows with B.
-            law = NoiseLaw(self._total(answer, None) / budget, self.shares, self.silos)
-        else:
-            law = self.law(answer)
-        # All levels and answers share a bounded amount of work, since judging a study triggers it.
-        steps = _MOST_STEPS // (max(self.shares - 1, 1) * len(self.answers))
-        one = Fraction(law.loss(honest, self.sensitivity(answer), steps))
-        if honest >= self.shares:
-            one = self.sensitivity(answer) / law.scale
-        return one * (2 if answer == "degrees" else 1)
+        Each is rounded up; together they are at most :attr:`delta`.
+        """
+        if self.kind == "shares":
+            return {"bounds": 0.0, "degrees": 0.0, "counts": 0.0}
+        noise = {answer: _delta_of(self, answer) for answer in self.answers}
+        counts = sum((d for answer, d in noise.items() if answer in _COUNTS), Fraction(0))
+        return {
+            "bounds": round_up(sum((self._fails(a) for a in self.margins), Fraction(0))),
+            "degrees": round_up(sum(noise.values(), Fraction(0)) - counts),
+            "counts": round_up(counts),
+        }
 
-    def _slack(self, answer: Answer, delta: float) -> int:
-        law = self.law("degrees")
-        if answer == "triangles":
-            # The square of a number below the root is below delta.
-            return law.least_reach(math.nextafter(math.sqrt(delta), 0))
-        return -(-law.summed(2).least_reach(delta) // 2)
+    def _fails(self, answer: Answer) -> Fraction:
+        """An upper bound of the probability that the bound of a count fails."""
+        law, least = self.digits("degrees"), self.margins[answer] + 1
+        if answer == "two_stars":
+            return Fraction(law.tail(least, summed=2))
+        one = Fraction(law.tail(least))
+        return one * one if self.rule == "largest" else 2 * one
 
 
-def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> None:
+def _noise_delta(noise: SealedNoise) -> Fraction:
+    """The delta of all noise, at every bound."""
+    return sum((_delta_of(noise, answer) for answer in noise.answers), Fraction(0))
+
+
+def _delta_of(noise: SealedNoise, answer: Answer) -> Fraction:
+    """The delta of the noise of one answer; that of a count is at most ``DIGIT_DELTA``."""
+    if answer in _COUNTS:
+        return Fraction(DIGIT_DELTA)
+    one = Fraction(noise.digits(answer).delta(1))
+    return 2 * one if answer == "degrees" else one
+
+
+def _check_committee(silos: int, collusion: int, *, inside: bool) -> None:
+    check_parties(silos, collusion)
+    if collusion > 1:
+        raise ArgumentError(
+            "two members of a committee see every edge together: collusion is at most 1"
+        )
+    if inside and collusion:
+        raise ArgumentError(
+            "a committee with the coordinator in it holds against any one party: collusion is 0"
+        )
+
+
+def _share(name: str, value: Fraction | float) -> Fraction:
+    if not 0 < value < 1:
+        raise ArgumentError(f"{name} must be between 0 and 1, not {value!r}")
+    return Fraction(value)
+
+
+def _check(
+    nodes: int, answers: Sequence[Answer], delta: float, kind: Kind, rule: Rule | None
+) -> None:
     if kind not in get_args(Kind):
-        raise ArgumentError(f"noise is {kind!r}; it must be shared or each")
+        raise ArgumentError(f"noise is {kind!r}; it must be committee or shares")
+    if rule is not None and rule not in get_args(Rule):
+        raise ArgumentError(f"rule is {rule!r}; it must be largest or second")
     unknown = [answer for answer in answers if answer not in get_args(Answer)]
     if unknown or not answers or len(set(answers)) != len(answers):
         raise ArgumentError(
@@ -248,97 +536,16 @@ def _check(nodes: int, answers: Sequence[Answer], delta: float, kind: Kind) -> N
     if nodes < (3 if counts else 2):
         raise ArgumentError(f"{nodes} nodes are too few")
     check_delta(delta)
-    if delta and not counts:
-        raise ArgumentError("delta is for two_stars and triangles: leave it 0")
-    if "edges" in answers and ("degrees" in answers or delta):
+    if kind == "committee" and delta < NOISE_DELTA:
+        raise ArgumentError(
+            f"committee noise needs a delta of at least {NOISE_DELTA:.1e}, not {delta!r}; noise in "
+            "shares needs none"
+        )
+    if rule and kind == "shares":
+        raise ArgumentError(_NO_BOUND)
+    if rule and not counts:
+        raise ArgumentError("a rule bounds two_stars and triangles: leave it out")
+    if rule and not delta > NOISE_DELTA:
+        raise ArgumentError(f"a bound needs a delta above {NOISE_DELTA:.1e}, not {delta!r}")
+    if "edges" in answers and ("degrees" in answers or rule):
         raise ArgumentError("the number of edges follows from the degrees: leave it out")
-
-
-# --- The published outputs, and the noise that each silo adds to them -----------------------------
-#
-# These classes hold plain integers. They do not know which scale corresponds to which ε.
-#: The factor by which an answer and its noise are multiplied inside the shares.
-FACTORS = {"edges": 1, "degrees": 1, "two_stars": 2, "triangles": 6}
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The noise that each silo adds to an answer: integers of a given law, drawn exactly.
-
-    Kind ``shared`` is a Pólya difference, of which ``shares`` sum to one discrete Laplace variable
-    of this scale. Kind ``each`` is a whole discrete Laplace variable.
-    """
-
-    kind: Literal["shared", "each"]
-    numerator: int
-    denominator: int
-    shares: int = 1
-
-    def __post_init__(self) -> None:
-        _check_kind(self.kind, self.shares)
-        if not (1 <= self.numerator <= 1 << 62 and 1 <= self.denominator <= 1 << 62):
-            raise ArgumentError("a noise's scale is a ratio of integers from 1 to 2^62")
-        if self.numerator > self.denominator << 50:
-            raise ArgumentError("a noise's scale is at most 2^50")
-
-    def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
-        """Draw one silo's part."""
-        scale = self.numerator, self.denominator
-        if self.kind == "each":
-            return _core.discrete_laplace(count, *scale, seed)
-        return _core.polya_difference(count, *scale, self.shares, seed)
-
-    def fields(self) -> tuple[object, ...]:
-        """The fields that are covered by the digest of the parameters."""
-        return self.kind, self.numerator, self.denominator, self.shares
-
-
-@dataclass(frozen=True)
-class BoundedNoise:
-    """Noise of scale factor·bound/(numerator/denominator), known once the degrees are opened.
-
-    bound = min(cap, largest noisy degree + margin), and at least 1. A scale whose numerator or
-    denominator would be too large is rounded up.
-    """
-
-    kind: Literal["shared", "each"]
-    factor: int
-    cap: int
-    margin: int
-    numerator: int
-    denominator: int
-    shares: int = 1
-
-    def __post_init__(self) -> None:
-        _check_kind(self.kind, self.shares)
-        if min(self.factor, self.cap, self.numerator, self.denominator) < 1 or self.margin < 0:
-            raise ArgumentError("factor, cap and ratio must be positive, the margin at least 0")
-        self.at(self.cap)
-
-    def at(self, largest: int) -> Noise:
-        """The noise that follows from the largest noisy degree."""
-        bound = max(1, min(self.cap, largest + self.margin))
-        scale = scale_for(self.factor * bound, Fraction(self.numerator, self.denominator))
-        return Noise(self.kind, scale.numerator, scale.denominator, self.shares)
-
-    def fields(self) -> tuple[object, ...]:
-        """The fields that are covered by the digest of the parameters."""
-        given = (self.factor, self.cap, self.margin, self.numerator, self.denominator, self.shares)
-        return ("bounded", self.kind, *given)
-
-
-def _check_kind(kind: str, shares: int) -> None:
-    if kind not in ("shared", "each") or shares < 1 or (kind == "each" and shares != 1):
-        raise ArgumentError("noise must be 'shared' by at least one silo, or 'each'")
-
-
-@dataclass(frozen=True)
-class Output:
-    """One answer, and the noise that it is published with."""
-
-    name: Literal["edges", "degrees", "two_stars", "triangles"]
-    noise: Noise | BoundedNoise
-
-    def __post_init__(self) -> None:
-        if self.name not in FACTORS:
-            raise ArgumentError(f"unknown output {self.name!r}; choose from {', '.join(FACTORS)}")
