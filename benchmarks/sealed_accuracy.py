@@ -36,13 +36,13 @@ from rich.table import Table
 
 from benchmarks.central import MECHANISMS, Reach, best, floor, triangles_reach, two_stars_reach
 from silograph import Silo, _core, dataset
+from silograph.dp.digits import DigitLaw
 from silograph.dp.laplace import NoiseLaw
 from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.samples import seed_bytes
 from silograph.methods.prediction import Question, feat_error
 from silograph.methods.sealed.answer import kstars_variance
-from silograph.methods.sealed.method import choose_noise
-from silograph.methods.sealed.noise import Answer, SealedNoise
+from silograph.methods.sealed.noise import Answer, Rule, SealedNoise
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote", "ca-hepph", "email-enron")
@@ -57,20 +57,68 @@ console = Console(width=None if sys.stdout.isatty() else 132, highlight=False)
 # --- Sealed's noise: all that this benchmark knows of it ------------------------------------------
 
 
+#: The shares of ε that are tried for the degrees.
+SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
+
+
 def chosen(reference: Reference, asked: Question) -> SealedNoise:
-    """What the planner takes for this question: of the committee if there is a delta."""
-    return choose_noise(reference, asked).noise
+    """What has the least error for this question: of the committee if there is a delta."""
+    degrees = np.sort(reference.degrees)
+    count: Answer = "triangles" if asked.query == "triangles" else "two_stars"
+
+    def choose(
+        answer: Answer, rule: Rule | None = None, share: float = 0.1
+    ) -> tuple[float, SealedNoise]:
+        noise = SealedNoise.choose(
+            asked.epsilon,
+            len(degrees),
+            asked.silos,
+            asked.collusion,
+            [answer],
+            delta=asked.delta,
+            degree_share=share,
+            kind="committee" if asked.delta else "shares",
+            rule=rule,
+        )
+        if answer == "degrees":
+            return math.sqrt(kstars_variance(degrees.tolist(), noise.law("degrees"), 2)), noise
+        bound = None
+        if rule:
+            likely = degrees + math.ceil(noise.law("degrees").stderr)
+            bound = noise.bound(answer, likely)
+        return noise.law(answer, bound).stderr, noise
+
+    plans = [choose(count)]
+    if count == "two_stars":
+        plans.append(choose("degrees"))
+    if asked.delta:
+        rules: tuple[Rule, ...] = ("largest", "second") if count == "triangles" else ("largest",)
+        plans += [choose(count, rule, share) for rule in rules for share in SHARES]
+    return min(plans, key=lambda plan: plan[0])[1]
 
 
 def drawn(
     noise: SealedNoise, answer: Answer, bound: int | None, count: int, *, alone: bool
 ) -> NDArray[np.int64]:
     """So many noises of an answer, as the parties draw them; or as a curator does, alone."""
+    label = f"accuracy/{answer}/{bound}/{alone}"
+    if noise.kind == "committee" and not alone:
+        return tossed(noise.digits(answer, bound), count, label)
     law = curator(noise.law(answer, bound)) if alone else noise.law(answer, bound)
     parts = law.scale.numerator, law.scale.denominator, law.shares
-    labels = [f"accuracy/{answer}/{bound}/{alone}/{party}" for party in range(law.parties)]
-    each = (_core.polya_difference(count, *parts, seed_bytes(label, 1)) for label in labels)
+    labels = [f"{label}/{party}" for party in range(law.parties)]
+    each = (_core.polya_difference(count, *parts, seed_bytes(each, 1)) for each in labels)
     return sum(each, np.zeros(count, dtype=np.int64))
+
+
+def tossed(law: DigitLaw, count: int, label: str) -> NDArray[np.int64]:
+    """So many noises of a committee, from coins for all digits of G and G′."""
+    rng = np.random.default_rng(list(seed_bytes(label, 1)))
+    found = np.zeros(count, dtype=np.int64)
+    for digit, numerator in enumerate(law.numerators):
+        coins = rng.random((2, count)) < numerator / 2**law.places
+        found += (coins[0].astype(np.int64) - coins[1]) << digit
+    return found
 
 
 def curator(law: NoiseLaw) -> NoiseLaw:

@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks.sealed_accuracy import TopTwo, curator, drawn
 from benchmarks.spu_peer import VARIABLE, peer
 from silograph.dp.laplace import NoiseLaw
-from silograph.methods.sealed.noise import SealedNoise
+from silograph.methods.sealed.noise import Kind, SealedNoise
 
 PAIRS = np.array([[0, 1], [1, 2], [0, 2]])
 
@@ -39,8 +39,9 @@ def test_the_two_largest_noisy_degrees_are_drawn_from_their_joint_law() -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_draws_have_the_variance_of_their_law(alone: bool) -> None:
-    noise = SealedNoise.choose(1.0, 100, 4, 1, ["triangles"])
+@pytest.mark.parametrize("kind", ["committee", "shares"])
+def test_draws_have_the_variance_of_their_law(kind: Kind, alone: bool) -> None:
+    noise = SealedNoise.choose(1.0, 100, 4, 1, ["triangles"], kind=kind)
     found = drawn(noise, "triangles", None, 100_000, alone=alone).astype(float)
     law = noise.law("triangles")
     variance = curator(law).variance if alone else law.variance
