@@ -130,7 +130,8 @@ class TestCoarse:
                     "second": 2 * degrees.tail(margin + 1),
                     "sum": degrees.tail(margin + 1, summed=2),
                 }[rule]
-                drawn = Coarse(bounded, lambda b, laws=laws: as_coins(laws[b]))
+                coins = {b: as_coins(law) for b, law in laws.items()}
+                drawn = Coarse(bounded, coins.__getitem__)
                 found = divergence(as_coins(degrees), drawn, case, float(epsilon))
                 assert found.bad <= fails + EPS, name
                 assert found.worst <= fails + noise + EPS, name
@@ -181,7 +182,7 @@ class TestPlanted:
         margin = law.least_reach(0.01 / 2)
         for times in (1, 2):
             false = Twice(Bounded("committee", "second", margin, cap, *ratio), times)
-            found = divergence(noise.drawn("degrees"), false, case, noise.epsilon(1))
+            found = divergence(noise.digits("degrees"), false, case, noise.epsilon(1))
             assert found.worst > 20 * noise.delta
             assert found.bad > 20 * noise.delta
         assert measure(noise, "two_stars", case).worst <= noise.delta
@@ -224,7 +225,7 @@ class TestPlanted:
         bounded = noise.drawn("triangles")
         assert isinstance(bounded, Bounded)
         less = Coarse(bounded, lambda b: bounded.at(max(b - 1, 1)))
-        found = divergence(noise.drawn("degrees"), less, case, noise.epsilon(1))
+        found = divergence(noise.digits("degrees"), less, case, noise.epsilon(1))
         assert found.worst > noise.delta
 
     def test_one_degree_with_the_budget_of_two(self) -> None:
@@ -233,7 +234,8 @@ class TestPlanted:
         noise = choose(nodes, "triangles", "largest", degree_share=0.5, epsilon=4.0, delta=1e-3)
         narrow = DigitLaw.choose(1, noise.budgets["degrees"])
         bounded = noise.drawn("triangles")
-        found = divergence(as_coins(narrow), bounded, case, noise.epsilon(1))
+        assert isinstance(bounded, Bounded)
+        found = divergence(narrow, bounded, case, noise.epsilon(1))
         assert found.worst > 1e-3
         assert measure(noise, "triangles", case).worst <= 1e-3
 
