@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from silograph.errors import ProtocolError
+import pytest
+
+from silograph.errors import OrderError, ProtocolError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, unpack
 from silograph.methods.committee.coordinator import CommitteeCoordinator, Host
 from silograph.methods.committee.party import CommitteeParty
-from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters
+from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters, State
 from tests.support.parties import SeededEntropy, identities, roster_of
 
 RUN = bytes(range(16))
@@ -47,6 +49,10 @@ FOUR = COMMITTEES["four silos"]
 FIVE = COMMITTEES["five silos"]
 
 
+#: Round, sequence, sender, receiver.
+Name = tuple[str, int, int, int]
+
+
 class Message(NamedTuple):
     """One message on its way to one receiver."""
 
@@ -59,8 +65,7 @@ class Message(NamedTuple):
         return peek(self.raw)
 
     @property
-    def name(self) -> tuple[str, int, int, int]:
-        """Round, sequence, sender, receiver."""
+    def name(self) -> Name:
         envelope = self.envelope
         return envelope.round, envelope.sequence, self.sender, self.receiver
 
@@ -301,7 +306,7 @@ class CommitteeRun:
         """The rounds in which something was sent."""
         return {message.envelope.round for message in self.sent}
 
-    def result(self) -> int:
+    def result(self) -> Any:
         """Y as the bits of one number."""
         return int.from_bytes(self.coordinator.result(), "little")
 
@@ -319,3 +324,60 @@ def flipped(content: bytes, byte: int, bit: int = 0) -> bytes:
     changed = bytearray(content)
     changed[byte] ^= 1 << bit
     return bytes(changed)
+
+
+class Unchanged:
+    """Runs in which bad messages come beside the good ones; in the end nothing has changed."""
+
+    def __init__(self, make: Callable[..., CommitteeRun]) -> None:
+        self._make = make
+        self.honest = make().go()
+
+    def beside(
+        self, bad: Callable[[Any, Message], list[bytes]], *, first: bool = True
+    ) -> list[tuple[str, ProtocolError]]:
+        """The errors, each with the name of the sender of the message that was refused."""
+        refused: list[tuple[str, ProtocolError]] = []
+
+        def change(message: Message) -> list[bytes]:
+            wrong = bad(run, message)
+            expected.extend([message.sender] * len(wrong))
+            return [*wrong, message.raw] if first else [message.raw, *wrong]
+
+        expected: list[int] = []
+        run = self._make(change=change)
+        run.go()
+        assert len(run.errors) == len(expected) > 0
+        assert set(run.sent) == set(self.honest.sent)
+        assert run.result() == self.honest.result()
+        assert all(party.state is State.DONE for party in run.parties.values())
+        for _, _, error in run.errors:
+            refused.append((str(error.silo), error))
+        assert sorted(run.name(place) for place in expected) == sorted(n for n, _ in refused)
+        return refused
+
+
+def refuse(
+    run: CommitteeRun,
+    name: Name,
+    size: int,
+    error: type[ProtocolError] = OrderError,
+    match: str | None = None,
+) -> None:
+    """That a message with this name and this size, all right otherwise, changes nothing."""
+    kind, sequence, sender, receiver = name
+    machine = run.machine(receiver)
+    envelope = Envelope(kind, sender, receiver, sequence, bytes(size))
+    lines = run.machine(sender)._lines
+    if kind in SECRET_ROUNDS and sender != receiver:
+        assert lines is not None
+        envelope = lines.close(envelope)
+    raw = seal(run.binding, run.keys[sender], envelope)
+    part, state = machine._part, machine.state
+    kept = None if part is None else (dict(part._came), dict(part._seen), part._begun)
+    with pytest.raises(error, match=match) as caught:
+        machine.receive(raw)
+    assert caught.value.silo == run.name(sender)
+    assert caught.value.round == kind
+    assert machine.state is state
+    assert kept == (None if part is None else (part._came, part._seen, part._begun))
