@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-timing reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -103,8 +103,13 @@ bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 	$(BIN)/python -m benchmarks.ledger
 
-bench-accuracy: $(BUILT) ## sealed beside a trusted curator and beside feat, 20,000 redraws
+bench-accuracy: $(BUILT) ## sealed beside trusted curators, the best ones too, and beside feat
 	$(BIN)/python -m benchmarks.sealed_accuracy
+
+# SPU is a Python that has SecretFlow SPU, or a folder in which an environment with it is made.
+SPU ?= target/spu
+bench-spu: $(BUILT) ## a peer: SecretFlow SPU counts the triangles of a secret matrix (minutes)
+	$(BIN)/python -m benchmarks.spu_peer --spu $(SPU)
 
 audit: $(BUILT) ## every certified epsilon against enumeration and real runs
 	@$(BIN)/silograph audit

@@ -10,7 +10,7 @@ distribution of the real thing without its messages. **For experiments only.**
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -36,7 +36,7 @@ from silograph.methods.featplus.rounds import FeatPlusTerms
 from silograph.methods.prediction import Question, union_channel
 from silograph.methods.sealed.answer import kstars_value as sealed_kstars
 from silograph.methods.sealed.method import choose_noise, sealed_limit
-from silograph.methods.sealed.noise import Answer, SealedNoise
+from silograph.methods.sealed.noise import HONEST, PARTS, Answer, SealedNoise
 
 __all__ = [
     "LABELS",
@@ -48,8 +48,8 @@ __all__ = [
     "draw",
     "draw_own_coins",
     "draw_reports",
+    "drawn_bounds",
     "hidden_errors",
-    "largest_degrees",
     "series_of",
     "shows_one",
     "total_noise",
@@ -181,38 +181,40 @@ def triangles(counts: ReportCounts, channel: Channel) -> float:
 # --------------------------------------------------------------------------------------------------
 # Sealed answers without the protocol: hidden counts that are known, and only the noise drawn.
 #
-# The protocol opens exactly the count plus the silos' noise (tests of ``methods.sealed``),
-# so that the count can be computed once and the noise drawn as often as one likes. The trusted
-# curator holds the whole graph and uses the same mechanism, budget and delta with one silo's worth
-# of noise. **For experiments only.**
+# The protocol opens exactly the count plus noise (tests of ``methods.sealed``), so that the count
+# can be computed once and the noise drawn as often as one likes. Committee noise is drawn from its
+# ideal law, a whole discrete Laplace variable; noise in shares is the sum of the members' parts.
+# The trusted curator holds the whole graph and uses the same mechanism, budget and delta with whole
+# noise: against committee noise that is no difference. **For experiments only.**
+
+#: How many noisy degrees are held at once.
+_BLOCK = 1 << 22
 
 
 def total_noise(
     noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int, *, alone: bool
 ) -> NDArray[np.int64]:
-    """The sum of all silos' noise, drawn as they draw it; or one whole discrete Laplace each."""
+    """The total noise; or one whole discrete Laplace each, for one who is ``alone``."""
     scale = noise.scale(answer, bound)
-    shares, parties = (1, 1) if alone else (noise.shares, noise.silos)
-    parts = scale.numerator, scale.denominator, shares
-    labels = [f"accuracy/{answer}/{bound}/{party}" for party in range(parties)]
+    whole = alone or noise.kind == "committee"
+    parts = scale.numerator, scale.denominator, 1 if whole else HONEST
+    labels = [f"accuracy/{answer}/{bound}/{party}" for party in range(1 if whole else PARTS)]
     drawn = (_core.polya_difference(count, *parts, seed_bytes(label, seed)) for label in labels)
     return sum(drawn, np.zeros(count, dtype=np.int64))
 
 
-def largest_degrees(
-    degrees: NDArray[np.int64], law: NoiseLaw, runs: int, seed: int
+def drawn_bounds(
+    degrees: NDArray[np.int64], noise: SealedNoise, answer: Answer, runs: int, seed: int
 ) -> NDArray[np.int64]:
-    """The largest noisy degree in every redraw, from its law: P(max ≤ x) = Π P(z ≤ x − d)."""
-    reach = law.least_reach(1e-15)
-    below = np.cumsum(law.probabilities(reach))
-    values = np.arange(degrees.max() - reach, degrees.max() + reach + 1)
-    distinct, counts = np.unique(degrees, return_counts=True)
-    places = np.clip(values[:, None] - distinct[None, :] + reach, -1, 2 * reach)
-    with np.errstate(divide="ignore"):
-        logs = np.where(places < 0, -np.inf, np.log(np.minimum(below, 1.0))[places])
-    chances = np.exp((logs * counts).sum(axis=1))
-    drawn = np.random.default_rng(seed).random(runs)
-    return values[np.minimum(np.searchsorted(chances, drawn), len(values) - 1)]
+    """The bound of a count in every redraw of all noisy degrees."""
+    nodes = len(degrees)
+    found: list[int | None] = []
+    while len(found) < runs:
+        block = min(max(_BLOCK // nodes, 1), runs - len(found))
+        drawn = total_noise(noise, "degrees", None, block * nodes, seed + len(found), alone=False)
+        noisy = degrees + drawn.reshape(block, nodes)
+        found += [noise.bound(answer, row) for row in noisy]
+    return np.array(found, dtype=np.int64)
 
 
 def hidden_errors(
@@ -229,14 +231,12 @@ def hidden_errors(
         return np.array(
             [two_stars_error(degrees, noise, seed + i, alone=alone) for i in range(runs)]
         )
-    if answer not in noise.slacks:
+    if answer not in noise.margins:
         return total_noise(noise, answer, None, runs, seed, alone=alone).astype(np.float64)
-    tops = largest_degrees(degrees, _law(noise, alone=alone), runs, seed)
-    found = np.empty(runs)
-    for top in np.unique(tops):
-        chosen = np.flatnonzero(tops == top)
-        bound = noise.bound(answer, np.full(len(degrees), top))
-        found[chosen] = total_noise(noise, answer, bound, len(chosen), seed + int(top), alone=alone)
+    bounds, found = drawn_bounds(degrees, noise, answer, runs, seed), np.empty(runs)
+    for bound in np.unique(bounds).tolist():
+        chosen = np.flatnonzero(bounds == bound)
+        found[chosen] = total_noise(noise, answer, bound, len(chosen), seed + bound, alone=alone)
     return found
 
 
@@ -244,31 +244,18 @@ def two_stars_error(
     degrees: NDArray[np.int64], noise: SealedNoise, seed: int, *, alone: bool = False
 ) -> float:
     """The error of 2-stars that follow from noisy degrees, where nothing else is opened."""
-    law = _law(noise, alone=alone)
+    law = NoiseLaw(noise.scale("degrees"), 1, 1) if alone else noise.law("degrees")
     noisy = degrees + total_noise(noise, "degrees", None, len(degrees), seed, alone=alone)
     truth = sum(d * (d - 1) // 2 for d in degrees.tolist())
     return float(sealed_kstars(noisy.tolist(), law, 2) - truth)
 
 
-def _law(noise: SealedNoise, *, alone: bool) -> NoiseLaw:
-    return NoiseLaw(noise.scale("degrees"), 1, 1) if alone else noise.law("degrees")
-
-
 def curator_of(noise: SealedNoise) -> SealedNoise:
-    """The same mechanism and budgets for one who holds the whole graph and adds whole noise."""
-    whole = sum(noise.budgets.values(), Fraction(0))
-    share = noise.budgets.get("degrees", whole / 10) / whole
-    if len(noise.budgets) == 1:
-        share = Fraction(1, 10)  # one answer gets all of it
-    return SealedNoise.choose(
-        float(whole),
-        noise.nodes,
-        noise.silos,
-        0,
-        noise.answers,
-        delta=noise.delta,
-        degree_share=share,
-    )
+    """The same mechanism and budgets for one who holds the whole graph and adds whole noise.
+
+    Scales and bounds are the same: committee noise is whole, and shares have no bound.
+    """
+    return replace(noise, collusion=0)
 
 
 # --- Methods --------------------------------------------------------------------------------------
@@ -399,7 +386,7 @@ def _featplus(asked: Asked, query: str, variant: str) -> FeatPlusTerms:
 
 
 def _sealed(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
-    """The hidden count, and all silos' noise."""
+    """The hidden count, and the noise of the committee."""
     return {("", query): _opened(asked, query, seed, alone=False) for query in queries}
 
 
@@ -423,7 +410,8 @@ _ANSWERS: dict[str, Answer] = {"2-stars": "two_stars", "triangles": "triangles"}
 @lru_cache(maxsize=256)
 def _sealed_noise(asked: Asked, query: str) -> SealedNoise:
     name, k = QUERIES[query]
-    silos, t = asked.dealt.silos, asked.collusion
+    # The curator colludes with nobody, and is drawn at every level.
+    silos, t = asked.dealt.silos, min(asked.collusion, 1)
     question = Question(name, asked.epsilon, silos, t, k, asked.delta)
     return choose_noise(asked.federation.reference, question).noise
 
@@ -479,6 +467,8 @@ def unable(label: str, query: str, nodes: int, silos: int, collusion: int) -> st
     if label == "feat+ mended" and collusion == 0:
         return "feat+ shows the release to all silos: it needs collusion of at least 1"
     limit = sealed_limit(QUERIES[query][0])
+    if label == "sealed" and collusion > 1:
+        return "two members of a committee see every edge: sealed needs collusion of at most 1"
     if label == "sealed" and nodes > limit:
         return f"sealed answers {query} on at most {limit:,} nodes; this graph has {nodes:,}"
     return ""

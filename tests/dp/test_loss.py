@@ -35,7 +35,8 @@ def views() -> list[View]:
             continue
         found += MaskedNoise.choose(epsilon, silos, t).views
         found += BaselineNoise.choose(epsilon, silos, t).views
-        found += SealedNoise.choose(epsilon, 50, silos, t, ["triangles"]).views
+        if t < 2:
+            found += SealedNoise.choose(epsilon, 50, silos, t, ["triangles"]).views
         if t:
             found += ElgamalNoise.choose("blinded", epsilon, silos, t).views
     return found

@@ -18,7 +18,7 @@ from silograph.methods.sealed.noise import SealedNoise
 NASTY = "<script>alert(1)</script>\"'&"
 GRAPH = sg.clustered_power_law(60, seed=1)
 RELEASE = sg.Release.draw(GRAPH, sg.Channel.symmetric(3.0), seed=1)
-NOISE = SealedNoise.choose(1.0, 60, 3, 1, ["degrees", "triangles"], delta=1e-9)
+NOISE = SealedNoise.choose(1.0, 60, 3, 1, ["triangles"], delta=1e-9, rule="largest")
 SEALED = sg.SealedRelease.draw(GRAPH, NOISE, seed=1)
 REPORTS = sg.Reports.draw([GRAPH, GRAPH], sg.Channel.symmetric(1.5), seed=1)
 PLAN = sg.plan("triangles", epsilon=3.0, silos=4, nodes=500, edges=4000, delta=1e-9)
@@ -79,17 +79,17 @@ def test_an_estimate_shows_what_its_text_shows() -> None:
 def test_a_sealed_display_says_delta_and_what_is_not_claimed() -> None:
     shown = words(SEALED._repr_html_())
     assert "δ = 1e-9" in shown
-    assert re.search(r"coordinator \+ 1 silo\s+ε = ∞\s+not claimed", shown)
+    assert re.search(r"2 members\s+ε = ∞\s+not claimed", shown)
     assert "degrees, triangles" in shown
 
 
 def test_a_plan_marks_the_best_and_what_needs_more_trust() -> None:
     shown = words(PLAN._repr_html_())
-    assert re.search(r"→\s+feat\s+committee", shown)
-    assert "needs dealer" in shown
+    assert re.search(r"→\s+sealed\s+sealed", shown)
+    assert "needs coordinator" in shown
     assert PLAN.best.assumes in shown
-    trusting = sg.plan("triangles", epsilon=3.0, silos=4, nodes=500, trust=["dealer"])
-    assert "needs dealer" not in words(trusting._repr_html_())
+    trusting = sg.plan("triangles", epsilon=3.0, silos=4, nodes=500, trust=["coordinator"])
+    assert "needs coordinator" not in words(trusting._repr_html_())
 
 
 def test_texts_are_escaped() -> None:

@@ -13,9 +13,12 @@ from reproduction.draws import (
     QUERIES,
     Asked,
     RoundedWeights,
+    curator_of,
     draw,
     draw_own_coins,
     draw_reports,
+    drawn_bounds,
+    hidden_errors,
     series_of,
     shows_one,
     triangles,
@@ -36,6 +39,8 @@ from silograph.methods.baseline import answer
 from silograph.methods.baseline.answer import ReportCounts, ReportWalks, ReportWeights
 from silograph.methods.baseline.answer import kstars as report_kstars
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.prediction import Question
+from silograph.methods.sealed.method import choose_noise
 from silograph.methods.union import settle_union
 
 #: A triangle with a tail; its pairs have 1, 1, 2 and 3 holders.
@@ -237,6 +242,21 @@ class TestMended:
             q = math.exp(-1 / scale)
             near(values, made.truth("triangles"), shape * 2 * q / (1 - q) ** 2)
 
+    def test_sealed_with_a_bound_is_the_curator(self) -> None:
+        """Committee noise is whole: the bound is that of the drawn degrees, and so is the scale."""
+        asked = generated(24)
+        noise = choose_noise(
+            asked.federation.reference, Question("triangles", 40.0, 4, 1, None, 1e-3)
+        ).noise
+        assert noise.rule
+        degrees, runs = asked.federation.degrees, 3000
+        bounds = drawn_bounds(degrees, noise, "triangles", runs, 1)
+        errors = hidden_errors(degrees, noise, "triangles", runs, 1)
+        expected = float(np.mean([float(noise.law("triangles", int(b)).variance) for b in bounds]))
+        near(errors.tolist(), 0.0, expected)
+        again = hidden_errors(degrees, curator_of(noise), "triangles", runs, 1, alone=True)
+        assert np.array_equal(errors, again)
+
     def test_featplus_answers_in_both_forms(self) -> None:
         asked, stars = generated(24), series_of("feat+ mended", "2-stars")
         assert [series.variant for series in stars] == ["paper", "auto"]
@@ -250,7 +270,9 @@ def test_what_cannot_be_asked() -> None:
     assert "at most 3 of 4" in unable("feat mended", "2-stars", 10, 4, 4)
     assert "20,000 nodes" in unable("sealed", "triangles", 36_692, 4, 1)
     assert unable("sealed", "2-stars", 36_692, 4, 1) == ""
+    assert "at most 1" in unable("sealed", "2-stars", 10, 4, 2)
     assert unable("curator", "triangles", 36_692, 4, 1) == ""
+    assert unable("curator", "triangles", 10, 4, 2) == ""
     assert unable("feat+ printed", "2-stars", 10, 4, 0) == ""
 
 
@@ -262,7 +284,7 @@ GOLDEN: dict[str, list[float]] = {
     "feat mended": [312.02566561889034, 36.96070447568788],
     "feat+ printed": [9755.022119986366, 12.496125552311128, -137.08704187257447],
     "feat+ mended": [469.0993451425266, 322.7853681419775, 200.41589856053128, 25.08819723443833],
-    "sealed": [304.0, 46.0],
+    "sealed": [327.0, 30.0],
     "curator": [327.0, 30.0],
 }
 

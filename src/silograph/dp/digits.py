@@ -105,6 +105,7 @@ class DigitLaw:
         return _choose(int(shift), Fraction(epsilon), float(delta))
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def scale_of(shift: int, epsilon: Fraction | float) -> Fraction:
         """The scale that :meth:`choose` takes, without its coins."""
         return scale_for(shift, Fraction(epsilon) / _ROOM)
@@ -272,7 +273,7 @@ def _choose(shift: int, epsilon: Fraction, delta: float) -> DigitLaw:
         if law.delta(shift) <= delta:
             break
     if law.cost(shift) > epsilon:  # pragma: no cover - the room is shared out below
-        raise ArgumentError(f"no noise of {digits} digits costs at most {float(epsilon):g}")
+        raise ArgumentError(f"the coins of {digits} digits are rounded too far")
     return law
 
 

@@ -37,7 +37,6 @@ METHODS = {
 #: What a user may be ready to assume, and what each word means.
 TRUST = {
     "coordinator": "the coordinator follows the protocol",
-    "dealer": "the coordinator deals honestly and colludes with no silo",
     "silos": "the silos trust each other with their edges",
     "helpers": "parties without edges complete a committee of four",
 }

@@ -193,7 +193,7 @@ def plan(
     top_degree: int | None = None,
     like: Reference | Release | Silo | None = None,
     k: int | None = None,
-    delta: float = 0.0,
+    delta: float | None = None,
     collusion: int = 1,
     trust: Collection[str] = (),
     owned: float | None = None,
@@ -228,7 +228,9 @@ def plan(
     k
         The number of leaves, for ``"kstars"`` only.
     delta
-        The delta that the sealed method may use.
+        The delta that the sealed method may use. By default it is the little that committee noise
+        needs, 2^−60; 0 is for noise in shares, which needs none. From about 10^−12 up, noisy
+        degrees can bound the noise of counts.
     collusion
         The number of silos that may pool what they see with the coordinator.
     trust
@@ -251,7 +253,7 @@ def plan(
     --------
     >>> found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
     >>> found.best.method, found.best.protocol
-    ('feat', 'committee')
+    ('sealed', 'sealed')
     """
     cycles = query == "four_cycles"
     if like is None:
@@ -286,7 +288,8 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
         raise ArgumentError(
             f"unknown trust {', '.join(sorted(unknown))}; choose from {', '.join(TRUST)}"
         )
-    check_delta(question.delta)
+    if question.delta is not None:
+        check_delta(question.delta)
     count = reference.count(question.query, question.k)
     found = [
         option
@@ -294,9 +297,7 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
         for option in _possible(options, reference, question)
     ]
     found.sort(key=lambda option: option.error)
-    # Trusting the coordinator to deal includes trusting it to follow the protocol.
-    trusted = frozenset(trust) | ({"coordinator"} if "dealer" in trust else set())
-    return Plan(question, count, reference.source, tuple(found), trusted)
+    return Plan(question, count, reference.source, tuple(found), frozenset(trust))
 
 
 def _possible(
@@ -310,6 +311,10 @@ def _possible(
 
 
 _FOLLOW = "silos follow the protocol"
+_ONE_MEMBER = (
+    "of the committee's four members at most one is dishonest; it and the coordinator may cheat "
+    "together"
+)
 
 
 def _option(
@@ -338,11 +343,7 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         f"; {t} of them may pool with the coordinator" if t else "; none of them sees the release"
     )
     kinds: dict[str, tuple[frozenset[str], str]] = {
-        COMMITTEE: (
-            frozenset() if question.silos >= MEMBERS else frozenset({"helpers"}),
-            "of the committee's four members at most one is dishonest; it and the coordinator may "
-            "cheat together",
-        ),
+        COMMITTEE: (_committee(question.silos), _ONE_MEMBER),
         "masked": (frozenset(), f"{_FOLLOW}{pool}; the coordinator may be malicious"),
         "elgamal/blinded": (
             frozenset({"coordinator"}),
@@ -359,14 +360,21 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         error = feat_error(reference, question, protocol)
         note = "slow: keys for every pair" if protocol.startswith("elgamal") else ""
         if "helpers" in needs:
-            note = f"with {_helpers(MEMBERS - question.silos)} in the committee"
+            note = _with_helpers(question.silos)
         yield _option(
             reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
         )
 
 
-def _helpers(count: int) -> str:
-    return "a helper" if count == 1 else f"{count} helpers"
+def _committee(silos: int) -> frozenset[str]:
+    """What a committee of four needs besides so many silos."""
+    return frozenset() if silos >= MEMBERS else frozenset({"helpers"})
+
+
+def _with_helpers(silos: int) -> str:
+    missing = MEMBERS - silos
+    helpers = "a helper" if missing == 1 else f"{missing} helpers"
+    return f"with {helpers} in the committee"
 
 
 def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
@@ -412,17 +420,21 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
 def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
     if question.query not in SEALED_QUERIES or reference.nodes > sealed_limit(question.query):
         return
-    chosen, t = choose_noise(reference, question), question.collusion
-    pool = f"; {t} of them may pool what they see" if t else ""
-    opened, delta = ", ".join(chosen.noise.answers).replace("_", "-"), chosen.noise.delta
+    if question.collusion > 1:  # two members see every edge
+        return
+    chosen, needs = choose_noise(reference, question), _committee(question.silos)
+    noise = chosen.noise
+    note = f"opens {', '.join(noise.answers).replace('_', '-')}"
+    if noise.rule:
+        note += f", δ = {shown_loss(noise.delta)}"
     yield _option(
         reference,
         question,
         "sealed",
         "sealed",
         chosen.error,
-        needs=frozenset({"dealer"}),
-        assumes=f"{_FOLLOW}{pool}; the coordinator deals honestly and colludes with none",
-        delta=delta,
-        note=f"opens {opened}" + (f", δ = {shown_loss(delta)}" if delta else ""),
+        needs=needs,
+        assumes=_ONE_MEMBER,
+        delta=noise.delta,
+        note=_with_helpers(question.silos) if needs else note,
     )

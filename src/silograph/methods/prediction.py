@@ -44,7 +44,8 @@ class Question:
     silos: int
     collusion: int
     k: int | None = None
-    delta: float = 0.0
+    #: The delta that the sealed method may use: None is as little as committee noise needs.
+    delta: float | None = None
     #: The share of a node's edges that is held by the silo with most of them. It is 1/m if edges
     #: are assigned to silos at random.
     owned: float | None = None

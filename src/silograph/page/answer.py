@@ -29,7 +29,6 @@ from silograph.methods.method import Source
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import choose_noise, expected_error
-from silograph.methods.sealed.noise import SealedNoise
 from silograph.page.texts import (
     Told,
     assumptions,
@@ -316,18 +315,7 @@ def _sealed(graph: Known, asked: Question) -> float:
     if not isinstance(graph.release, SealedRelease):
         return choose_noise(graph.reference, asked).error
     own = graph.release.noise
-    parts = [float(own.budgets[answer]) for answer in own.answers]
-    share = parts[0] / sum(parts) if len(parts) > 1 else 0.1
-    noise = SealedNoise.choose(
-        asked.epsilon,
-        own.nodes,
-        own.silos,
-        own.collusion,
-        own.answers,
-        delta=own.delta,
-        degree_share=share,
-        kind=own.kind,
-    )
+    noise = own.at(asked.epsilon)
     return expected_error(graph.reference, asked, noise)
 
 

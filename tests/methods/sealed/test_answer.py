@@ -22,12 +22,12 @@ from silograph.methods.sealed.answer import (
     kstars_variance,
     kstars_variance_estimate,
 )
-from silograph.methods.sealed.noise import Answer, SealedNoise
+from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule, SealedNoise
 from tests import limits
 
 GRAPH = clustered_power_law(60, seed=3)
-GOLDEN_TRIANGLES = 817
-GOLDEN_DEGREES = [-31, 16, 71, 43, 2, 23]
+GOLDEN_TRIANGLES = 889
+GOLDEN_DEGREES = [41, 65, -13, -17, 22, 30]
 LAWS = [
     NoiseLaw(Fraction(1, 2), 1, 1),
     NoiseLaw(Fraction(3, 2), 3, 4),
@@ -117,7 +117,7 @@ class TestExact:
 
 class TestQueries:
     def test_without_noise_all_answers_are_exact(self, hardly_any_noise: None) -> None:
-        noise = choose(3000.0, 60, "degrees", "triangles")
+        noise = choose(3000.0, 60, "degrees", "triangles", kind="shares")
         release = SealedRelease.draw(GRAPH, noise, seed=1)
         d = GRAPH.degrees()
         assert release.degrees().value.tolist() == d.tolist()
@@ -134,15 +134,23 @@ class TestQueries:
 
     @pytest.mark.whole
     def test_noise_too_small_for_a_float(self, hardly_any_noise: None) -> None:
-        noise = choose(1e6, 60, "degrees", "triangles")
+        noise = choose(1e6, 60, "degrees", "triangles", kind="shares")
         answer = SealedRelease.draw(GRAPH, noise, seed=1).clustering()
         assert answer.stderr == 0.0
         assert answer.interval == (answer.value, answer.value)
 
-    @pytest.mark.parametrize("kind", ["shared", "each"])
-    @pytest.mark.parametrize("delta", [0.0, 1e-3])
-    def test_what_is_opened(self, kind: str, delta: float) -> None:
-        noise = choose(4.0, 60, "degrees", "two_stars", "triangles", delta=delta, kind=kind)
+    @pytest.mark.parametrize(
+        ("kind", "rule", "delta"),
+        [
+            ("committee", None, NOISE_DELTA),
+            ("committee", "largest", 1e-3),
+            ("committee", "second", 1e-3),
+            ("shares", None, 0.0),
+        ],
+    )
+    def test_what_is_opened(self, kind: Kind, rule: Rule | None, delta: float) -> None:
+        more: dict[str, Any] = {"delta": delta, "kind": kind, "rule": rule}
+        noise = choose(4.0, 60, "degrees", "two_stars", "triangles", **more)
         release = SealedRelease.draw(GRAPH, noise, seed=2)
         stars = release.kstars(2)
         assert stars.value == release.noisy_two_stars
@@ -150,15 +158,17 @@ class TestQueries:
         law = noise.law("two_stars", bound)
         assert stars.stderr == law.stderr
         assert stars.interval == (stars.value - law.margin(), stars.value + law.margin())
-        assert (bound is None) == (delta == 0.0)
+        assert (bound is None) == (rule is None)
         assert release.triangles().delta == delta
-        assert release.triangles().epsilon == 4.0
+        assert 4.0 * (1 - 2e-6) < release.triangles().epsilon <= 4.0
         assert release.triangles().method == "sealed"
         assert math.isfinite(release.clustering().stderr)
 
     def test_edges_alone(self) -> None:
         release = SealedRelease.draw(GRAPH, choose(1.0, 60, "edges"), seed=1)
-        assert release.edges().stderr == NoiseLaw(Fraction(1), 3, 4).stderr
+        assert release.edges().stderr == pytest.approx(NoiseLaw(Fraction(1), 1, 1).stderr, 1e-5)
+        shares = SealedRelease.draw(GRAPH, choose(1.0, 60, "edges", kind="shares"), seed=1)
+        assert shares.edges().stderr == NoiseLaw(Fraction(1), 3, 4).stderr
         for ask in (release.degrees, release.degree_histogram, release.triangles):
             with pytest.raises(ArgumentError, match="opened only edges"):
                 ask()
@@ -175,10 +185,11 @@ class TestQueries:
         assert np.abs(found.value - truth).max() < 120
 
     def test_golden_answers(self) -> None:
-        noise = choose(1.0, 60, "triangles", delta=0.01)
+        noise = choose(1.0, 60, "triangles", delta=0.01, rule="largest")
         release = SealedRelease.draw(GRAPH, noise, seed=5)
         again = SealedRelease.draw(GRAPH, noise, seed=5)
         assert release.noisy_degrees is not None
+        assert again.noisy_degrees is not None
         assert np.array_equal(release.noisy_degrees, again.noisy_degrees)
         assert release.noisy_triangles == again.noisy_triangles == GOLDEN_TRIANGLES
         assert release.noisy_degrees[:6].tolist() == GOLDEN_DEGREES
@@ -203,10 +214,17 @@ class TestQueries:
 
     def test_a_graph_without_edges(self, hardly_any_noise: None) -> None:
         empty = Silo.from_edges(NodeUniverse.range(5), np.empty((0, 2), dtype=np.int64))
-        release = SealedRelease.draw(empty, choose(500.0, 5, "degrees", "triangles"), seed=1)
+        noise = choose(500.0, 5, "degrees", "triangles", kind="shares")
+        release = SealedRelease.draw(empty, noise, seed=1)
         assert release.edges().value == 0
         assert math.isnan(release.clustering().value)
         assert str(release).startswith("sealed answers on 5 nodes")
+        assert "noise in shares" in str(release)
+
+    def test_the_kind_of_noise_is_shown(self) -> None:
+        release = SealedRelease.draw(GRAPH, choose(1.0, 60, "edges"), seed=1)
+        assert "committee noise, 4 silos" in str(release)
+        assert "committee noise" in release._repr_html_()
 
 
 class TestIntervals:
@@ -220,9 +238,9 @@ class TestIntervals:
         ]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ["shared", pytest.param("each", marks=pytest.mark.whole)])
-    def test_they_cover_as_often_as_they_say(self, kind: str) -> None:
-        noise = choose(2.0, 60, "degrees", "triangles", kind=kind, delta=1e-4)
+    @pytest.mark.parametrize("kind", ["committee", pytest.param("shares", marks=pytest.mark.whole)])
+    def test_they_cover_as_often_as_they_say(self, kind: Kind) -> None:
+        noise = choose(2.0, 60, "degrees", "triangles", kind=kind)
         runs, d = 300, GRAPH.degrees()
         truth = {"edges": len(GRAPH), "triangles": GRAPH.triangles()}
         stars = {k: sum(math.comb(x, k) for x in d.tolist()) for k in (2, 3)}
@@ -243,7 +261,7 @@ class TestIntervals:
         for query, law, trials in (
             ("degrees", one, 60 * runs),
             ("edges", one.summed(60), runs),
-            ("triangles", noise.law("triangles", noise.nodes - 2), runs),
+            ("triangles", noise.law("triangles"), runs),
         ):
             least, most = limits.binomial(trials, inside(law), variables=3)
             assert least <= hits[query] <= most, query

@@ -130,7 +130,8 @@ class TestCoarse:
                     "second": 2 * degrees.tail(margin + 1),
                     "sum": degrees.tail(margin + 1, summed=2),
                 }[rule]
-                drawn = Coarse(bounded, lambda b, laws=laws: as_coins(laws[b]))
+                coins = {b: as_coins(law) for b, law in laws.items()}
+                drawn = Coarse(bounded, coins.__getitem__)
                 found = divergence(as_coins(degrees), drawn, case, float(epsilon))
                 assert found.bad <= fails + EPS, name
                 assert found.worst <= fails + noise + EPS, name
@@ -181,7 +182,7 @@ class TestPlanted:
         margin = law.least_reach(0.01 / 2)
         for times in (1, 2):
             false = Twice(Bounded("committee", "second", margin, cap, *ratio), times)
-            found = divergence(noise.drawn("degrees"), false, case, noise.epsilon(1))
+            found = divergence(noise.digits("degrees"), false, case, noise.epsilon(1))
             assert found.worst > 20 * noise.delta
             assert found.bad > 20 * noise.delta
         assert measure(noise, "two_stars", case).worst <= noise.delta
@@ -208,6 +209,21 @@ class TestPlanted:
         assert found.worst > 2 * delta
         assert found.bad > 2 * delta
 
+    def test_two_stars_with_the_margin_of_one_noise(self) -> None:
+        """Two noises can be low together: the tail of one would give too small a margin."""
+        least = 4
+        law = DigitLaw.choose(1, 1.0)
+        delta = law.tail(least, summed=2) * 1.001
+        leaves = {(0, x) for x in range(2, 8)} | {(1, x) for x in range(8, 14)}
+        case = change(14, leaves, 0, 1, "two_stars")
+        more: dict[str, Any] = {"epsilon": 44.0, "degree_share": Fraction(2, 44), "delta": delta}
+        noise = choose(14, "two_stars", "largest", **more)
+        assert noise.margins == {"two_stars": least - 1}
+        assert measure(noise, "two_stars", case).worst <= delta + EPS
+        one = replace(noise, margins={"two_stars": law.least_reach(delta)})
+        assert one.margins["two_stars"] < least - 1
+        assert measure(one, "two_stars", case).worst > 1.5 * delta
+
     def test_the_largest_with_the_margin_of_both_ends_for_the_second(self) -> None:
         """F² is for ``largest`` alone: with ``second`` one end is enough to fail."""
         nodes, edges = GRAPHS["K_{2,4}"]
@@ -224,7 +240,7 @@ class TestPlanted:
         bounded = noise.drawn("triangles")
         assert isinstance(bounded, Bounded)
         less = Coarse(bounded, lambda b: bounded.at(max(b - 1, 1)))
-        found = divergence(noise.drawn("degrees"), less, case, noise.epsilon(1))
+        found = divergence(noise.digits("degrees"), less, case, noise.epsilon(1))
         assert found.worst > noise.delta
 
     def test_one_degree_with_the_budget_of_two(self) -> None:
@@ -233,7 +249,8 @@ class TestPlanted:
         noise = choose(nodes, "triangles", "largest", degree_share=0.5, epsilon=4.0, delta=1e-3)
         narrow = DigitLaw.choose(1, noise.budgets["degrees"])
         bounded = noise.drawn("triangles")
-        found = divergence(as_coins(narrow), bounded, case, noise.epsilon(1))
+        assert isinstance(bounded, Bounded)
+        found = divergence(narrow, bounded, case, noise.epsilon(1))
         assert found.worst > 1e-3
         assert measure(noise, "triangles", case).worst <= 1e-3
 

@@ -10,6 +10,7 @@ use super::chunk::{BLOCK, Fault, Hash, Layer, Shares, labelled};
 use super::circuit::Digits;
 use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, Route, others};
+use crate::crypto::keystream::Keystream;
 
 /// The bits that travel.
 pub(super) fn low(width: usize) -> u64 {
@@ -18,12 +19,10 @@ pub(super) fn low(width: usize) -> u64 {
 
 /// Writes the low `width` bytes of every word, one after the other.
 pub(super) fn pack(words: &[u64], width: usize) -> Vec<u8> {
-    // Every word is written whole, and the next one overwrites what is too much.
-    let mut bytes = vec![0; words.len() * width + 8];
-    for (i, word) in words.iter().enumerate() {
-        bytes[i * width..i * width + 8].copy_from_slice(&word.to_le_bytes());
+    let mut bytes = vec![0; words.len() * width];
+    for (bytes, word) in bytes.chunks_exact_mut(width).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes()[..width]);
     }
-    bytes.truncate(words.len() * width);
     bytes
 }
 
@@ -34,6 +33,42 @@ pub(super) fn unpack(bytes: &[u8], width: usize) -> impl Iterator<Item = u64> + 
         word[..bytes.len()].copy_from_slice(bytes);
         u64::from_le_bytes(word)
     })
+}
+
+/// The same for a width that the compiler knows, which is several times as fast.
+fn read<const W: usize>(bytes: &[u8], words: &mut [u64]) {
+    let (parts, _) = bytes.as_chunks::<W>();
+    for (word, part) in words.iter_mut().zip(parts) {
+        let mut whole = [0; 8];
+        whole[..W].copy_from_slice(part);
+        *word = u64::from_le_bytes(whole);
+    }
+}
+
+fn write<const W: usize>(words: &[u64], bytes: &mut [u8]) {
+    let (parts, _) = bytes.as_chunks_mut::<W>();
+    for (part, word) in parts.iter_mut().zip(words) {
+        part.copy_from_slice(&word.to_le_bytes()[..W]);
+    }
+}
+
+/// Calls a function of a width that the compiler knows.
+macro_rules! with_width {
+    ($width:expr, $call:ident :: <W> $arguments:tt) => {
+        match $width {
+            1 => with_width!(@ $call, 1, $arguments),
+            2 => with_width!(@ $call, 2, $arguments),
+            3 => with_width!(@ $call, 3, $arguments),
+            4 => with_width!(@ $call, 4, $arguments),
+            5 => with_width!(@ $call, 5, $arguments),
+            6 => with_width!(@ $call, 6, $arguments),
+            7 => with_width!(@ $call, 7, $arguments),
+            _ => with_width!(@ $call, 8, $arguments),
+        }
+    };
+    (@ $call:ident, $width:literal, ($this:expr $(, $argument:expr)*)) => {
+        $this.$call::<$width>($($argument),*)
+    };
 }
 
 /// One chunk's bits on their way to numbers.
@@ -82,52 +117,77 @@ impl Conversion {
         sent: &mut Layer,
         mut hash: impl FnMut(Route, &[u8]),
     ) {
-        let (place, width) = (self.place, self.width);
         for route in Route::all() {
-            if !Self::active(self.number, self.step, route) || route.receiver == place {
+            if !Self::active(self.number, self.step, route) || route.receiver == self.place {
                 continue;
             }
             let purpose = Purpose::Number {
                 sender: route.sender,
             };
             let key = seeds.key(route.receiver, self.number, purpose);
-            let mut stream = key.stream(0);
-            let count = 64 * self.bits[(place + 1) % MEMBERS].len();
-            let mut drawn = vec![0u8; BLOCK * width];
-            for start in (0..count).step_by(BLOCK) {
-                let block = start..count.min(start + BLOCK);
-                let drawn = &mut drawn[..block.len() * width];
-                stream.fill(drawn);
-                let masks: Vec<u64> = unpack(drawn, width).collect();
-                self.add(route.receiver, start, masks.iter().copied());
-                if route.other == place {
-                    continue;
-                }
-                let hidden: Vec<u64> = block
-                    .zip(&masks)
-                    .map(|(at, mask)| self.known(route, at).wrapping_sub(*mask))
-                    .collect();
-                self.add(route.other, start, hidden.iter().copied());
-                let bytes = pack(&hidden, width);
-                match route.sender == place {
-                    true => sent[route.receiver].extend(bytes),
-                    false => hash(route, &bytes),
-                }
+            let sends = (route.sender == self.place).then_some(&mut sent[route.receiver]);
+            let mut said = |bytes: &[u8]| hash(route, bytes);
+            let stream = key.stream(0);
+            with_width!(
+                self.width,
+                speak_on::<W>(self, route, stream, sends, &mut said)
+            );
+        }
+    }
+
+    /// One route, block by block, so that everything stays in the nearest cache.
+    fn speak_on<const W: usize>(
+        &mut self,
+        route: Route,
+        mut stream: Keystream<'_>,
+        mut sends: Option<&mut Vec<u8>>,
+        hash: &mut impl FnMut(&[u8]),
+    ) {
+        let count = 64 * self.bits[(self.place + 1) % MEMBERS].len();
+        let (mut bytes, mut words) = ([0u8; 8 * BLOCK], [0u64; BLOCK]);
+        for start in (0..count).step_by(BLOCK) {
+            let size = BLOCK.min(count - start);
+            let (bytes, words) = (&mut bytes[..W * size], &mut words[..size]);
+            stream.fill(bytes);
+            read::<W>(bytes, words);
+            self.add(route.receiver, start, words);
+            if route.other == self.place {
+                continue;
+            }
+            self.hide(route, start, words);
+            self.add(route.other, start, words);
+            write::<W>(words, bytes);
+            match &mut sends {
+                Some(sent) => sent.extend_from_slice(bytes),
+                None => hash(bytes),
             }
         }
     }
 
-    /// What the sender and the hasher of a route know, of one bit.
-    fn known(&self, route: Route, at: usize) -> u64 {
+    /// From masks, what the sender and the hasher of a route know minus these masks.
+    fn hide(&self, route: Route, start: usize, masks: &mut [u64]) {
         let [a, b] = [route.receiver, route.other];
-        match self.step {
-            0 => (self.bits[a][at / 64] ^ self.bits[b][at / 64]) >> (at % 64) & 1,
-            _ => self.factors[a][at].wrapping_mul(self.factors[b][at]),
+        if self.step == 0 {
+            let bits = self.bits[a][start / 64..]
+                .iter()
+                .zip(&self.bits[b][start / 64..]);
+            for (masks, (a, b)) in masks.chunks_mut(64).zip(bits) {
+                for (place, mask) in masks.iter_mut().enumerate() {
+                    *mask = ((a ^ b) >> place & 1).wrapping_sub(*mask);
+                }
+            }
+        } else {
+            let factors = self.factors[a][start..]
+                .iter()
+                .zip(&self.factors[b][start..]);
+            for (mask, (a, b)) in masks.iter_mut().zip(factors) {
+                *mask = a.wrapping_mul(*b).wrapping_sub(*mask);
+            }
         }
     }
 
     /// Adds to a component: of f or s, or −2 times to that of x.
-    fn add(&mut self, component: usize, start: usize, words: impl Iterator<Item = u64>) {
+    fn add(&mut self, component: usize, start: usize, words: &[u64]) {
         let (sums, times) = match self.step {
             0 => (&mut self.factors, 1),
             _ => (&mut self.numbers, 2u64.wrapping_neg()),
@@ -139,7 +199,16 @@ impl Conversion {
 
     /// Uses a message that has matched its hash.
     pub(super) fn hear(&mut self, route: Route, message: &[u8]) {
-        self.add(route.other, 0, unpack(message, self.width));
+        with_width!(self.width, hear_on::<W>(self, route.other, message));
+    }
+
+    fn hear_on<const W: usize>(&mut self, component: usize, message: &[u8]) {
+        let mut words = [0u64; BLOCK];
+        for (number, part) in message.chunks(W * BLOCK).enumerate() {
+            let words = &mut words[..part.len() / W];
+            read::<W>(part, words);
+            self.add(component, number * BLOCK, words);
+        }
     }
 
     /// The step is done.

@@ -44,7 +44,16 @@ class Host(Machine, CoordinatorSession[T_co]):
     """
 
     STEPS = COORDINATOR_STEPS
-    TAKES = ("key", "confirm", "seed", "match", "input", "check", "joint", "open")
+    TAKES: ClassVar[tuple[str, ...]] = (
+        "key",
+        "confirm",
+        "seed",
+        "match",
+        "input",
+        "check",
+        "joint",
+        "open",
+    )
     #: The rounds in which members open something.
     OPENS: ClassVar[tuple[str, ...]] = ("open",)
     #: The label of the digest that all parties sign.

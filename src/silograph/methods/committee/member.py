@@ -118,7 +118,7 @@ class Part(ABC):
 
     def __init__(
         self,
-        parameters: Any,
+        parameters: Seating,
         binding: Binding,
         secret: _core.RunSecret,
         place: int,

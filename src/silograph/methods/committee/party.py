@@ -36,7 +36,15 @@ class CommitteeParty(Machine, SiloSession):
     """
 
     STEPS = PARTY_STEPS
-    TAKES = ("keys", "confirms", "seed", "match", "input", "check", "joint")
+    TAKES: ClassVar[tuple[str, ...]] = (
+        "keys",
+        "confirms",
+        "seed",
+        "match",
+        "input",
+        "check",
+        "joint",
+    )
     #: The label of the digest that all parties sign.
     VIEW: ClassVar[bytes] = VIEW
     #: Makes the part of a member.

@@ -35,7 +35,7 @@ from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.sealed.noise import Answer, SealedNoise
+from silograph.methods.sealed.noise import PARTS, Answer, Parts, SealedNoise
 
 __all__ = [
     "SealedRelease",
@@ -77,8 +77,20 @@ def kstars_value(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
 
 
 def kstars_variance(truth: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
-    """The variance of :func:`kstars_value` over the noise, for known degrees."""
-    return sum((n * _variance_at(d, law, k) for d, n in Counter(truth).items()), Fraction(0))
+    """The variance of :func:`kstars_value` over the noise, for known degrees.
+
+    One node's variance is a polynomial in its degree, of degree 2k at most: it is expanded in
+    C(d, j), and integers are summed first.
+    """
+    counts = Counter(truth)
+    differences = newton_differences([_variance_at(d, law, k) for d in range(2 * k + 1)])
+    return sum(
+        (
+            difference * sum(n * math.comb(d, j) for d, n in counts.items())
+            for j, difference in enumerate(differences)
+        ),
+        Fraction(0),
+    )
 
 
 def kstars_variance_estimate(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
@@ -181,7 +193,7 @@ class SealedRelease:
     >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
     >>> release = SealedRelease.draw(graph, noise, seed=1)
     >>> release.triangles().value, release.edges().value
-    (1.0, 2.5)
+    (1.0, 3.0)
     """
 
     noise: SealedNoise
@@ -213,10 +225,11 @@ class SealedRelease:
 
     @classmethod
     def draw(cls, graph: Silo, noise: SealedNoise, seed: int) -> "SealedRelease":
-        """Add the noise of all silos to the statistics of a known graph. **For experiments only.**
+        """Add noise to the statistics of a known graph. **For experiments only.**
 
         This needs the true graph in one place and is as predictable as its seed, so it protects
-        nobody's edges. The noise has exactly the distribution of a run.
+        nobody's edges. The noise has the distribution of a run: exactly, if it comes in shares;
+        committee noise is drawn from its ideal law, which no number of runs tells from its coins.
 
         Parameters
         ----------
@@ -244,7 +257,7 @@ class SealedRelease:
         opened: dict[str, Any] = {}
         for answer in noise.answers:
             bound = None
-            if answer in noise.slacks:
+            if answer in noise.margins:
                 bound = noise.bound(answer, opened["noisy_degrees"])
             match answer:
                 case "edges":
@@ -307,7 +320,7 @@ class SealedRelease:
         >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["degrees", "triangles"])
         >>> release = SealedRelease.draw(graph, noise, seed=1)
         >>> release.edges().value
-        2.5
+        3.0
         """
         if self.noisy_edges is not None:
             return self._count("edges", self.noisy_edges, self.noise.law("edges"))
@@ -517,6 +530,10 @@ class SealedRelease:
             "origin": self.origin,
         }
 
+    @property
+    def _kind(self) -> str:
+        return "committee noise" if self.noise.kind == "committee" else "noise in shares"
+
     def _repr_html_(self) -> str:
         """Show the release in notebooks."""
         made = self.provenance
@@ -524,8 +541,8 @@ class SealedRelease:
         rows = {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
             "opened": ", ".join(self.noise.answers).replace("_", "-"),
-            "silos": f"{made.silos}, of which {made.collusion} may pool what they see",
-            "noise": f"{self.noise.kind}",
+            "silos": f"{made.silos}, of which {made.collusion} may pool with the coordinator",
+            "noise": self._kind,
             "cost": f"ε = {shown_loss(self.epsilon)}{delta}, paid; every question on it is free",
         }
         caption = f"sealed answers on {self.n:,} nodes"
@@ -534,7 +551,7 @@ class SealedRelease:
     def __str__(self) -> str:
         lines = [
             f"sealed answers on {self.n:,} nodes, universe {self.universe_digest[:16]}…",
-            f"  {', '.join(self.noise.answers)}; {self.noise.kind} noise, {self.noise.silos} silos",
+            f"  {', '.join(self.noise.answers)}; {self._kind}, {self.noise.silos} silos",
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
@@ -548,15 +565,13 @@ def _factor(law: NoiseLaw) -> float:
 def _noise(
     noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int
 ) -> NDArray[np.int64]:
-    """The sum of all silos' noise."""
+    """The total noise of an answer."""
     scale = noise.scale(answer, bound)
+    ratio = scale.numerator, scale.denominator
+    if noise.kind == "committee":
+        return _core.discrete_laplace(count, *ratio, seed_bytes(f"sealed/{answer}", seed))
+    parts = Parts(*ratio)
     total = np.zeros(count, dtype=np.int64)
-    for silo in range(noise.silos):
-        total += _core.polya_difference(
-            count,
-            scale.numerator,
-            scale.denominator,
-            noise.shares,
-            seed_bytes(f"sealed/{answer}/{silo}", seed),
-        )
+    for member in range(PARTS):
+        total += parts.draw(count, seed_bytes(f"sealed/{answer}/{member}", seed))
     return total

@@ -29,8 +29,8 @@ class SealedCoordinator(Host[SealedResult]):
     """The coordinator in one run. Its result are the noisy answers."""
 
     STEPS = SEALED_COORDINATOR_STEPS
-    TAKES = (*Host.TAKES, "tell", "sum", "done")
-    OPENS = ("open", "sum", "done")
+    TAKES: ClassVar[tuple[str, ...]] = (*Host.TAKES, "tell", "sum", "done")
+    OPENS: ClassVar[tuple[str, ...]] = ("open", "sum", "done")
     VIEW: ClassVar[bytes] = SEALED_VIEW
     PART = SealedPart
 

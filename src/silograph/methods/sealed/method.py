@@ -1,17 +1,17 @@
 """Method ``sealed``: exact counts on the hidden union, opened only with noise.
 
-What is opened depends on the query. With a delta, the noisy degrees are opened first and bound the
-noise of triangles and 2-stars. The degrees' share of epsilon is the one with the smallest expected
-error on a graph like the reference; it is chosen before anything is drawn.
+What is opened depends on the query. If delta allows it, the noisy degrees can be opened first and
+bound the noise of triangles and 2-stars. Whether they are, by which rule, and how the answers share
+epsilon is what has the smallest expected error on a graph like the reference; it is chosen before
+anything is drawn.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any, cast, get_args
-
-import numpy as np
 
 from silograph.dp.loss import check_delta
 from silograph.errors import ArgumentError, StudyError
@@ -28,6 +28,7 @@ from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
 from silograph.methods.sealed.coordinator import SealedCoordinator
+from silograph.methods.sealed.expected import expected_bound
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Output, Rule, SealedNoise
 from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import (
@@ -46,6 +47,7 @@ __all__ = [
     "SettledSealed",
     "choose_noise",
     "expected_error",
+    "kind_of",
     "sealed_delta",
     "sealed_limit",
     "sealed_parameters",
@@ -59,10 +61,7 @@ __all__ = [
 #: The queries that this method answers.
 SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
 #: The note of every sealed answer.
-TRUST_NOTE = (
-    "assumes that the coordinator dealt honestly and colludes with no silo: "
-    "with one of them it would see every edge"
-)
+TRUST_NOTE = "assumes that of the committee's four members at most one is dishonest"
 #: The shares of epsilon that are tried for the degrees.
 _SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -110,7 +109,7 @@ def sealed_release(
 
 
 def with_trust_note(answer: Estimate[Any]) -> Estimate[Any]:
-    """The answer with a note of what it assumes about the coordinator."""
+    """The answer with a note of what it assumes about the committee."""
     note = f"{answer.note}; {TRUST_NOTE}" if answer.note else TRUST_NOTE
     return replace(answer, note=note)
 
@@ -120,52 +119,99 @@ def sealed_limit(query: str) -> int:
     return MOST_MATRIX_NODES if query in ("triangles", "clustering") else MOST_NODES
 
 
+def kind_of(delta: float | None) -> Kind:
+    """The kind of noise for a delta: shares where it is too small for committee noise."""
+    return "committee" if delta is None or delta >= NOISE_DELTA else "shares"
+
+
 @lru_cache(maxsize=64)
-def choose_noise(reference: Reference, question: Question, kind: Kind = "shared") -> ChosenNoise:
-    """The noise with the smallest expected error; raises an error if there is none."""
+def choose_noise(
+    reference: Reference, question: Question, kind: Kind | None = None, *, inside: bool = False
+) -> ChosenNoise:
+    """The noise with the smallest expected error; raises an error if there is none.
+
+    Without a ``kind`` the question's delta decides: None is committee noise without bounds, and
+    less than ``NOISE_DELTA`` is noise in shares. ``inside`` says that the coordinator is one of the
+    four members.
+    """
     if question.query not in SEALED_QUERIES:
         raise ArgumentError(f"sealed answers {', '.join(SEALED_QUERIES)}, not {question.query}")
     if question.query == "kstars" and question.k is None:
         raise ArgumentError("kstars needs k, and nothing else takes it")
     plans = [
         ChosenNoise(noise, expected_error(reference, question, noise))
-        for noise in _candidates(reference.nodes, question, kind)
+        for noise in _candidates(reference, question, kind or kind_of(question.delta), inside)
     ]
     return min(plans, key=lambda plan: plan.error)
 
 
-def _candidates(nodes: int, question: Question, kind: Kind) -> Iterator[SealedNoise]:
-    """Every set of answers that determines the query, at every share of the degrees."""
+def _candidates(
+    reference: Reference, question: Question, kind: Kind, inside: bool
+) -> Iterator[SealedNoise]:
+    """Every set of answers that determines the query, by every rule, at every share of the degrees.
 
-    def choose(answers: tuple[Answer, ...], delta: float, share: float = 0.1) -> SealedNoise:
-        asked = question.epsilon, nodes, question.silos, question.collusion
-        return SealedNoise.choose(*asked, answers, delta=delta, degree_share=share, kind=kind)
+    Where two counts share epsilon, they do so as is best for their ratio.
+    """
+    delta = NOISE_DELTA if question.delta is None else question.delta
+
+    def choose(
+        answers: tuple[Answer, ...], share: float = 0.1, rule: Rule | None = None
+    ) -> SealedNoise:
+        def with_share(triangles: float) -> SealedNoise:
+            return SealedNoise.choose(
+                question.epsilon, reference.nodes, question.silos, question.collusion, answers,
+                delta=delta, degree_share=share, triangle_share=triangles, kind=kind, rule=rule,
+                inside=inside,
+            )  # fmt: skip
+
+        noise = with_share(0.5)
+        two = "triangles" in answers and "two_stars" in answers
+        return with_share(_best_share(reference, noise)) if two else noise
 
     counts: tuple[Answer, ...] = ()
     match question.query:
         case "edges":
-            yield choose(("edges",), 0.0)
+            yield choose(("edges",))
             return
         case "triangles":
-            yield choose(("triangles",), 0.0)
+            yield choose(("triangles",))
             counts = ("triangles",)
         case "clustering":
-            yield choose(("two_stars", "triangles"), 0.0)
+            yield choose(("two_stars", "triangles"))
             for share in _SHARES:
-                yield choose(("degrees", "triangles"), 0.0, share)
+                yield choose(("degrees", "triangles"), share)
             counts = ("two_stars", "triangles")
         case "kstars" if question.k == 2:
-            yield choose(("degrees",), 0.0)
-            yield choose(("two_stars",), 0.0)
+            yield choose(("degrees",))
+            yield choose(("two_stars",))
             counts = ("two_stars",)
         case _:
-            yield choose(("degrees",), 0.0)
+            yield choose(("degrees",))
             return
-    if question.delta:
-        for share in _SHARES:
-            yield choose(("degrees", *counts), question.delta, share)
-            if question.query == "clustering":
-                yield choose(("degrees", "triangles"), question.delta, share)
+    if kind == "shares" or not delta > NOISE_DELTA:
+        return
+    rules = get_args(Rule) if "triangles" in counts else get_args(Rule)[:1]
+    for rule, share in product(rules, _SHARES):
+        yield choose(("degrees", *counts), share, rule)
+        if question.query == "clustering":
+            yield choose(("degrees", "triangles"), share, rule)
+
+
+def _best_share(reference: Reference, noise: SealedNoise) -> float:
+    """The triangles' share of two counts' epsilon that makes their ratio's error smallest.
+
+    If a and b are what the counts add to it at equal shares, a²/x² + b²/(1−x)² is least where
+    x/(1−x) = (a/b)^(2/3).
+    """
+    if not reference.wedges:
+        return 0.5
+    ratio = float(reference.triangles / reference.wedges)
+    triangles = _count_error(reference, noise, "triangles")
+    stars = ratio * _count_error(reference, noise, "two_stars")
+    if not triangles:  # too little noise for a float
+        return 0.5
+    share = 1 / (1 + math.pow(stars / triangles, 2 / 3))
+    return round(min(max(share, 0.01), 0.99), 3)
 
 
 def expected_error(reference: Reference, question: Question, noise: SealedNoise) -> float:
@@ -193,11 +239,7 @@ def _stars(reference: Reference, noise: SealedNoise, k: int) -> float:
 
 
 def _count_error(reference: Reference, noise: SealedNoise, answer: Answer) -> float:
-    bound = None
-    if answer in noise.slacks:
-        likely = reference.top_degree + math.ceil(noise.law("degrees").stderr)
-        bound = noise.bound(answer, np.full(reference.nodes, likely))
-    return noise.law(answer, bound).stderr
+    return noise.law(answer, expected_bound(reference, noise, answer)).stderr
 
 
 # --- A study by the sealed method -----------------------------------------------------------------
@@ -221,7 +263,7 @@ class SettledSealed(SettledStudy):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         _check(study)
-        inside = any(member.kind == "coordinator" for member in study.members)
+        inside = _inside(study)
         self.noise = SealedNoise.choose(
             study.epsilon, study.nodes, self.silos, study.collusion, _answers(study),
             delta=study.delta, kind=_kind(study), rule=_rule(study), inside=inside,
@@ -245,7 +287,8 @@ class SettledSealed(SettledStudy):
             study.query, study.epsilon, len(study.silos), study.collusion, study.k, study.delta
         )
         kind = _kind(study) if "noise" in study.options else None
-        noise = choose_noise(like or guess(study.nodes), question, kind).noise
+        like = like or guess(study.nodes)
+        noise = choose_noise(like, question, kind, inside=_inside(study)).noise
         given: dict[str, Option] = {
             **study.options, "answers": ",".join(noise.answers), "noise": noise.kind
         }  # fmt: skip
@@ -306,6 +349,11 @@ def _check(study: Study) -> None:
         raise StudyError(f"{study.nodes:,} nodes are too many to seal; the limit is {MOST_NODES:,}")
 
 
+def _inside(study: Study) -> bool:
+    """Whether the coordinator is one of the four members."""
+    return any(member.kind == "coordinator" for member in study.members)
+
+
 def _answers(study: Study) -> "list[Answer]":
     answers = str(study.options.get("answers", "degrees,triangles")).split(",")
     if not set(answers) <= set(get_args(Answer)):
@@ -327,7 +375,7 @@ def _shares(noise: SealedNoise) -> bool:
 
 
 def _kind(study: Study) -> Kind:
-    kind = study.options.get("noise", "committee" if study.delta else "shares")
+    kind = study.options.get("noise", kind_of(study.delta))
     if kind not in get_args(Kind):
         raise StudyError(f"option noise must be {' or '.join(get_args(Kind))}")
     return cast("Kind", kind)

@@ -205,11 +205,7 @@ class Bounded:
 
     def bound(self, degrees: NDArray[np.int64]) -> int:
         """The bound that follows from the noisy degrees."""
-        if len(degrees) < 2:
-            raise ArgumentError("a bound needs the degrees of two nodes")
-        second, largest = (int(y) for y in np.partition(degrees, -2)[-2:])
-        found = {"largest": largest, "second": second, "sum": largest + second}[self.rule]
-        return max(1, min(self.cap, found + self.margin))
+        return _bound(self.rule, self.margin, self.cap, degrees)
 
     def at(self, bound: int) -> Coins:
         """The noise for a bound."""
@@ -226,6 +222,14 @@ class Bounded:
         """Everything, for the digest of the parameters; and the coins of the largest bound."""
         given = (self.margin, self.cap, self.numerator, self.denominator)
         return ("bounded", self.kind, self.rule, *given, *self.at(self.cap).fields())
+
+
+def _bound(rule: str, margin: int, cap: int, degrees: NDArray[np.int64]) -> int:
+    if len(degrees) < 2:
+        raise ArgumentError("a bound needs the degrees of two nodes")
+    second, largest = (int(y) for y in np.partition(degrees, -2)[-2:])
+    found = {"largest": largest, "second": second, "sum": largest + second}[rule]
+    return max(1, min(cap, found + margin))
 
 
 def _coins(law: DigitLaw) -> Coins:
@@ -335,6 +339,23 @@ class SealedNoise:
         margins = {answer: noise._margin(rules[answer], each) for answer in counts}
         return replace(noise, delta=float(delta), rule=rule, margins=margins)
 
+    def at(self, epsilon: float) -> "SealedNoise":
+        """The same answers by the same rule at another epsilon, with the same shares of it."""
+        first, *counts = self.answers
+        whole, given = sum(self.budgets.values()), self.budgets[first]
+        if first in _COUNTS:
+            given, counts = Fraction(0), list(self.answers)
+        shares: dict[str, Fraction] = {}
+        if counts and given:
+            shares["degree_share"] = given / whole
+        if len(counts) == 2:
+            shares["triangle_share"] = self.budgets["triangles"] / (whole - given)
+        return SealedNoise.choose(
+            epsilon, self.nodes, self.silos, self.collusion, self.answers,
+            delta=max(self.delta, NOISE_DELTA), kind=self.kind, rule=self.rule,
+            inside=self.inside, **shares,
+        )  # fmt: skip
+
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What is opened, in the order of opening."""
@@ -356,7 +377,7 @@ class SealedNoise:
             return None
         if len(degrees) != self.nodes:
             raise ArgumentError(f"there are {self.nodes} nodes, but {len(degrees)} degrees")
-        return self._bounded(answer).bound(degrees)
+        return _bound(self._rule(answer), self.margins[answer], self.sensitivity(answer), degrees)
 
     def drawn(self, answer: Answer) -> Coins | Parts | Bounded:
         """The noise of an answer as the protocol draws it."""
@@ -368,22 +389,16 @@ class SealedNoise:
         return Parts(scale.numerator, scale.denominator)
 
     def _bounded(self, answer: Answer) -> Bounded:
-        budget = self.budgets[answer]
-        rule: Literal["largest", "second", "sum"] = "sum"
-        if answer == "triangles" and self.rule:
-            rule = self.rule
-        cap, margin = self.sensitivity(answer), self.margins[answer]
-        return Bounded(self.kind, rule, margin, cap, budget.numerator, budget.denominator)
+        budget, cap, margin = self.budgets[answer], self.sensitivity(answer), self.margins[answer]
+        ratio = budget.numerator, budget.denominator
+        return Bounded(self.kind, self._rule(answer), margin, cap, *ratio)
+
+    def _rule(self, answer: Answer) -> Literal["largest", "second", "sum"]:
+        return self.rule if answer == "triangles" and self.rule else "sum"
 
     def _margin(self, rule: str, delta: Fraction) -> int:
         """The least margin with which a bound fails with a probability of at most delta."""
-        law = self.digits("degrees")
-        if rule == "sum":
-            return law.least_reach(float_below(delta), summed=2)
-        if rule == "second":
-            return law.least_reach(float_below(delta / 2))
-        # The square of a number below the root is below delta.
-        return law.least_reach(math.nextafter(math.sqrt(float_below(delta)), 0))
+        return _margin(self.digits("degrees"), rule, float_below(delta))
 
     # -- laws --------------------------------------------------------------------------------
 
@@ -487,6 +502,16 @@ class SealedNoise:
             return Fraction(law.tail(least, summed=2))
         one = Fraction(law.tail(least))
         return one * one if self.rule == "largest" else 2 * one
+
+
+@lru_cache(maxsize=1024)
+def _margin(law: DigitLaw, rule: str, delta: float) -> int:
+    if rule == "sum":
+        return law.least_reach(delta, summed=2)
+    if rule == "second":
+        return law.least_reach(delta / 2)
+    # The square of a number below the root is below delta.
+    return law.least_reach(math.nextafter(math.sqrt(delta), 0))
 
 
 def _noise_delta(noise: SealedNoise) -> Fraction:

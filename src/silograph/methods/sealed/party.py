@@ -66,9 +66,9 @@ class SealedPart(Part):
             return _core.CommitteeChunk(circuit, self._number, self._view, number, size)
         law = self._law(chunk)
         if isinstance(law, Parts):
-            return _core.CommitteeParts(self._number, self._view, number, chunk.count, given.width)
-        drawn = _core.CommitteeCircuit.noise(coins_of(law), chunk.count, given.width)
-        return _core.CommitteeChunk(drawn, self._number, self._view, number, chunk.count)
+            return _core.CommitteeParts(self._number, self._view, number, chunk.size, given.width)
+        drawn = _core.CommitteeCircuit.noise(coins_of(law), chunk.size, given.width)
+        return _core.CommitteeChunk(drawn, self._number, self._view, number, chunk.size)
 
     def _law(self, chunk: NoiseChunk) -> Coins | Parts:
         law = self._laws[chunk.output]
@@ -86,7 +86,7 @@ class SealedPart(Part):
             return None
         label = pack(str(chunk.output).encode(), str(chunk.first).encode())
         seed = self._secret.derive(b"silograph/sealed/noise/v2", label)
-        return bytes(core.share(self._ready_seeds, law.draw(chunk.count, seed)))
+        return bytes(core.share(self._ready_seeds, law.draw(chunk.size, seed)))
 
     def _begin(self, number: int, core: Any) -> None:
         if isinstance(core, _core.CommitteeChunk):
@@ -94,7 +94,7 @@ class SealedPart(Part):
             core.begin(self._ready_seeds, self._outside if pairs else [])
 
     def _layers_of(self, core: Any) -> int:
-        return core.layers if isinstance(core, _core.CommitteeChunk) else 0
+        return int(core.layers) if isinstance(core, _core.CommitteeChunk) else 0
 
     def _finish(self, number: int, core: Any) -> None:
         given, chunk = self._parameters, self._parameters.noise_chunk(number)
@@ -218,6 +218,6 @@ class SealedParty(CommitteeParty):
     """A silo or a helper in one run: one bit per pair of a chunk, or None for a helper."""
 
     STEPS = SEALED_PARTY_STEPS
-    TAKES = (*CommitteeParty.TAKES, "tell")
+    TAKES: ClassVar[tuple[str, ...]] = (*CommitteeParty.TAKES, "tell")
     VIEW: ClassVar[bytes] = SEALED_VIEW
     PART = SealedPart

@@ -33,8 +33,9 @@ What each party sees, and why that tells nothing
     sum. Only the low w bits of anything are sent: carries above them would tell something.
 What a cheat can do
     End a run, choose its own bits as it likes, add any number to a count that is opened, and, with
-    the coordinator, publish a wrong answer. It cannot take noise away, lower a bound, or weigh an edge: a number that comes
-    from a bit is 0 or 1 by construction, and every message is compared before it is used.
+    the coordinator, publish a wrong answer. It cannot take noise away, lower a bound, or weigh an
+    edge: a number that comes from a bit is 0 or 1 by construction, and every message is compared
+    before it is used.
 """
 
 import hashlib
@@ -105,7 +106,7 @@ class NoiseChunk(NamedTuple):
 
     output: int
     first: int
-    count: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class SealedParameters(Seating):
     def input_bytes(self, item: int) -> int:
         """The size of an input."""
         chunk = self.noise_chunk(item)
-        return self.bit_bytes(item) if chunk is None else chunk.count * self.width
+        return self.bit_bytes(item) if chunk is None else chunk.size * self.width
 
     def opening_bytes(self, member: int, output: int) -> int:
         """The size of what a member opens: a sum, or in every second output the hash of one."""
