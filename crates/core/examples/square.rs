@@ -5,9 +5,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use silograph_core::graph::simd::Level;
-use silograph_core::shares::matrix::{Triangle, pair_count, row_start};
-use silograph_core::shares::simd::{COLUMNS, ROWS, multiply_add};
-use silograph_core::shares::square::{BAND, contract};
+use silograph_core::symmetric::matrix::{Triangle, pair_count, row_start};
+use silograph_core::symmetric::simd::{COLUMNS, ROWS, multiply_add};
+use silograph_core::symmetric::square::{BAND, contract};
 
 fn main() {
     let sizes: Vec<usize> = std::env::args()

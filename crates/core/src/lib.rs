@@ -9,4 +9,5 @@ pub mod crypto;
 pub mod dp;
 pub mod graph;
 pub mod shares;
+pub mod symmetric;
 pub mod words;

@@ -6,10 +6,10 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use silograph_core::shares::matrix::{Triangle, add_to_nodes, pair_count, row_start};
-use silograph_core::shares::square::rows_of_square;
 use silograph_core::shares::stream::{Label, Seed};
 use silograph_core::shares::{chunk, dealt, squares, triangles, zeros};
+use silograph_core::symmetric::matrix::{Triangle, add_to_nodes, pair_count, row_start};
+use silograph_core::symmetric::square::rows_of_square;
 use silograph_core::words;
 
 use crate::bitrows::{level, words_of_bits};

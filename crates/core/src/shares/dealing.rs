@@ -4,10 +4,11 @@
 
 use std::ops::Range;
 
-use super::matrix::{Triangle, pair_count, row_of, row_start};
 use super::stream::{Label, Seed};
-use super::{bits, dabits, square, squares, triangles};
+use super::{bits, dabits, squares, triangles};
 use crate::graph::simd::Level;
+use crate::symmetric::matrix::{Triangle, pair_count, row_of, row_start};
+use crate::symmetric::square;
 
 /// The seeds of all silos of one run.
 pub struct Dealing {

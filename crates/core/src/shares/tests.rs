@@ -9,12 +9,12 @@ use std::hash::Hash;
 use super::bits::{self, Triple};
 use super::dealing::Dealing;
 use super::dealt::Dealt;
-use super::matrix::Triangle;
-use super::square::rows_of_square;
 use super::stream::{Label, Seed};
 use super::union::{Union, depth, gates};
 use super::{dabits, squares, triangles, zeros};
 use crate::graph::simd::Level;
+use crate::symmetric::matrix::Triangle;
+use crate::symmetric::square::rows_of_square;
 
 type Counts<K> = HashMap<K, u32>;
 

@@ -8,9 +8,9 @@
 //! since D and R are symmetric; D² is public to the silos, and each computes it for itself. All
 //! inner products are twice the sum over the pairs i < j, the diagonals of D and R being zero.
 
-use super::matrix::Triangle;
-use super::square;
 use crate::graph::simd::Level;
+use crate::symmetric::matrix::Triangle;
+use crate::symmetric::square;
 use std::ops::Range;
 
 /// A silo's shares of X become its shares of D = X − R.

@@ -5,10 +5,10 @@ use proptest::sample::Index;
 use silograph_core::graph::bitrows;
 use silograph_core::shares::chunk::Chunk;
 use silograph_core::shares::dealt::Dealt;
-use silograph_core::shares::matrix::{Triangle, add_to_nodes};
 use silograph_core::shares::stream::{Label, Seed};
 use silograph_core::shares::union::depth;
 use silograph_core::shares::{squares, triangles};
+use silograph_core::symmetric::matrix::{Triangle, add_to_nodes};
 
 use super::cases;
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use silograph_core::graph::bitrows::{self, BitRows};
-use silograph_core::shares::matrix::Triangle;
+use silograph_core::symmetric::matrix::Triangle;
 use silograph_core::words;
 
 use super::{HUGE, bytes, cases};
