@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use silograph_core::graph::simd::Level;
-use silograph_core::symmetric::matrix::{Triangle, pair_count, row_start};
-use silograph_core::symmetric::simd::{COLUMNS, ROWS, multiply_add};
+use silograph_core::symmetric::matrix::{COLUMNS, Line, Triangle, pair_count, row_start};
+use silograph_core::symmetric::simd::multiply_add;
 use silograph_core::symmetric::square::{BAND, contract};
 
 fn main() {
@@ -25,12 +25,13 @@ fn main() {
 /// Products a second that the innermost loop reaches on operands in the first cache, all threads.
 fn limit(level: Level) -> f64 {
     const DEPTH: usize = 64;
+    const ROWS: usize = 8;
     let tasks = 2000;
     let run = || {
         rayon::broadcast(|_| {
-            let left = [[3u64; ROWS]; DEPTH];
-            let right = [[5u64; COLUMNS]; DEPTH];
-            let mut block = [[0u64; COLUMNS]; ROWS];
+            let left = [3u64; DEPTH * ROWS];
+            let right = [Line([5u64; COLUMNS]); DEPTH];
+            let mut block = [Line::ZERO; ROWS];
             for _ in 0..tasks {
                 multiply_add(level, black_box(&left), black_box(&right), &mut block);
             }
