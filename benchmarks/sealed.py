@@ -1,7 +1,7 @@
 """The sealed protocol: all five parties in one process, on two cores.
 
-1. The symmetric square mod 2^64 at every instruction set: beside what the multiplier allows on
-   operands that stay in the first cache, and beside a plain NumPy uint64 product.
+1. The symmetric square mod 2^64 at every instruction set: beside what its own instructions reach
+   on registers alone, and beside a plain NumPy uint64 product.
 2. Whole runs on Facebook and Wiki-Vote with m = 4: degrees, triangles and 2-stars with noise,
    dealing, hashing, signing and encryption included. Every silo computes D² for itself. Time for
    each party, bytes for each silo and round, and peak memory, each run in a process of its own.
@@ -82,7 +82,7 @@ def kernel() -> None:
     full @ full
     plain = (time.perf_counter() - start) * (KERNEL_NODES / NUMPY_NODES) ** 3
     table = Table(title=f"D² against R, n = {KERNEL_NODES:,}, n³/2 products, {len(CORES)} cores")
-    for column in ("level", "seconds", "G products/s", "multiplier allows", "reached", "× faster"):
+    for column in ("level", "seconds", "G products/s", "registers allow", "reached", "× faster"):
         table.add_column(column, justify="right")
     for level, times in found.items():
         rate, seconds = times["limit"], times[str(KERNEL_NODES)]

@@ -97,9 +97,13 @@ impl<'a> Triangle<'a> {
             let from = first.max(k + 1);
             if from == first && from < end {
                 let words = &self.row(k)[first - k - 1..end - k - 1];
-                for (p, words) in words.chunks(COLUMNS).enumerate() {
-                    let line = &mut panels[p * length + k - depth.start];
-                    line.0[..words.len()].copy_from_slice(words);
+                let (whole, rest) = words.as_chunks::<COLUMNS>();
+                let mut lines = panels[k - depth.start..].iter_mut().step_by(length);
+                for (words, line) in whole.iter().zip(lines.by_ref()) {
+                    line.0 = *words;
+                }
+                if let (Some(line), false) = (lines.next(), rest.is_empty()) {
+                    line.0[..rest.len()].copy_from_slice(rest);
                 }
             } else if from < end {
                 for (j, word) in (from..end).zip(self.row(k)) {

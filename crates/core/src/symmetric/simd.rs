@@ -13,8 +13,14 @@
 //! first term is one `vpmuludq`. Of the others only 32 bits matter, so one `vpmulld` of u by v with
 //! its halves swapped makes both; they are summed apart, in 32 bits, and joined at the end.
 
+use std::hint::black_box;
+
 use super::matrix::{COLUMNS, Line};
 use crate::graph::simd::{Kind, Level};
+
+/// The order in which the 32-bit halves of each word are exchanged.
+#[cfg(target_arch = "x86_64")]
+const SWAPPED: i32 = 0b10_11_00_01;
 
 /// Adds Σ (x₀ + y₁)(x₁ + y₀) over the pairs of neighbours along the depth to the sums of each row.
 ///
@@ -46,12 +52,17 @@ pub fn paired(row: &[u64]) -> u64 {
 }
 
 /// Adds Σ y₀y₁ over the pairs of each column of a panel to its sum.
-pub fn add_paired(panel: &[Line], sums: &mut Line) {
-    for [first, second] in panel.as_chunks::<2>().0 {
-        for (sum, (x, y)) in sums.0.iter_mut().zip(first.0.iter().zip(&second.0)) {
-            *sum = sum.wrapping_add(x.wrapping_mul(*y));
-        }
-    }
+pub fn add_paired(level: Level, panel: &[Line], sums: &mut Line) {
+    level.run(
+        #[inline(always)]
+        || {
+            for [first, second] in panel.as_chunks::<2>().0 {
+                for (sum, (x, y)) in sums.0.iter_mut().zip(first.0.iter().zip(&second.0)) {
+                    *sum = sum.wrapping_add(x.wrapping_mul(*y));
+                }
+            }
+        },
+    );
 }
 
 /// Four rows at a time, so that each line is loaded once for all of them.
@@ -126,7 +137,6 @@ fn halves(left: &[[u64; 2]], right: &[[Line; 2]], lines: &mut [Line]) {
         _mm256_shuffle_epi32, _mm256_slli_epi64,
     };
     const REGISTERS: usize = COLUMNS / 4;
-    const SWAPPED: i32 = 0b10_11_00_01;
     // The compiler makes one load of four neighbours.
     let load = |line: &Line, c: usize| -> __m256i {
         let [a, b, c, d] = line.0.as_chunks::<4>().0[c].map(u64::cast_signed);
@@ -179,4 +189,97 @@ fn whole(left: &[[u64; 2]], right: &[[Line; 2]], lines: &mut [Line]) {
             *words = sums;
         }
     }
+}
+
+/// What one thread could make at most: `rounds` of the instructions of [`multiply_add`] on
+/// registers alone, without a load; or, with `ADDS` off, of its multiplications alone. Returns the
+/// number of products that this stands for.
+#[allow(unsafe_code)]
+pub fn on_registers<const ADDS: bool>(level: Level, rounds: usize) -> usize {
+    match level.kind() {
+        // SAFETY: a Level of this kind was made only where the CPU has these features.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => unsafe { wide_on_registers::<ADDS>(rounds) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => unsafe { halves_on_registers::<ADDS>(rounds) },
+        Kind::Portable => whole_on_registers::<ADDS>(rounds),
+    }
+}
+
+// Each sum is a chain of its own, and there are enough of them to hide how long an instruction
+// takes. Most depend on themselves, so that a compiler can leave nothing out.
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
+fn wide_on_registers<const ADDS: bool>(rounds: usize) -> usize {
+    use std::arch::x86_64::{_mm512_add_epi64, _mm512_mullo_epi64, _mm512_set1_epi64};
+    const CHAINS: usize = 16;
+    let [x, y] = black_box([3, 5]).map(|x| _mm512_set1_epi64(x));
+    let mut sums = [y; CHAINS];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = if ADDS {
+                let (u, v) = (_mm512_add_epi64(*sum, x), _mm512_add_epi64(*sum, y));
+                _mm512_add_epi64(*sum, _mm512_mullo_epi64(u, v))
+            } else {
+                _mm512_mullo_epi64(*sum, *sum)
+            };
+        }
+    }
+    black_box(sums);
+    2 * 8 * CHAINS * rounds
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+#[allow(unsafe_code)]
+fn halves_on_registers<const ADDS: bool>(rounds: usize) -> usize {
+    use std::arch::x86_64::{
+        _mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _mm256_mullo_epi32,
+        _mm256_set1_epi64x, _mm256_shuffle_epi32, _mm256_sub_epi64,
+    };
+    const CHAINS: usize = COLUMNS / 4;
+    let [mut x, mut y] = [3, 5].map(|x| _mm256_set1_epi64x(x));
+    let mut sums = [(x, y); CHAINS];
+    for _ in 0..rounds {
+        for (low, cross) in &mut sums {
+            if ADDS {
+                // Chains through the sums would be slower than the loop itself, whose operands
+                // come from elsewhere. The compiler takes it that they change here.
+                // SAFETY: there is no instruction in it.
+                unsafe {
+                    std::arch::asm!("/* {0} {1} */", inout(ymm_reg) x, inout(ymm_reg) y,
+                        options(pure, nomem, nostack, preserves_flags));
+                }
+                let (u, v) = (_mm256_add_epi64(x, y), _mm256_sub_epi64(x, y));
+                *low = _mm256_add_epi64(*low, _mm256_mul_epu32(u, v));
+                let v = _mm256_shuffle_epi32::<SWAPPED>(v);
+                *cross = _mm256_add_epi32(*cross, _mm256_mullo_epi32(u, v));
+            } else {
+                let (x, y) = (*low, *cross);
+                (*low, *cross) = (_mm256_mul_epu32(x, y), _mm256_mullo_epi32(x, y));
+            }
+        }
+    }
+    black_box(sums);
+    2 * 4 * CHAINS * rounds
+}
+
+fn whole_on_registers<const ADDS: bool>(rounds: usize) -> usize {
+    const CHAINS: usize = 8;
+    let [x, y] = black_box([3u64, 5]);
+    let mut sums = [x; CHAINS];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = if ADDS {
+                let (u, v) = (sum.wrapping_add(x), sum.wrapping_add(y));
+                sum.wrapping_add(u.wrapping_mul(v))
+            } else {
+                sum.wrapping_mul(*sum)
+            };
+        }
+    }
+    black_box(sums);
+    2 * CHAINS * rounds
 }

@@ -119,7 +119,7 @@ fn strip(
         let right = &mut right[..panels.len() * length];
         matrix.columns(columns.start, depth.clone(), length, right);
         for (panel, paired) in right.chunks_exact(length).zip(&mut paired) {
-            add_paired(panel, paired);
+            add_paired(level, panel, paired);
         }
         for group in (0..rows.len()).step_by(GROUP) {
             let each = right.chunks_exact(length).zip(sums.chunks_mut(rows.len()));
@@ -168,22 +168,21 @@ pub fn rows_of_square(matrix: Triangle<'_>, rows: Range<usize>, level: Level) ->
     let n = matrix.n();
     let start = |i: usize| row_start(n, i);
     let base = start(rows.start);
-    let strips = band(
-        matrix,
-        rows.clone(),
-        level,
-        |strip: &mut Strip, i, j, words| {
+    let mut square = vec![0; start(rows.end) - base];
+    // Not more than one band is dense at a time.
+    for first in rows.clone().step_by(BAND) {
+        let rows = first..rows.end.min(first + BAND);
+        let strips = band(matrix, rows, level, |strip: &mut Strip, i, j, words| {
             strip.0.push((start(i) + (j - i - 1) - base, words.len()));
             strip.1.extend_from_slice(words);
-        },
-    );
-    let mut square = vec![0; start(rows.end) - base];
-    for (places, words) in strips {
-        let mut rest = words.as_slice();
-        for (at, length) in places {
-            let (own, others) = rest.split_at(length);
-            square[at..at + length].copy_from_slice(own);
-            rest = others;
+        });
+        for (places, words) in strips {
+            let mut rest = words.as_slice();
+            for (at, length) in places {
+                let (own, others) = rest.split_at(length);
+                square[at..at + length].copy_from_slice(own);
+                rest = others;
+            }
         }
     }
     square
@@ -217,27 +216,63 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn every_level_squares_every_size() {
-        for n in (2..=26).step_by(3).chain([49, 131]) {
-            let d = words(pair_count(n), 5);
-            let matrix = Triangle::new(n, &d).unwrap();
-            let (expected, weights) = (naive(n, &d), words(pair_count(n), 9));
-            let dot = |range: Range<usize>| {
-                let both = expected[range.clone()].iter().zip(&weights[range]);
-                both.fold(0u64, |sum, (x, w)| sum.wrapping_add(x.wrapping_mul(*w)))
-            };
-            for level in Level::available() {
-                for cut in [0, n / 3] {
-                    for rows in [0..cut, cut..n] {
-                        let pairs = row_start(n, rows.start)..row_start(n, rows.end);
-                        let found = rows_of_square(matrix, rows.clone(), level);
-                        assert_eq!(found, expected[pairs.clone()], "{n} {rows:?} {level:?}");
-                        let sum = contract(matrix, rows, &weights[pairs.clone()], level);
-                        assert_eq!(sum, dot(pairs));
-                    }
+    fn check(n: usize, d: &[u64]) {
+        let matrix = Triangle::new(n, d).unwrap();
+        let (expected, weights) = (naive(n, d), words(pair_count(n), 9));
+        let dot = |range: Range<usize>| {
+            let both = expected[range.clone()].iter().zip(&weights[range]);
+            both.fold(0u64, |sum, (x, w)| sum.wrapping_add(x.wrapping_mul(*w)))
+        };
+        for level in Level::available() {
+            for cut in [0, n / 3] {
+                for rows in [0..cut, cut..n] {
+                    let pairs = row_start(n, rows.start)..row_start(n, rows.end);
+                    let found = rows_of_square(matrix, rows.clone(), level);
+                    assert!(
+                        found == expected[pairs.clone()],
+                        "{n} {rows:?} {level:?} {:x}",
+                        d[0]
+                    );
+                    let sum = contract(matrix, rows, &weights[pairs.clone()], level);
+                    assert_eq!(sum, dot(pairs));
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_level_squares_every_size() {
+        // Up to more than one step of the depth, one strip of columns and one group of rows.
+        for n in (2..=26).step_by(3).chain([49, 64, 65, 128, 131, 261]) {
+            check(n, &words(pair_count(n), 5));
+        }
+    }
+
+    #[test]
+    fn halves_carry_into_each_other() {
+        for n in [2, 3, 17, 34, 131] {
+            let count = pair_count(n);
+            let few = [0, 1, u64::MAX, 1 << 63, u64::from(u32::MAX), 1 << 32];
+            for word in few.into_iter().chain([!u64::from(u32::MAX), 1 << 31]) {
+                check(n, &vec![word; count]);
+            }
+            let random = words(count, 11);
+            let map = |f: fn(u64) -> u64| random.iter().map(|x| f(*x)).collect::<Vec<u64>>();
+            check(n, &map(|x| x << 32));
+            check(n, &map(|x| x >> 32));
+            check(n, &map(|x| x | !u64::from(u32::MAX)));
+            check(n, &map(|x| x | u64::from(u32::MAX)));
+            check(n, &map(|x| if x % 3 == 0 { u64::MAX } else { x % 2 }));
+        }
+    }
+
+    #[test]
+    fn more_than_one_band_is_the_bands() {
+        let n = BAND + 100;
+        let d = words(pair_count(n), 3);
+        let matrix = Triangle::new(n, &d).unwrap();
+        let mut bands = rows_of_square(matrix, 0..BAND, Level::best());
+        bands.extend(rows_of_square(matrix, BAND..n, Level::best()));
+        assert!(bands == rows_of_square(matrix, 0..n, Level::best()));
     }
 }
