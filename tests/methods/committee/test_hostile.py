@@ -18,7 +18,6 @@ from silograph.errors import (
     MismatchError,
     OrderError,
     PayloadError,
-    ProtocolError,
     SignatureError,
     ViewsDifferError,
 )

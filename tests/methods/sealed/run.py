@@ -112,7 +112,7 @@ class SealedOracle(Oracle):
         """G − G′ of one chunk, from the random numbers that their digits compare."""
         chunk = self._given.noise_chunk(item)
         assert chunk is not None
-        digits, block = len(law.numerators), -(-chunk.count // 64)
+        digits, block = len(law.numerators), -(-chunk.size // 64)
         value = np.zeros(2 * digits * block * 64, object)
         for place in range(law.places):
             words = [
@@ -121,7 +121,7 @@ class SealedOracle(Oracle):
             ]
             bits = np.bitwise_xor.reduce(words).view(np.uint8)
             value += np.unpackbits(bits, bitorder="little").astype(object) << place
-        table = value.reshape(2, digits, -1)[:, :, : chunk.count]
+        table = value.reshape(2, digits, -1)[:, :, : chunk.size]
         limits = np.array(law.numerators, object)[None, :, None]
         ones = (table < limits).astype(np.int64) << np.arange(digits)[None, :, None]
         first, second = ones.sum(axis=1)
@@ -137,7 +137,7 @@ class SealedOracle(Oracle):
         assert chunk is not None
         label = pack(str(chunk.output).encode(), str(chunk.first).encode())
         secret = self.secrets[self._given.members[member]]
-        return law.draw(chunk.count, expand(secret, "sealed/noise/v2", label))
+        return law.draw(chunk.size, expand(secret, "sealed/noise/v2", label))
 
 
 def bound_of(law: Bounded, degrees: list[int]) -> int:
