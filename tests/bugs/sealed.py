@@ -155,7 +155,7 @@ _COUNTS = [
         _PARTY,
         "return self._all_pairs and self._rows < self._parameters.nodes",
         "return self._counted > 0 and self._rows < self._parameters.nodes",
-        f"{_FOLDER}test_machines.py -k progress_in_pairs",
+        f"{_FOLDER}test_machines.py -k wait_for_all_pairs",
     ),
     Bug(
         "numbers one bit too short",

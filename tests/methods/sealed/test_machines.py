@@ -190,6 +190,20 @@ class TestAnswers:
                     assert part_of(run, place)._laws[number] == law.at(bound)
         assert len(found) > 8
 
+    @pytest.mark.parametrize("name", ["four silos", "the coordinator and a silo outside"])
+    def test_triangles_wait_for_all_pairs(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Several chunks and bands, and members that count whenever they can."""
+        in_pieces(monkeypatch, 4096, 5)
+        committee = COMMITTEES[name]
+        for seed in range(3):
+            held = random_holdings(at_random(seed), committee.silos, 17)
+            given = parameters(committee, 17, plain(("triangles",)))
+            run = SealedRun(committee, held, given=given, order=Eager(seed))
+            assert has_answered(run.go())
+            steps = [m.name[1] for m in run.sent if m.name[0] == "done" and m.sender == 0]
+            assert sorted(steps[:3]) == [0, 1, 2]
+            assert steps[3:] == [3, 4, 5, 6]
+
     def test_progress_in_pairs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         in_pieces(monkeypatch, 4096, 5)
         run = SealedRun(FOUR, [1] * 4, 17)
@@ -457,6 +471,17 @@ class TestBits:
         with pytest.raises(OrderError):
             run.coordinator.result()
         assert run.coordinator.progress == (0, 28)
+
+
+class Eager:
+    """Long work is done as soon as there is any; messages come in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = at_random(seed)
+
+    def choice(self, acts: list[Act], /) -> Act:
+        work = [act for act in acts if act[0] == "make"]
+        return self._rng.choice(work or acts)
 
 
 class Slowly:
