@@ -39,7 +39,7 @@ EXPECTED = {
     ("clustering", None): 3 * TRUTH.triangles / WEDGES,
 }
 #: What may be asked for: a delta and a kind of noise.
-KINDS = {
+KINDS: dict[str, dict[str, object]] = {
     "nothing": {},
     "no delta": {"delta": 0.0},
     "a delta": {"delta": 1e-9},
@@ -183,7 +183,7 @@ class TestLedger:
         self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ledger.set_limit("sealed", 0.5, collusion=1)
-        authorised = []
+        authorised: list[SealedParty] = []
         monkeypatch.setattr(SealedParty, "authorise", authorised.append)
         fed = Federation.simulate(split(GRAPH, 4), ledger, lineage="sealed")
         with pytest.raises(errors.BudgetError):

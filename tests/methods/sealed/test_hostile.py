@@ -73,9 +73,12 @@ def changed(
     change: Callable[[SealedRun, Message], Message], kind: str, committee: Committee = FOUR
 ) -> SealedRun:
     """A run in which some messages are replaced on their way."""
-    run = small(kind, committee, change=lambda message: [change(run, message).raw])
-    run.go()
-    return run
+
+    def replaced(message: Message) -> list[bytes]:
+        return [change(run, message).raw]
+
+    run = small(kind, committee, change=replaced)
+    return run.go()
 
 
 def altered(change: Callable[[SealedRun, Message], Message], **given: Any) -> SealedRun:
