@@ -163,6 +163,7 @@ class View:
     """What the members said, and what the cheat and the coordinator see of it."""
 
     #: Everything as its author made it, without falsifications.
+    inputs: dict[tuple[int, int], Array] = field(default_factory=dict)
     vectors: dict[int, list[Array]] = field(default_factory=dict)
     messages: dict[tuple[int, ...], Array] = field(default_factory=dict)
     hashed: dict[tuple[int, ...], Array] = field(default_factory=dict)
@@ -175,9 +176,12 @@ class View:
     #: The noisy answer where the coordinator and the cheat have it, and where the members are told.
     answers: list[Array] = field(default_factory=list)
     learned: list[Array] = field(default_factory=list)
-    #: The number of each pair and of the noise, as the components say; the bits of the union.
+    #: All components of the number of each pair and of the noise, and their sums.
+    components: list[Shares] = field(default_factory=list)
+    noise_components: list[Shares] = field(default_factory=list)
     numbers: list[Array] = field(default_factory=list)
     noise: list[Array] = field(default_factory=list)
+    #: The bits of the union as they should be.
     union: list[Array] = field(default_factory=list)
 
 
@@ -210,10 +214,12 @@ class Model:
     def run(self) -> View:
         setting = self._setting
         numbers, goes_on = self._pairs()
+        self.view.components = [self._whole(number) for number in numbers]
         self.view.numbers = [self._value(number) for number in numbers]
         if setting.answer is None:
             return self.view
         noise, and_on = self._noise()
+        self.view.noise_components = [self._whole(number) for number in noise]
         self.view.noise = [self._value(number) for number in noise]
         goes_on = {member: goes_on[member] & and_on[member] for member in MEMBERS}
         if not self._rules.compared_in_time:
@@ -232,10 +238,13 @@ class Model:
     def _see(self, value: Array, bits: int = 1) -> None:
         self.view.seen.append((value, bits))
 
+    def _whole(self, held: Held) -> Shares:
+        """All components, as honest members have them."""
+        return {c: value & self._low for m in self._honest for c, value in held[m].items()}
+
     def _value(self, held: Held) -> Array:
-        """The number, from the components that honest members have."""
-        parts = {c: value for m in self._honest for c, value in held[m].items()}
-        return self._sum_of(parts.values()) & self._low
+        """The number itself."""
+        return self._sum_of(self._whole(held).values()) & self._low
 
     def _sum_of(self, values: Iterable[Array]) -> Array:
         return reduce(np.add, values, self._none)
@@ -270,9 +279,7 @@ class Model:
         layer, gate = 0, 0
         while len(trees[0]) > 1:
             ands = len(trees[0]) // 2
-            operands = [
-                [(tree[2 * i], tree[2 * i + 1]) for i in range(ands)] for tree in trees
-            ]
+            operands = [[(tree[2 * i], tree[2 * i + 1]) for i in range(ands)] for tree in trees]
             found, goes_on = self._gates(setting.number, layer, gate, operands, goes_on)
             trees = [new + tree[2 * ands :] for new, tree in zip(found, trees, strict=True)]
             layer, gate = layer + 1, gate + ands
@@ -288,6 +295,7 @@ class Model:
             if component not in parts:
                 parts[component] = self._drawn("input", component, silo, pair)
                 parts[travels] = parts[travels] ^ parts[component]
+        self.view.inputs[silo, pair] = parts[travels]
         if self._cheat not in (None, owner, travels):
             self._see(parts[travels])
         return {m: {c: parts[c] for c in MEMBERS if c != m} for m in MEMBERS}
@@ -432,7 +440,9 @@ class Model:
         sender: object = route.sender
         match self._rules.fresh:
             case "not layers":
-                sender = "first" if step == 0 or route.sender == min(self._senders(route)) else sender
+                sender = (
+                    "first" if step == 0 or route.sender == min(self._senders(route)) else sender
+                )
             case "not routes":
                 sender = step
             case "not lanes":
@@ -520,9 +530,7 @@ class Model:
         left, new_less, new_equal = iter(outputs), [], []
         for i in range(len(less) // 2):
             high, lower = less[2 * i + 1], next(left)
-            new_less.append(
-                {m: {c: high[m][c] ^ lower[m][c] for c in high[m]} for m in MEMBERS}
-            )
+            new_less.append({m: {c: high[m][c] ^ lower[m][c] for c in high[m]} for m in MEMBERS})
             new_equal.append(next(left) if i else equal[0])
         odd = len(less) // 2 * 2
         return new_less + less[odd:], new_equal + equal[odd:]
@@ -773,6 +781,28 @@ def _run(
 # --- all worlds -------------------------------------------------------------------------------
 
 
+def all_worlds(setting: Setting, bit: int, fixed: tuple[str, ...] = ()) -> View:
+    """An honest run of one pair with all values of what is drawn, but for what is ``fixed`` as 0."""
+    asked: dict[Item, None] = {}
+
+    def record(*name: object) -> Array:
+        asked[name] = None
+        return np.zeros(1, np.uint8)
+
+    Model(setting, {(0, 0): np.zeros(1, np.uint8)}, record).run()
+    place, total = {}, 0
+    for name in asked:
+        if name[0] not in fixed:
+            place[name] = (total, setting.bits if name[0] in ("element", "part", "number") else 1)
+            total += place[name][1]
+    none = np.zeros(1 << total, np.uint8)
+
+    def value(*name: object) -> Array:
+        return _world(*place[name], total) if name in place else none
+
+    return Model(setting, {(0, 0): none + np.uint8(bit)}, value).run()
+
+
 @lru_cache(maxsize=64)
 def _world(position: int, bits: int, total: int) -> Array:
     """Some bits of the number of every world, of 2^total worlds."""
@@ -806,7 +836,6 @@ class Enumeration:
         draws: int = 0,
     ) -> None:
         self._case, rules, setting = case, rules or Rules(), case.setting
-        self._sizes = {name: self._size(name, rules) for name in falsified}
         known, unknown = self._names(rules)
         silos = range(len(setting.owners) if setting.begin == "inputs" else 1)
         pairs = range(len(setting.pairs))
@@ -841,6 +870,27 @@ class Enumeration:
         self.worlds = 1 << total
         #: The number of ways to cheat, times what else is known.
         self.ways = self.worlds >> self._low + self._middle
+
+    @classmethod
+    def within(
+        cls, case: Case, falsified: Sequence[Item], most: int, draws: int
+    ) -> list[Sequence[Item]]:
+        """The falsified items, in as few groups as have at most 2^most worlds each."""
+        none = cls.__new__(cls)
+        none._case, rules = case, Rules()
+        unknown = sum(none._size(name, rules) for name in none._names(rules)[1])
+        silos = len(case.setting.owners) if case.setting.begin == "inputs" else 1
+        left = most - unknown - silos * len(case.setting.pairs) - draws
+        groups: list[list[Item]] = [[]]
+        room = left
+        for name in falsified:
+            size = none._size(name, rules)
+            if size > room and groups[-1]:
+                groups.append([])
+                room = left
+            groups[-1].append(name)
+            room -= size
+        return list(groups)
 
     def _size(self, name: Item, rules: Rules) -> int:
         """The bits of something that is drawn or falsified."""
@@ -883,19 +933,27 @@ class Enumeration:
 
     # --- laws ---------------------------------------------------------------------------------
 
-    def _rows(self, values: list[tuple[Array, int]]) -> npt.NDArray[np.uint64]:
-        """All values as one number: by what is known, secrets, and what is unknown."""
-        kept: dict[bytes, tuple[Array, int]] = {}
-        for value, bits in values:
-            # What is the same in all worlds says nothing; neither does what comes again.
-            if (value != value[0]).any():
-                kept.setdefault(value.tobytes(), (value, bits))
-        assert sum(bits for _, bits in kept.values()) <= 64
+    def _rows(
+        self, values: list[tuple[Array, int]], above: list[tuple[Array, int]]
+    ) -> tuple[npt.NDArray[np.uint64], int]:
+        """All values as one number: by what is known, secrets, and what is unknown.
+
+        Also the number of its bits that are not of the values that come ``above``.
+        """
         keys, shift = np.zeros(self.worlds, np.uint64), 0
-        for value, bits in kept.values():
-            keys |= value.astype(np.uint64) << np.uint64(shift)
-            shift += bits
-        return keys.reshape(-1, 1 << self._middle, 1 << self._low)
+        for some in (values, above):
+            start, kept = shift, set()
+            for value, bits in some:
+                # What is the same in all worlds says nothing; neither does what comes again.
+                if not (value != value[0]).any() or value.tobytes() in kept:
+                    continue
+                kept.add(value.tobytes())
+                keys |= value.astype(np.uint64) << np.uint64(shift)
+                shift += bits
+        assert shift <= 63
+        if shift < 32:
+            keys = keys.astype(np.uint32)
+        return np.sort(keys.reshape(-1, 1 << self._middle, 1 << self._low), axis=2), start
 
     def independent(self) -> bool:
         """Whether the view follows one law, whatever honest silos hold, given what is opened."""
@@ -904,24 +962,27 @@ class Enumeration:
         if self._case.coordinator:
             seen, given = seen + view.opened, view.answers
         answers = [(value, self._case.setting.bits) for value in given]
-        rows, known = self._rows(seen), self._rows(answers)
-        if not known.any():
-            rows.sort(axis=2)
-            return bool((rows == rows[:, :1]).all())
-        return all(self._alike(*way) for way in zip(rows, known, strict=True))
+        rows, above = self._rows(seen, answers)
+        if (rows == rows[:, :1]).all():
+            return True
+        return any(a.any() for a in given) and all(self._alike(way, above) for way in rows)
 
     @staticmethod
-    def _alike(rows: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> bool:
-        """Whether rows follow one law for each value that is known."""
+    def _alike(rows: npt.NDArray[np.uint64], above: int) -> bool:
+        """Whether sorted rows follow one law for each value of the bits above."""
         laws: dict[int, tuple[Any, Any, int]] = {}
-        for row, answers in zip(rows, known, strict=True):
-            for answer in np.unique(answers):
-                seen, counts = np.unique(row[answers == answer], return_counts=True)
-                total = int(counts.sum())
-                before = laws.setdefault(int(answer), (seen, counts, total))
-                if len(before[0]) != len(seen) or (before[0] != seen).any():
+        for row in rows:
+            first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+            seen, counts = row[first], np.diff(np.r_[first, len(row)])
+            answers = seen >> row.dtype.type(above)
+            starts = np.flatnonzero(np.r_[True, answers[1:] != answers[:-1]])
+            for start, end in zip(starts, [*starts[1:], len(answers)], strict=True):
+                part, law = seen[start:end], counts[start:end]
+                total = int(law.sum())
+                before = laws.setdefault(int(answers[start]), (part, law, total))
+                if len(before[0]) != len(part) or (before[0] != part).any():
                     return False
-                if (before[1] * total != counts * before[2]).any():
+                if (before[1] * total != law * before[2]).any():
                     return False
         return True
 
