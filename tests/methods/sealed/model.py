@@ -1,8 +1,9 @@
 """A tiny sealed run over Z_{2^w}, with every random element explicit.
 
-A variable is an array with one small integer per *world*: per value of everything that somebody does
-not know, or per pair of a chunk. One member may cheat in what it sends: ``wrong`` is what it adds.
-What it believes of its own state stays right, so that its other messages are those of the protocol.
+A variable is an array with one small integer per *world*: per value of everything that somebody
+does not know, or per pair of a chunk. One member may cheat in what it sends: ``wrong`` is what it
+adds. What it believes of its own state stays right, so that its other messages are those of the
+protocol.
 
 A run is one chunk of pairs, one of noise, and one answer. It may begin at three points: at the
 silos' bits (``inputs``), at components of the union's bits as the last gate leaves them (``bits``),
@@ -244,7 +245,8 @@ class Model:
 
     def _value(self, held: Held) -> Array:
         """The number itself."""
-        return self._sum_of(self._whole(held).values()) & self._low
+        value: Array = self._sum_of(self._whole(held).values()) & self._low
+        return value
 
     def _sum_of(self, values: Iterable[Array]) -> Array:
         return reduce(np.add, values, self._none)
@@ -287,7 +289,7 @@ class Model:
         return self._convert(setting.number, layer, union, goes_on)
 
     def _input(self, silo: int, pair: int) -> Held:
-        """A silo's bit, which it shares as it should: that holders compare it is shown elsewhere."""
+        """A silo's bit, shared as it should be: that holders compare it is shown elsewhere."""
         owner = self._setting.owners[silo]
         travels = _core.committee_vector(owner, silo)
         parts = {owner: self._none, travels: self._bits[silo, pair]}
@@ -324,8 +326,8 @@ class Model:
         for route, lane, gate, known, mask in joints:
             sender, hasher, receiver, _, _ = route
             low = self._low if numbers else self._none.dtype.type(1)
-            hide = (lambda v, m=mask: v - m) if numbers else (lambda v, m=mask: v ^ m)
-            said, same = (hide(known[member]) & low for member in (sender, hasher))
+            hidden = {m: v - mask if numbers else v ^ mask for m, v in known.items()}
+            said, same = (hidden[member] & low for member in (sender, hasher))
             came, name = said, (number, layer, lane, gate, sender, receiver)
             self.view.messages[name], self.view.hashed[name] = said, same
             if sender == self._cheat:
@@ -333,7 +335,7 @@ class Model:
             differ[receiver] = differ[receiver] | (came != same)
             if receiver == self._cheat:
                 for member in (sender, hasher):
-                    whole = hide(known[member]) & self._none.dtype.type((1 << width) - 1)
+                    whole = hidden[member] & self._none.dtype.type((1 << width) - 1)
                     self._see(whole * goes_on[member], width)
             found.append(Product(route, mask, {sender: said, hasher: same, receiver: came}))
         following = {}
@@ -469,7 +471,7 @@ class Model:
         found = []
         for i in range(setting.length):
             one = self._drawn("draw", None, i, 0) & self._drawn("draw", None, i, 1)
-            z = one - self._drawn("draw", None, i, 2)
+            z: Array = one - self._drawn("draw", None, i, 2)
             found.append(self._dealt("number", z & self._low, "noise", i))
         return found, goes_on
 
@@ -568,6 +570,12 @@ class Model:
                         if c == owner and rules.own_is_zero:
                             value = self._none
                         sums[i][m][c] = (sums[i][m][c] + value) & self._low
+        return sums, self._agreed(copies, goes_on)
+
+    def _agreed(
+        self, copies: dict[tuple[int, int], list[Array]], goes_on: dict[int, Array]
+    ) -> dict[int, Array]:
+        """Who goes on after every two members compared the vectors that both hold."""
         following = {}
         for member in MEMBERS:
             if member == self._cheat:
@@ -583,7 +591,7 @@ class Model:
                             differ = differ | (one != another)
             self._see(differ)
             following[member] = goes_on[member] & ~differ
-        return sums, following
+        return following
 
     def _part(self, owner: int, travels: int, i: int) -> Shares:
         """The components of a part: its value is 1 in a quarter of all cases, −1 in another."""
@@ -662,8 +670,8 @@ class Model:
             both = [(receiver + step) % 4 for step in (1, 2)]
             came = reduce(np.bitwise_and, (goes_on[m] for m in both if m != cheat))
             differ = self._wrong("tell", receiver) != 0 if cheat in both else self._never
-            one, other = (self.view.told[m, receiver] for m in both)
-            for x, y in zip(one, other, strict=True):
+            told_by = [self.view.told[m, receiver] for m in both]
+            for x, y in zip(*told_by, strict=True):
                 differ = differ | (x != y)
             self._see(came & goes_on[receiver] & differ)
 
@@ -724,18 +732,19 @@ class Model:
         )
         both = {pair: u[pair] + v[pair] for pair in pairs}
         last = {pair: u[pair] + word(3) * v[pair] for pair in pairs}
-        return word(3) * self._contracted(both, c) + self._contracted(u, last)
+        total: Array = word(3) * self._contracted(both, c) + self._contracted(u, last)
+        return total
 
     def _contracted(
         self, matrix: dict[tuple[int, int], Array], other: dict[tuple[int, int], Array]
     ) -> Array:
         """The sum of all entries of matrix² times those of another."""
         total, word = self._none, self._none.dtype.type
-        at = lambda i, j: matrix[min(i, j), max(i, j)]  # noqa: E731
+        both = matrix | {(j, i): value for (i, j), value in matrix.items()}
         for (i, j), value in other.items():
             for k in range(self._setting.nodes):
                 if k not in (i, j):
-                    total = total + word(2) * at(i, k) * at(k, j) * value
+                    total = total + word(2) * both[i, k] * both[k, j] * value
         return total
 
     def _zero(self, member: int) -> Array:
@@ -782,7 +791,7 @@ def _run(
 
 
 def all_worlds(setting: Setting, bit: int, fixed: tuple[str, ...] = ()) -> View:
-    """An honest run of one pair with all values of what is drawn, but for what is ``fixed`` as 0."""
+    """An honest run of one pair with all values of what is drawn; what is ``fixed`` is 0."""
     asked: dict[Item, None] = {}
 
     def record(*name: object) -> Array:
@@ -925,7 +934,8 @@ class Enumeration:
 
         _run(self._case.setting, record, self._case.cheat, rules)
         cheat = self._case.cheat
-        known, unknown = [], []
+        known: list[Item] = []
+        unknown: list[Item] = []
         for name in asked:
             hidden = name[1] != cheat if name[0] == "draw" else name[1] == cheat
             (unknown if hidden else known).append(name)
@@ -1019,8 +1029,8 @@ class Enumeration:
         for _ in range(3):
             law = _plus(law, {0: 6, 1: 1, -1: 1})
         wanted = np.zeros(whole, np.int64)
-        for value, weight in law.items():
-            wanted[value % whole] += weight
+        for z, weight in law.items():
+            wanted[z % whole] += weight
         for value, right in zip(self.view.answers, truth, strict=True):
             rest = (value.astype(np.int64) - right) % whole
             for row in rest.reshape(-1, 1 << self._low):

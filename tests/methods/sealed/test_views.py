@@ -3,13 +3,15 @@
 The model of ``model.py`` has every random element of a tiny run. First it is shown to be what the
 machines do, byte by byte, over rings of 8, 16 and 24 bits. Then, over Z_2 and Z_4, every value of
 what an adversary does not know is enumerated, for every combination of honest bits: what it sees
-follows one law, given the noisy answer that is opened, and that answer follows the law of its noise.
+follows one law, given the noisy answer that is opened, and that answer follows the law of its
+noise.
 
 A run is put together from parts, each of which is enumerated in full. A number that was converted
 has components that are uniform but for their sum, whatever its bit (``TestConversion``), and what
 a member sees on the way follows one law. So a run may begin at such components, and what follows is
-enumerated from there. Over Z_2 and for one pair over Z_4 the parts are enumerated together, too. What
-a member knows itself is enumerated for a conversion, and elsewhere drawn.
+enumerated from there. Over Z_2, and for one pair over Z_4, the parts are enumerated together, too.
+What a member knows itself is enumerated for a conversion, and elsewhere drawn. Not enumerated
+together, since there are too many worlds: three pairs over Z_4 from their bits to a count.
 
 Deviations are enumerated by steps, as for the union (``committee/test_views.py`` says why this is
 enough): in one step a cheat adds any number to any of what it sends.
@@ -18,6 +20,7 @@ enough): in one step a cheat adds any number to any of what it sends.
 import hashlib
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +30,7 @@ from silograph import _core
 from tests.methods.committee.model import MEMBERS, ROUTES
 from tests.methods.committee.oracle import stream
 from tests.methods.sealed.model import (
+    Answer,
     Array,
     Case,
     Enumeration,
@@ -200,8 +204,8 @@ class TestModel:
             return elements_of(content, width)
 
         setting = Setting(8 * width, begin="inputs", owners=owners, number=number, answer=None)
-        bits = {(silo, 0): value for silo, value in enumerate(held)}
-        view = Model(setting, bits, drawn).run()
+        inputs: dict[tuple[int, int], Array] = {(s, 0): value for s, value in enumerate(held)}
+        view = Model(setting, inputs, drawn).run()
         for silo, vector in enumerate(vectors):
             assert packed_bits(view.inputs[silo, 0]) == vector
         numbers = machines.go()
@@ -255,7 +259,8 @@ class TestModel:
         for member, count in enumerate(counts):
             count.add(0, 15, numbers[member])
             count.contract(0, nodes)
-        for output, answer in enumerate(("edges", "degrees", "two_stars", "triangles")):
+        answers: tuple[Answer, ...] = ("edges", "degrees", "two_stars", "triangles")
+        for output, answer in enumerate(answers):
             length = nodes if answer == "degrees" else 1
             setting = Setting(
                 8 * width, nodes, "numbers", answer=answer, noise="numbers", told=True
@@ -284,23 +289,22 @@ class TestModel:
     def answered(setting: Setting, pairs: Shares, noise: Shares, output: int) -> View:
         """The model from components of numbers on; a value for each, in one world."""
 
-        def drawn(kind: str, component: int | None, *name: object) -> Array:
+        def drawn(kind: str, component: Any, *name: Any) -> Array:
             if kind == "draw":
-                assert component is None
                 i, which = name
                 z = sum(value[i] for value in noise.values())
                 # The noise itself, and not a small law of it.
-                return np.array([(z, ~np.uint64(0), 0)[int(str(which))]], np.uint64)
-            assert component is not None
+                return np.array([(z, ~np.uint64(0), 0)[which]], np.uint64)
             if kind == "zero":
                 content = drawn_bytes(16, component, output, 5, 0, 0)
-                return np.frombuffer(content, "<u8")[int(str(name[0])) :][:1]
-            of = pairs if name[0] == "pair" else noise
-            return of[component][int(str(name[1])) :][:1]
+                return np.frombuffer(content, "<u8")[name[0] :][:1]
+            of, at = pairs if name[0] == "pair" else noise, name[1]
+            return of[component][at : at + 1]
 
-        low = np.uint64((1 << setting.bits) - 1)
-        count = len(setting.pairs)
-        bits = {(0, p): sum(v[p : p + 1] for v in pairs.values()) & low for p in range(count)}
+        low, bits = np.uint64((1 << setting.bits) - 1), {}
+        for pair in range(len(setting.pairs)):
+            total = sum(int(value[pair]) for value in pairs.values())
+            bits[0, pair] = np.array([total], np.uint64) & low
         return Model(setting, bits, drawn).run()
 
     @staticmethod
@@ -396,7 +400,7 @@ class TestNames:
         second = {r[:3] for r in routes if r.receiver // 2 != r.other // 2}
         assert len(first) == 2
         assert len(second) == 4
-        # A mask is named by chunk, receiver and sender: no layer is in its name, and none is needed.
+        # A mask is named by chunk, receiver and sender. No layer is in its name, or needed.
         assert len({(sender, receiver) for sender, _, receiver in first | second}) == 6
         # A receiver has at most one hash from each hasher in a layer.
         for layer in (first, second):
@@ -465,13 +469,13 @@ class TestConversion:
     @pytest.mark.parametrize("number", [0, 1])
     @pytest.mark.parametrize("w", [1, 2])
     def test_components_are_uniform_but_for_their_sum(self, w: int, number: int) -> None:
-        """So a run may begin at numbers; halves and single components tell a coordinator nothing."""
+        """So a run may begin at numbers, and halves or single components tell nothing."""
         setting = Setting(w, number=number, answer=None)
         for bit in (0, 1):
             parts = all_worlds(setting, bit).components[0]
-            keys = sum(parts[c].astype(np.int64) << w * c for c in MEMBERS)
+            keys = np.sum([parts[c].astype(np.int64) << w * c for c in MEMBERS], axis=0)
             found, counts = np.unique(keys, return_counts=True)
-            sums = sum(found >> w * c for c in MEMBERS) % (1 << w)
+            sums = np.sum([found >> w * c for c in MEMBERS], axis=0) % (1 << w)
             assert len(found) == 1 << 3 * w
             assert len(set(counts.tolist())) == 1
             assert (sums == bit).all()
@@ -563,11 +567,10 @@ class TestCoordinator:
             return
         setting = Setting(1, begin="numbers", noise="parts")
         view = all_worlds(setting, 0, fixed=("draw", "number"))
-        one, other = (
-            sum(view.noise_components[0][c] for c in half) & 1 for half in ((0, 1), (2, 3))
-        )
+        held = view.noise_components[0]
+        first, second = (held[a] ^ held[a + 1] for a in (0, 2))
         counts = np.zeros((2, 2), np.int64)
-        np.add.at(counts, (one, other), 1)
+        np.add.at(counts, (first, second), 1)
         self.uniform(counts, 0)
 
     @staticmethod
