@@ -29,7 +29,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "elgamal/replace": {"protocol": "elgamal/replace", "collusion": 0},
     "baseline": {"method": "baseline", "protocol": ""},
     "feat+": {"method": "feat+", "options": {"split": "paper"}},
-    "sealed": {"method": "sealed", "protocol": ""},
+    "sealed": {
+        "method": "sealed", "protocol": "committee", "members": FOUR, "delta": 1e-9,
+        "options": {"answers": "degrees,triangles", "rule": "largest"},
+    },
+    "sealed shares": {
+        "method": "sealed", "protocol": "committee", "members": FOUR,
+        "options": {"answers": "degrees,triangles", "noise": "shares"},
+    },
     "committee": {"protocol": "committee", "members": FOUR},
     "feat+ committee": {
         "method": "feat+", "protocol": "committee", "members": FOUR,
