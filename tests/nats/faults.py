@@ -551,7 +551,8 @@ def phases(method: str) -> list[Case]:
     everyone = (*(f"silo-{number}" for number in range(1, count + 1)), *helpers)
     for victim in everyone:
         if victim in members:
-            moments = [f"frozen {name}" for name in frozen] + [f"taken {name}" for name in taken]
+            made = [name for name in frozen if name != "input" or victim not in helpers]
+            moments = [f"frozen {name}" for name in made] + [f"taken {name}" for name in taken]
         else:
             moments = [f"frozen {name}" for name in ("key", "confirm", "seed", "input", "input 2")]
             moments += ["taken keys", "taken confirms"]
@@ -561,9 +562,9 @@ def phases(method: str) -> list[Case]:
     heard = ["key", "confirm", "done", f"done {chunks}", "sum"]
     heard += ["open"] if method != "sealed shares" else []
     moments += [f"taken {name}" for name in heard]
-    if inside:  # what a member opens to itself is not sent
-        own = [name for name in frozen if name.split()[0] not in ("key", "confirm", "open", "done",
-                                                                  "sum")]  # fmt: skip
+    if inside:  # it has no edges, and what a member opens to itself is not sent
+        absent = ("key", "confirm", "input", "open", "done", "sum")
+        own = [name for name in frozen if name.split()[0] not in absent]
         moments += [f"frozen {name}" for name in own]
         moments += [f"taken {name}" for name in taken if name not in ("keys", "confirms")]
     return found + [Case(method, "kill", at, 1, HUB) for at in moments]
