@@ -160,8 +160,9 @@ def committee_bits(
         chunks[i].begin(seeds[i], outside[i])
     _evaluate(chunks, seeds)
     opened = _core.committee_opened(view, 0, pairs, [chunk.open() for chunk in chunks])
-    bits = np.unpackbits(np.frombuffer(opened, dtype=np.uint8), bitorder="little")
-    return bits[:pairs].astype(np.bool_)
+    unpacked = np.unpackbits(np.frombuffer(opened, dtype=np.uint8), bitorder="little")
+    found: npt.NDArray[np.bool_] = unpacked[:pairs] == 1
+    return found
 
 
 def _seeds(view: bytes, entropy: Entropy) -> list[_core.CommitteeSeeds]:
