@@ -154,13 +154,14 @@ class TestReplay:
             store.add(run.plan.study.run, b"proposal")
         roster = roster_for(run.plan)
         seat = Seat(run.plan.study, roster, COORDINATOR, KEYS[3], "coordinator")
-        session = run.plan.coordinator(roster, KEYS[3], RunEntropy(b"dealer"))
+        session = run.plan.coordinator(roster, KEYS[3], RunEntropy(b"hub"))
         link, log = Listening(), Log(folder / "hub.jsonl", "hub")
         given: Any = link
         return Carrier(seat, session, store, given, log), link
 
     @pytest.mark.parametrize(
-        "method", ["masked", "elgamal/blinded", "feat+", "sealed", "sealed shares", "committee"]
+        "method",
+        ["masked", "elgamal/blinded", "feat+", "sealed", "sealed with a bound", "committee"],
     )
     def test_what_was_taken_comes_first_and_in_the_same_order(
         self, method: str, tmp_path: Path
