@@ -43,7 +43,7 @@ DEMO_STUDIES = (
     DemoStudy(Question("triangles", 3.0), _LARGE),
     DemoStudy(Question("triangles", 3.0, protocol="masked"), _LARGE),
     DemoStudy(Question("triangles", 3.0, method="feat+", options={"split": "paper"}), _LARGE),
-    DemoStudy(Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9), _LARGE),
+    DemoStudy(Question("triangles", 3.0, method="sealed", delta=1e-9), _LARGE),
     DemoStudy(Question("triangles", 3.0, method="baseline", protocol="", collusion=0), _LARGE),
     DemoStudy(Question("edges", 3.0, protocol="elgamal/blinded"), _SMALL),
     DemoStudy(Question("edges", 3.0, protocol="elgamal/replace", collusion=0), _SMALL),

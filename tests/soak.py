@@ -14,8 +14,7 @@ from pathlib import Path
 from silograph.nats.silo import SiloService
 from tests.ledger.kills import kill_while_spending
 from tests.nats.faults import every_case, run_case
-from tests.nats.proposals import LONGEST_JUDGING, STRICT, attack
-from tests.nats.world import trial
+from tests.nats.proposals import LONGEST_JUDGING, attack, strict_trial
 
 
 def main() -> int:
@@ -46,7 +45,7 @@ def main() -> int:
         wrong += bool(report.lost)
     if given.proposals:
         with tempfile.TemporaryDirectory() as folder:
-            made = trial(Path(folder), STRICT, tls=False)
+            made = strict_trial(Path(folder))
             service = SiloService(made.silo("silo-1"))
             found = attack(made, service, given.proposals, given.seed)
             service.close()

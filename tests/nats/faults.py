@@ -1,14 +1,16 @@
 """Fault cases: real processes on a real broker, one of which something happens to.
 
 A case names a method, and a fault: a party or the broker killed when a party passes a named moment
-for the n-th time, a silo that stalls there for good, or a line that is cut. Whoever was killed is
-started again. Afterwards there is a right answer or none, in time, every ledger has the spend of
-the run once if anything that depends on edges could have left, and every audit trail is whole and
-tells of each step once.
+for the n-th time, a silo that stalls there for good, or a line that is cut. A moment may also be
+that a party has taken or frozen a message of a round, of at least some number. Whoever was killed
+is started again. Afterwards there is a right answer or none, in time, nobody has published two
+messages with other bytes under one name, every ledger has the spend of the run once if anything
+that depends on edges could have left, and every audit trail is whole and tells of each step once.
 """
 
 import asyncio
 import contextlib
+import hashlib
 import multiprocessing
 import os
 import random
@@ -19,10 +21,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from silograph.errors import SilographError
 from silograph.graph.silo import union
@@ -33,12 +36,18 @@ from silograph.methods.baseline.machines import ReportParameters
 from silograph.methods.committee.rounds import CommitteeParameters
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.masked.machines import MaskedParameters
+from silograph.methods.sealed import method as sealed
+from silograph.methods.sealed import party as sealed_party
+from silograph.methods.sealed import rounds as sealed_rounds
+from silograph.methods.sealed.noise import Output
+from silograph.methods.sealed.rounds import SealedParameters
 from silograph.methods.study import COMMITTEE
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.link import Link
 from silograph.nats.silo import service_of
 from silograph.party.config import CoordinatorConfig, read_served
-from silograph.party.store import Store
+from silograph.party.store import Frozen, Store, Taken
 from silograph.party.trail import Trail
 from tests.nats.world import silos
 from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
@@ -48,6 +57,14 @@ __all__ = ["METHODS", "Case", "Verdict", "every_case", "run_case"]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.nats.faults"])
 
+#: The fourth member of a committee.
+HELPER = "notary"
+_FOUR = ("silo-1", "silo-2", "silo-3", "silo-4")
+#: Every phase of a sealed run: degrees are opened first, and bound the noise of the triangles.
+_SEALED = Question(
+    "triangles", 50.0, method="sealed", delta=1e-7,
+    options={"answers": "degrees,triangles", "rule": "largest", "degree_share": 0.4},
+)  # fmt: skip
 #: Epsilons so large that an answer is all but exact: a wrong one shows.
 METHODS = {
     "masked": Question("edges", 30.0),
@@ -55,9 +72,22 @@ METHODS = {
     "replace": Question("edges", 30.0, protocol="elgamal/replace", collusion=0),
     "baseline": Question("edges", 50.0, method="baseline", protocol=""),
     "feat+": Question("edges", 50.0, method="feat+", options={"split": "paper"}),
-    "sealed": Question("edges", 30.0, method="sealed", protocol=""),
+    "sealed": _SEALED,
+    "sealed shares": Question("triangles", 30.0, method="sealed", delta=0.0),
+    "sealed four": replace(_SEALED, members=_FOUR),
+    "sealed five": replace(_SEALED, members=_FOUR),
+    "sealed inside": replace(_SEALED, collusion=0, members=(*_FOUR[:3], HUB)),
     "committee": Question("edges", 10.0, protocol=COMMITTEE),
 }
+#: How many silos there are, and who is in the committee besides them: three silos and a helper
+#: where nothing else is said.
+SETTINGS = {
+    "sealed four": (4, _FOUR),
+    "sealed five": (5, _FOUR),
+    "sealed inside": (3, (*_FOUR[:3], HUB)),
+}
+#: How far an answer may be from the truth.
+CLOSE = {"edges": 2.5, "triangles": 12.0}
 #: Moments that a method does not pass.
 ABSENT = {
     "masked": {"coordinator.made"},
@@ -68,6 +98,10 @@ ABSENT = {
     },
     "feat+": set(),
     "sealed": {"coordinator.made"},
+    "sealed shares": {"coordinator.made"},
+    "sealed four": {"coordinator.made"},
+    "sealed five": {"coordinator.made"},
+    "sealed inside": set(),
     "committee": {"silo.made", "silo.uploaded", "coordinator.made"},
 }  # fmt: skip
 #: Moments that are passed once.
@@ -77,15 +111,15 @@ ONCE = {
     "coordinator.saved", "coordinator.ended",
 }  # fmt: skip
 #: Moments that some methods pass only once.
-SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("sealed", "silo.made")}
+SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made")}
+#: Methods whose members write to each other; only phases of the first two are in every soak.
+COMMITTEES = ("sealed", "committee", "sealed shares", "sealed four", "sealed five", "sealed inside")
 #: Rounds whose messages depend on edges.
-EDGES = ("chunk", "input", "hop", "share", "report", "numbers", "open", "output")
+EDGES = {"chunk", "hop", "share", "report", "input", "numbers", "open", "sum"}
 DEADLINE, SHORT = 25.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
 GRACE = 12.0
 VICTIM = "silo-2"
-#: The fourth member of a committee.
-HELPER = "notary"
 
 
 @dataclass(frozen=True)
@@ -126,6 +160,13 @@ class _SmallCommittee(CommitteeParameters):
         super().__init__(numerator, places, m, members, pairs, s, chunk_pairs=256)
 
 
+class _SmallSealed(SealedParameters):
+    def __init__(
+        self, m: int, members: tuple[int, ...], nodes: int, s: bytes, outputs: tuple[Output, ...]
+    ) -> None:
+        super().__init__(m, members, nodes, s, outputs, chunk_pairs=256)
+
+
 class _SmallElgamal(ElgamalParameters):
     def __init__(self, variant: str, coin: Fraction, m: int, pairs: int, subject: bytes) -> None:
         super().__init__(variant, coin, m, pairs, subject, chunk_pairs=256)  # type: ignore[arg-type]
@@ -142,6 +183,21 @@ def _small_chunks() -> None:
     unions.CommitteeParameters = _SmallCommittee  # type: ignore[misc]
     unions.ElgamalParameters = _SmallElgamal  # type: ignore[misc]
     baseline.ReportParameters = _SmallReport  # type: ignore[misc]
+    sealed.SealedParameters = _SmallSealed  # type: ignore[misc]
+    sealed_rounds.ROWS = sealed_party.ROWS = 16
+    sealed_rounds.CHUNK_NUMBERS = 16
+
+
+def _overheard(folder: Path, name: str) -> None:
+    """Note what this process publishes under which name, in the order of publishing."""
+    publish, path = Link.publish, folder / f"{name}.published"
+
+    async def heard(self: Link, stream: str, subject: str, raw: bytes) -> None:
+        with path.open("a") as notes:
+            notes.write(f"{subject} {hashlib.sha256(raw).hexdigest()}\n")
+        await publish(self, stream, subject, raw)
+
+    Link.publish = heard  # type: ignore[method-assign]
 
 
 @dataclass
@@ -152,10 +208,43 @@ class Strike:
     at: str
     count: int
     pid: int = 0
+    _due: bool = False
 
     def __call__(self, name: str) -> None:
-        if name != self.at:
+        if name == self.at:
+            self._strike()
+
+    def install(self) -> None:
+        """Strike after a message of a round was frozen or taken, if ``at`` says which.
+
+        ``frozen joint 40`` is the first such message with a number of at least 40.
+        """
+        what, *more = self.at.split()
+        if not more:
             return
+        name, least = more[0], int(more[1]) if len(more) > 1 else 0
+        freeze, step = Store._freeze_one, Store.step
+
+        def frozen(store: Store, connection: sqlite3.Connection, run: str, one: Frozen) -> Frozen:
+            found = freeze(store, connection, run, one)
+            self._due |= one.name.round == name and one.name.slot >= least
+            return found
+
+        def stepped(store: Store, run: str, taken: Taken | None, *rest: Any) -> list[Frozen]:
+            if what == "taken" and taken is not None and taken.name.round == name:
+                self._due |= taken.name.slot >= least
+                if self._due:  # before anything of it is on the disk
+                    self._strike()
+            found = step(store, run, taken, *rest)
+            if self._due:
+                self._strike()
+            return found
+
+        if what == "frozen":
+            Store._freeze_one = frozen  # type: ignore[method-assign]
+        Store.step = stepped  # type: ignore[method-assign]
+
+    def _strike(self) -> None:
         self.count -= 1
         if self.count == 0 and self.what == "stall":
             signal.pause()
@@ -166,6 +255,9 @@ class Strike:
 def silo_process(folder: Path, name: str, strike: Strike | None) -> None:
     """A silo or a helper that serves until it is terminated."""
     _small_chunks()
+    _overheard(folder, name)
+    if strike is not None:
+        strike.install()
 
     async def serve() -> None:
         stop = asyncio.Event()
@@ -183,6 +275,9 @@ def coordinator_process(
 ) -> None:
     """A coordinator that proposes, or goes on with what it has proposed, until the end."""
     _small_chunks()
+    _overheard(folder, HUB)
+    if strike is not None:
+        strike.install()
     with faultpoints.hooked(strike or (lambda _name: None)):
         service = CoordinatorService(CoordinatorConfig.read(folder / f"{HUB}.toml"))
         known = service.studies()
@@ -246,6 +341,16 @@ class Cutter:
         self._listener.close()
 
 
+def setting(method: str) -> tuple[int, Terms, tuple[str, ...]]:
+    """The number of silos, the terms of all parties, and the helpers, for a method."""
+    terms = Terms(epsilon=1000.0, study=100.0, collusion=0)
+    if method not in COMMITTEES:
+        return 3, terms, ()
+    count, committee = SETTINGS.get(method, (3, (*_FOUR[:3], HELPER)))
+    terms = replace(terms, committee=committee, coordinator_in_committee=HUB in committee)
+    return count, terms, (HELPER,) if HELPER in committee else ()
+
+
 class _World:
     """All processes of one case."""
 
@@ -254,11 +359,9 @@ class _World:
         self.cutter: Cutter | None = None
         through = free_port() if case.what == "cut" else None
         self.question = METHODS[case.method]
-        helpers = (HELPER,) if self.question.protocol == COMMITTEE else ()
-        committee = ("silo-1", "silo-2", "silo-3", HELPER) if helpers else ()
-        terms = Terms(epsilon=1000.0, study=100.0, collusion=0, committee=committee)
+        count, terms, helpers = setting(case.method)
         self.trial = LocalDeployment(
-            folder / "trial", silos(), terms, through=through, helpers=helpers
+            folder / "trial", silos(count), terms, through=through, helpers=helpers
         )
         self.trial.broker.start()
         if through is not None:
@@ -337,7 +440,7 @@ def run_case(case: Case, folder: Path) -> Verdict:
 
 def at_hub(case: Case) -> bool:
     """Whether it happens to the coordinator."""
-    return case.at.startswith("coordinator")
+    return case.victim == HUB or case.at.startswith("coordinator")
 
 
 def _ended(trial: LocalDeployment, stalled: str) -> list[bool]:
@@ -368,14 +471,17 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
     trial, case, faults = world.trial, world.case, []
     service = CoordinatorService(trial.coordinator())
     ((_, row),) = service.studies() or [(None, None)]
-    truth = len(union(silos()))
+    query = METHODS[case.method].query
+    whole = union(silos(len(trial.names)))
+    truth = len(whole) if query == "edges" else whole.triangles()
     if row is not None and row.state == "done":
         value = service.result(row.run)["answer"]["value"]
-        if abs(value - truth) > 2.5:
+        if abs(value - truth) > CLOSE[query]:
             faults.append(f"answers {value} instead of {truth}")
     elif case.what != "stall":
         faults.append(f"no answer: {'nothing' if row is None else (row.state, row.code)}")
     service.close()
+    faults += _published_twice(trial)
     for name in (*trial.names, *trial.helpers):
         store = Store(trial.folder / f"{name}.state" / "store.db", name)
         spends = _spends(trial, name, store)
@@ -383,13 +489,7 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
         if len(spends) > 1 or set(spends) - {run.run for run in runs}:
             faults.append(f"{name} spent {len(spends)} times")
         for run in runs:
-            left = {kind for kind, _, _ in store.left(run.run)} & {
-                "chunk",
-                "hop",
-                "share",
-                "report",
-                "input",
-            }
+            left = {kind for kind, _, _ in store.left(run.run)} & EDGES
             if left and run.run not in spends:
                 faults.append(f"{name} let {left} out without a spend")
             if run.spent and run.run not in spends:
@@ -415,11 +515,69 @@ def _inspect(world: _World) -> tuple[str, list[str]]:
     return ("nothing" if row is None else row.state), faults
 
 
+def _published_twice(trial: LocalDeployment) -> list[str]:
+    """What any party has published with different bytes under one name."""
+    faults = []
+    for path in sorted(trial.folder.glob("*.published")):
+        lines = set(path.read_text().splitlines())
+        names = Counter(line.split()[0] for line in lines)
+        faults += [f"{path.stem} sent other bytes: {name}" for name in names if names[name] > 1]
+    return faults
+
+
+def phases(method: str) -> list[Case]:
+    """Each party of a sealed run killed in every phase, and everyone else who is there."""
+    count, terms, helpers = setting(method)
+    members = terms.committee
+    chunks = -(-40 * 39 // 2 // 256)
+    noise = -(-40 // 16)
+    plain = chunks + (noise if method != "sealed shares" else 1)
+    conversion = 16 * (chunks - 1) + (2 if count <= 4 else 3)
+    frozen = [
+        "key", "confirm", "seed", "match", "input", "check", "joint", f"joint {conversion}",
+        f"check {chunks}", f"joint {16 * chunks}", f"joint {16 * chunks + 3}", "open", "tell",
+        f"done {chunks}", f"done {chunks + 2}", f"check {plain}", f"joint {16 * plain}", "sum",
+    ]  # fmt: skip
+    taken = [
+        "keys", "confirms", "seed", "match", "input", "check", f"joint {conversion}",
+        f"check {chunks}", f"joint {16 * chunks + 1}", "tell", f"joint {16 * plain + 1}",
+    ]  # fmt: skip
+    if method == "sealed shares":
+        parts = ("input", "check")
+        frozen = ["key", "confirm", "seed", "match", "joint", "done", "sum",
+                  *(f"{name} {chunks}" for name in parts), f"done {chunks + 1}"]  # fmt: skip
+        taken = ["keys", "confirms", "seed", "joint", *(f"{name} {chunks}" for name in parts)]
+    found = []
+    everyone = (*(f"silo-{number}" for number in range(1, count + 1)), *helpers)
+    for victim in everyone:
+        if victim in members:
+            made = [name for name in frozen if name != "input" or victim not in helpers]
+            moments = [f"frozen {name}" for name in made] + [f"taken {name}" for name in taken]
+        else:
+            moments = [f"frozen {name}" for name in ("key", "confirm", "seed", "input", "input 2")]
+            moments += ["taken keys", "taken confirms"]
+        found += [Case(method, "kill", at, 1, victim) for at in moments]
+    inside = HUB in members
+    moments = [f"frozen {name}" for name in ("keys", "confirms")]
+    heard = ["key", "confirm", "done", f"done {chunks}", "sum"]
+    heard += ["open"] if method != "sealed shares" else []
+    moments += [f"taken {name}" for name in heard]
+    if inside:  # it has no edges, and what a member opens to itself is not sent
+        absent = ("key", "confirm", "input", "open", "done", "sum")
+        own = [name for name in frozen if name.split()[0] not in absent]
+        moments += [f"frozen {name}" for name in own]
+        moments += [f"taken {name}" for name in taken if name not in ("keys", "confirms")]
+    return found + [Case(method, "kill", at, 1, HUB) for at in moments]
+
+
 def every_case(seed: int = 1) -> list[Case]:
     """All cases of the soak, in an order that the seed gives."""
     draw = random.Random(seed)  # noqa: S311
     found = []
     for method in METHODS:
+        if method in COMMITTEES[2:]:
+            found += phases(method)
+            continue
         points = [
             p for p in (*faultpoints.SILO, *faultpoints.COORDINATOR) if p not in ABSENT[method]
         ]
@@ -429,7 +587,7 @@ def every_case(seed: int = 1) -> list[Case]:
                 continue
             few = method == "masked" and at in ("silo.received", "silo.taken")
             few |= at in ("coordinator.made", "silo.made")
-            few |= method == "committee" and at in ("coordinator.frozen", "coordinator.sent")
+            few |= method in COMMITTEES and at in ("coordinator.frozen", "coordinator.sent")
             counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
             found += [Case(method, "kill", at, count) for count in sorted(counts)]
         for at in points:
@@ -438,6 +596,7 @@ def every_case(seed: int = 1) -> list[Case]:
         found += [Case(method, "stall", at) for at in points if at not in late]
         found += [Case(method, "cut", f"{draw.uniform(0.1, 0.7):.3f}") for _ in range(4)]
     # Every member of a committee, in every phase from its first messages to its last ones.
+    found += phases("sealed")
     for victim in (*(f"silo-{number}" for number in (1, 2, 3)), HELPER):
         for at in ("silo.received", "silo.taken", "silo.frozen", "silo.sent"):
             most = 60 if at == "silo.frozen" else 120

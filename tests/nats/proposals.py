@@ -19,15 +19,19 @@ from typing import Any, cast
 
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
-from silograph.methods.study import PROPOSE, VERSION, Study
+from silograph.methods.study import COMMITTEE, PROPOSE, VERSION, Study, StudyMember
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
 from silograph.party.keys import load_identity
 from silograph.party.roster import read_roster
+from tests.nats.world import trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 #: The terms of a careful silo.
-STRICT = Terms(epsilon=10.0, study=3.0, methods=("sealed", "feat masked"), delta=1e-6)
+STRICT = Terms(
+    epsilon=10.0, study=3.0, methods=("sealed", "feat masked"), delta=1e-6,
+    committee=("silo-1", "silo-2", "silo-3", "notary"),
+)  # fmt: skip
 #: The most CPU seconds that judging one proposal may take.
 LONGEST_JUDGING = 0.1
 _NUMBERS: tuple[Any, ...] = (
@@ -43,7 +47,9 @@ _TEXTS: tuple[Any, ...] = (
 _OPTIONS: dict[str, tuple[Any, ...]] = {
     "answers": ("degrees", "triangles", "degrees,triangles", "two_stars,triangles", ",", *_NUMBERS),
     "degree_share": _NUMBERS,
-    "noise": ("shared", "each", *_NUMBERS),
+    "triangle_share": _NUMBERS,
+    "rule": ("largest", "second", "sum", *_NUMBERS),
+    "noise": ("committee", "shares", *_NUMBERS),
     "local": ("gradient", "paper", *_NUMBERS),
     "split": (
         "paper",
@@ -70,6 +76,11 @@ class Attacked:
     slowest: float = 0.0
 
 
+def strict_trial(folder: Path) -> LocalDeployment:
+    """Three careful silos, and a helper."""
+    return trial(folder, STRICT, tls=False, helpers=("notary",))
+
+
 def roster_and_key(made: LocalDeployment) -> tuple[Roster, Identity]:
     """The roster, and the coordinator's own key."""
     return read_roster(made.folder / "roster.toml").roster, load_identity(
@@ -83,18 +94,23 @@ def signed(values: dict[str, Any], roster: Roster, key: Identity) -> bytes:
     run = values.get("run")
     id_ = bytes.fromhex(run) if isinstance(run, str) and len(run) == 32 else bytes(16)
     digest = hashlib.sha256(pack(b"silograph/study/v2", payload)).digest()
-    binding = Binding(id_, digest, roster)
+    named = str(values.get("members"))
+    helpers = tuple(member for member in roster.helpers if f"'{member.name}'" in named)
+    binding = Binding(id_, digest, Roster(roster.coordinator, roster.silos, helpers))
     return seal(binding, key, Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, payload))
 
 
 def fair(made: LocalDeployment, service: SiloService, number: int) -> dict[str, Any]:
     """A study that could be allowed, as plain values."""
     universe, roster = service._party.universe, service._party.roster
+    four = [*made.names, *made.helpers][:4]
+    kinds = ["silo" if name in made.names else "helper" for name in four]
     study = Study(
-        run=f"{number:032x}", query="triangles", method="sealed", protocol="", epsilon=1.0,
+        run=f"{number:032x}", query="triangles", method="sealed", protocol=COMMITTEE, epsilon=1.0,
         delta=1e-9, collusion=1, universe=universe.digest, nodes=len(universe),
         roster=roster.digest.hex(), coordinator=HUB, silos=tuple(made.names),
         deadline=int(service._party.clock()) + 3600,
+        members=tuple(map(StudyMember, four, kinds)),
     )  # fmt: skip
     values: dict[str, Any] = json.loads(study.encode())
     assert values["version"] == VERSION
@@ -104,7 +120,10 @@ def fair(made: LocalDeployment, service: SiloService, number: int) -> dict[str, 
 def mutated(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """The same with a few fields at or beyond their edges."""
     name = rng.choice(("feat", "feat+", "sealed", "baseline"))
-    values |= {"method": name, "protocol": "masked" if name.startswith("feat") else ""}
+    protocol = rng.choice(("masked", COMMITTEE)) if name.startswith("feat") else ""
+    values |= {"method": name, "protocol": COMMITTEE if name == "sealed" else protocol}
+    if values["protocol"] != COMMITTEE:
+        values["members"] = []
     for _ in range(rng.choice((0, 1, 1, 2, 3))):
         part = rng.choice(sorted(set(values) - {"run"} | {"options", "epsilon"}))
         if part == "options":

@@ -1,15 +1,13 @@
 """A sample of the fault cases of ``make soak``; and the moments that they aim at are all passed."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from silograph.nats import faultpoints
-from tests.nats.faults import ABSENT, METHODS, Case, every_case, run_case
+from tests.nats.faults import ABSENT, METHODS, Case, every_case, run_case, setting
 from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import Terms
 
 SAMPLE = [
     Case("masked", "kill", "silo.made", 2),
@@ -17,7 +15,13 @@ SAMPLE = [
     Case("masked", "stall", "silo.authorised"),
     Case("masked", "cut", "0.30"),
     Case("feat+", "kill", "coordinator.frozen", 4),
-    Case("sealed", "kill", "silo.taken", 4),
+    Case("sealed", "kill", "silo.made", 2),
+    Case("sealed", "kill", "frozen tell", 1, "silo-3"),
+    Case("sealed", "kill", "taken joint 80", 1, "notary"),
+    Case("sealed", "stall", "silo.made", 1, "silo-1"),
+    Case("sealed inside", "kill", "taken done 4", 1, "hub"),
+    Case("sealed five", "kill", "frozen input 2", 1, "silo-5"),
+    Case("sealed shares", "kill", "frozen sum", 1, "notary"),
     Case("blinded", "kill", "silo.taken", 3),
     Case("committee", "kill", "silo.taken", 25),
     Case("committee", "kill", "silo.sent", 60, "notary"),
@@ -40,13 +44,11 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed", "committee"])
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed", "sealed inside",
+                                    "sealed five", "committee"])  # fmt: skip
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
-    terms, helpers = Terms(epsilon=1000.0, study=100.0, collusion=0), ()
-    if method == "committee":
-        helpers = ("notary",)
-        terms = replace(terms, committee=("silo-1", "silo-2", "silo-3", "notary"))
-    made = trial(tmp_path, terms, helpers=helpers)
+    count, terms, helpers = setting(method)
+    made = trial(tmp_path, terms, count, helpers=helpers)
     passed: set[str] = set()
 
     async def run() -> None:

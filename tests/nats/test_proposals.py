@@ -15,7 +15,14 @@ from silograph.methods.study import PROPOSE, Study
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
 from silograph.party.control import Code
-from tests.nats.proposals import LONGEST_JUDGING, STRICT, attack, fair, roster_and_key, signed
+from tests.nats.proposals import (
+    LONGEST_JUDGING,
+    attack,
+    fair,
+    roster_and_key,
+    signed,
+    strict_trial,
+)
 from tests.nats.world import serving, trial
 from tests.support.local_deployment import LocalDeployment, Terms
 
@@ -35,7 +42,7 @@ POISON: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture
 def made(tmp_path: Path) -> LocalDeployment:
-    return trial(tmp_path, STRICT, tls=False)
+    return strict_trial(tmp_path)
 
 
 def test_random_and_extreme_studies(made: LocalDeployment) -> None:
@@ -49,14 +56,19 @@ def test_random_and_extreme_studies(made: LocalDeployment) -> None:
 
 
 def test_judging_is_cheap_at_the_edge_of_what_is_allowed(tmp_path: Path) -> None:
-    made = trial(tmp_path, Terms(epsilon=100.0, study=50.0, delta=0.5), count=4, tls=False)
+    committee = ("silo-1", "silo-2", "silo-3", "silo-4")
+    terms = Terms(epsilon=100.0, study=50.0, delta=0.5, committee=committee)
+    made = trial(tmp_path, terms, count=4, tls=False)
     service = SiloService(made.silo("silo-1"))
     roster, key = roster_and_key(made)
     found = attack(made, service, 0)
     for number, (epsilon, delta) in enumerate(((50.0, 1e-300), (0.01, 1e-9), (1e-6, 1e-9))):
         values = fair(made, service, number) | {"epsilon": epsilon, "delta": delta}
-        for options in ({}, {"answers": "two_stars,triangles"}, {"noise": "each"}):
-            values |= {"run": f"{number:08x}{len(str(options)):024x}", "options": options}
+        for which, options in enumerate((
+            {}, {"answers": "two_stars,triangles"}, {"noise": "shares"}, {"rule": "largest"},
+            {"answers": "two_stars,triangles", "rule": "second"}, {"noise": "committee"},
+        )):  # fmt: skip
+            values |= {"run": f"{number:08x}{which:024x}", "options": options}
             service._consider(signed(values, roster, key))
     service.close()
     assert 0 < found.slowest < LONGEST_JUDGING
@@ -157,7 +169,12 @@ def test_a_run_that_another_thread_has_refused_stays_refused(made: LocalDeployme
 
 @pytest.mark.parametrize(
     "change",
-    [{"epsilon": 9.0}, {"delta": 0.1}, {"method": "baseline"}, {"silos": ["silo-1", "silo-2"]}],
+    [
+        {"epsilon": 9.0},
+        {"delta": 0.1},
+        {"method": "baseline"},
+        {"silos": ["silo-1", "silo-2"], "members": []},
+    ],
 )
 def test_bare_fields_are_judged_before_anything_is_computed(
     made: LocalDeployment, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch

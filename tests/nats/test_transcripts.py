@@ -40,8 +40,19 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
         Question("triangles", 3.0, method="feat+"), {"method": "feat+"},
     ),
     "sealed": (
-        Question("triangles", 3.0, method="sealed", protocol="", delta=1e-9),
+        Question("triangles", 3.0, method="sealed", delta=1e-9),
         {"method": "sealed", "delta": 1e-9},
+    ),
+    "sealed by rule": (
+        Question("clustering", 3.0, method="sealed", delta=1e-7),
+        {"method": "sealed", "delta": 1e-7},
+    ),
+    "sealed in shares": (
+        Question("degrees", 3.0, method="sealed", delta=0.0),
+        {"method": "sealed", "delta": 0.0},
+    ),
+    "sealed without delta": (
+        Question("edges", 3.0, method="sealed"), {"method": "sealed"},
     ),
     "committee": (
         Question("triangles", 3.0, protocol="committee"),
@@ -53,7 +64,11 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 #: Silos and helpers; three silos where nothing else is said.
-PARTIES = {"committee": (5, ()), "feat+ committee": (3, ("notary",))}
+PARTIES = {
+    "committee": (5, ()), "feat+ committee": (3, ("notary",)), "sealed": (4, ()),
+    "sealed by rule": (3, ("notary",)), "sealed in shares": (5, ()),
+    "sealed without delta": (3, ("notary",)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

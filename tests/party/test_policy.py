@@ -42,8 +42,13 @@ def test_what_is_within_the_terms_passes() -> None:
         ({}, {"epsilon": 3.1}, r"epsilon 3\.1; at most 3"),
         (
             {"methods": ("sealed",)},
-            {"method": "sealed", "protocol": "", "delta": 1e-9},
-            "delta 1e-9; at most 0",
+            {"method": "sealed", "protocol": "committee", "delta": 1e-9},
+            "delta 1e-9; at most 0$",
+        ),
+        (
+            {"methods": ("sealed",)},
+            {"method": "sealed", "protocol": "committee", "delta": 2**-60},
+            "delta .*e-19; at most 0; ask with --delta 0 for noise that needs none",
         ),
         ({"longest": 10}, {}, "more than 10 seconds"),
     ],

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from silograph.audit import laws, trials
+from silograph.audit.counts import FeatPlusCase, SealedCase
 from silograph.dp.loss import View
 from silograph.errors import ArgumentError
 from silograph.messages.entropy import Entropy
@@ -19,7 +21,7 @@ __all__ = ["DEFAULT_CASES", "AuditLine", "audit"]
 
 Noise = MaskedNoise | CommitteeNoise | ElgamalNoise | BaselineNoise
 
-#: (protocol, epsilon, silos, collusion)
+#: (protocol, epsilon, silos, collusion). After ``sealed``: what is opened, and how it is drawn.
 DEFAULT_CASES = (
     ("masked", 1.0, 4, 0),
     ("masked", 1.0, 4, 1),
@@ -34,6 +36,14 @@ DEFAULT_CASES = (
     ("elgamal/replace", 1.0, 4, 0),
     ("elgamal/printed", 1.0, 4, 0),
     ("baseline", 2.0, 4, 1),
+    ("feat+", 3.0, 4, 1),
+    ("feat+", 2.0, 5, 0),
+    ("sealed edges", 1.0, 4, 1),
+    ("sealed edges", 3.0, 5, 0),
+    ("sealed degrees", 2.0, 4, 1),
+    ("sealed edges in shares", 1.0, 4, 1),
+    ("sealed degrees in shares", 2.0, 4, 0),
+    ("sealed triangles by rule", 6.0, 4, 1),
 )
 _MASKED_PAIRS = 1 << 20
 _ELGAMAL_PAIRS = 1 << 12
@@ -48,7 +58,7 @@ class AuditLine:
     silos: int
     collusion: int
     view: View
-    #: The worst loss over all holder sets, by enumeration.
+    #: The worst loss over all holder sets, by enumeration, at the delta of the view.
     exact: float
     #: A loss that was observed in real runs; wrong with probability at most 1e-9.
     seen: float
@@ -63,6 +73,7 @@ class AuditLine:
             "collusion": self.collusion,
             "view": self.view.name,
             "claimed": self.view.claimed,
+            "delta": self.view.delta,
             **{name: None if math.isinf(loss) else loss for name, loss in losses.items()},
             "holds": self.holds,
         }
@@ -84,16 +95,35 @@ def audit(
 ) -> Iterator[AuditLine]:
     """Audit each case, view by view; ``effort`` scales the number of trials."""
     for protocol, epsilon, silos, collusion in cases:
-        noise = _noise(protocol, epsilon, silos, collusion)
+        views, examine = _examiner(protocol, epsilon, silos, collusion)
         found: dict[int, tuple[float, float]] = {}
-        for view in noise.views:
+        for view in views:
             # A coalition learns as much from the published release as with the coordinator.
             against = 0 if view.name == "coordinator" else max(collusion, 1)
             against = 2 if view.name == "2 members" else against
             if against not in found:
-                found[against] = _examine(noise, against, entropy, effort)
+                found[against] = examine(against, entropy, effort)
             exact, seen = found[against]
             yield AuditLine(protocol, epsilon, silos, collusion, view, exact, seen)
+
+
+#: The enumerated and the observed loss against so many colluding parties.
+Examine = Callable[[int, Entropy, float], tuple[float, float]]
+
+
+def _examiner(
+    protocol: str, epsilon: float, silos: int, collusion: int
+) -> tuple[tuple[View, ...], Examine]:
+    """The views of a case, and what finds the losses of one of them."""
+    what, *more = protocol.split()
+    if what == "sealed":
+        sealed = SealedCase.choose(epsilon, silos, collusion, more)
+        return sealed.noise.views, sealed.examine
+    if what == "feat+":
+        plus = FeatPlusCase(epsilon, silos, collusion)
+        return plus.views, plus.examine
+    noise = _noise(protocol, epsilon, silos, collusion)
+    return noise.views, partial(_examine, noise)
 
 
 def _noise(protocol: str, epsilon: float, silos: int, collusion: int) -> Noise:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from silograph import _core
 from silograph.dp.channel import limbs
@@ -19,9 +20,27 @@ from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.elgamal.cipher import Decoder, JointKey, Member, Place, SecretKey
 from silograph.methods.elgamal.cipher import Run as ElgamalRun
 from silograph.methods.elgamal.noise import ElgamalNoise
+from silograph.methods.featplus.noise import FeatPlusNoise
 from silograph.methods.masked.noise import MaskedNoise
+from silograph.methods.sealed.noise import Coins, Parts
+from silograph.methods.sealed.rounds import coins_of
 
-__all__ = ["committee_ones", "elgamal_ones", "lower_bound", "masked_zeros", "reports_agreed"]
+__all__ = [
+    "committee_bits",
+    "committee_ones",
+    "elgamal_ones",
+    "featplus_hits",
+    "lower_bound",
+    "masked_zeros",
+    "reports_agreed",
+    "sealed_opened",
+]
+
+
+Numbers = npt.NDArray[np.int64]
+#: The bytes of a number that members share, and how many of them are drawn at once.
+_WIDTH = 8
+_NUMBERS = 1 << 14
 
 
 def lower_bound(hits: Sequence[int], trials: int, false_alarm: float = 1e-9) -> float:
@@ -107,15 +126,18 @@ def committee_ones(
 
     What the member that colludes sees besides is independent of all bits, as tests enumerate.
     """
+    return int(committee_bits(noise, holders, pairs, entropy).sum())
+
+
+def committee_bits(
+    noise: CommitteeNoise, holders: Sequence[bool], pairs: int, entropy: Entropy
+) -> npt.NDArray[np.bool_]:
+    """What is opened of pairs that all have these holders."""
     view, members = entropy.bytes(32), range(4)
     owners = [silo if silo in members else None for silo in range(noise.silos)]
     coin = [bool(noise.numerator >> place & 1) for place in range(noise.places)]
     circuit = _core.CommitteeCircuit(owners, coin)
-    common = [entropy.bytes(32) for _ in members]
-    seeds = [
-        _core.CommitteeSeeds([None if c == i else common[c] for c in members], view)
-        for i in members
-    ]
+    seeds = _seeds(view, entropy)
     chunks = [_core.CommitteeChunk(circuit, i, view, 0, pairs) for i in members]
     outside: list[list[_core.CommitteeSeeds | None]] = [[None] * noise.silos for _ in members]
     words = -(-pairs // 64) * 8
@@ -136,12 +158,112 @@ def committee_ones(
                 chunks[i].take(silo, vector)
     for i in members:
         chunks[i].begin(seeds[i], outside[i])
-    for _ in range(circuit.layers):
-        sent = [chunks[i].speak(seeds[i]) for i in members]
-        for i in members:
-            chunks[i].hear([sent[j][i] for j in members])
+    _evaluate(chunks, seeds)
     opened = _core.committee_opened(view, 0, pairs, [chunk.open() for chunk in chunks])
-    return int(np.bitwise_count(np.frombuffer(opened, dtype=np.uint8)).sum())
+    unpacked = np.unpackbits(np.frombuffer(opened, dtype=np.uint8), bitorder="little")
+    found: npt.NDArray[np.bool_] = unpacked[:pairs] == 1
+    return found
+
+
+def _seeds(view: bytes, entropy: Entropy) -> list[_core.CommitteeSeeds]:
+    """The seeds of four members: each has all components but its own."""
+    common = [entropy.bytes(32) for _ in range(4)]
+    return [
+        _core.CommitteeSeeds([None if c == i else common[c] for c in range(4)], view)
+        for i in range(4)
+    ]
+
+
+def _evaluate(chunks: list[_core.CommitteeChunk], seeds: list[_core.CommitteeSeeds]) -> None:
+    """All layers of a chunk, by its four members."""
+    for _ in range(chunks[0].layers):
+        sent = [chunk.speak(own) for chunk, own in zip(chunks, seeds, strict=True)]
+        for i, chunk in enumerate(chunks):
+            chunk.hear([sent[j][i] for j in range(4)])
+
+
+# --- Numbers that a committee opens with noise ----------------------------------------------------
+
+
+def sealed_opened(
+    drawn: Coins | Parts, truth: Numbers, colluding: int, entropy: Entropy
+) -> Numbers:
+    """The numbers that four members open, in this process: each is the truth with its own noise.
+
+    A member that colludes subtracts what it knows: its own part of noise in shares. Of noise by
+    digits it knows nothing, as tests enumerate.
+    """
+    view, count = entropy.bytes(32), len(truth)
+    seeds = _seeds(view, entropy)
+    nothing = np.zeros(count, dtype=np.int64)
+    shared = _shared([truth, nothing, nothing, nothing], 0, view, seeds)
+    known = nothing
+    if isinstance(drawn, Parts):
+        parts = [drawn.draw(count, entropy.bytes(32)) for _ in range(4)]
+        noise = _shared(parts, 1, view, seeds)
+        known = sum(parts[4 - colluding :], nothing)
+    else:
+        noise = []
+        for first in range(0, count, _NUMBERS):
+            size = min(_NUMBERS, count - first)
+            circuit = _core.CommitteeCircuit.noise(coins_of(drawn), size, _WIDTH)
+            chunks = [_core.CommitteeChunk(circuit, i, view, 1 + first, size) for i in range(4)]
+            for chunk, own in zip(chunks, seeds, strict=True):
+                chunk.begin(own, [])
+            _evaluate(chunks, seeds)
+            for numbers, chunk in zip(shared, chunks, strict=True):
+                numbers.add(first, chunk.numbers())
+    for numbers, own_noise in zip(shared, noise, strict=False):
+        numbers.add(0, own_noise)
+    opened = [numbers.open(view, 0) for numbers in shared]
+    return _core.committee_opened_numbers(view, 0, count, _WIDTH, opened) - known
+
+
+def _shared(
+    given: Sequence[Numbers], number: int, view: bytes, seeds: list[_core.CommitteeSeeds]
+) -> list[_core.CommitteeNumbers]:
+    """The sum of numbers that four members share, as each of them holds it."""
+    count = len(given[0])
+    cores = [_core.CommitteeParts(i, view, number, count, _WIDTH) for i in range(4)]
+    for owner, own in enumerate(given):
+        vector = cores[owner].share(seeds[owner], own)
+        travels = _core.committee_vector(owner, owner)
+        for i in range(4):
+            if i not in (owner, travels):
+                cores[i].take(owner, vector)
+    return [core.numbers(seeds[i]) for i, core in enumerate(cores)]
+
+
+# --- The noisy vectors of feat+ -------------------------------------------------------------------
+
+
+def featplus_hits(
+    noise: FeatPlusNoise,
+    release: CommitteeNoise,
+    holders: Sequence[bool],
+    colluding: int,
+    pairs: int,
+    entropy: Entropy,
+) -> int:
+    """How often all parts of a run look as if these silos held a pair.
+
+    That is: the release has it; the report of its owner, which it changes by as much as an edge
+    can, is beyond that; and of the honest silos' degrees at its two ends at least half are above 0.
+    """
+    honest = [holds and i < noise.silos - colluding for i, holds in enumerate(holders)]
+    hit = committee_bits(release, honest, pairs, entropy)
+    scale = noise.partition_scale
+    degrees = np.zeros(pairs, dtype=np.int64)
+    for holds in honest[: noise.silos - colluding]:
+        drawn = _core.discrete_laplace(
+            2 * pairs, scale.numerator, scale.denominator, entropy.bytes(32)
+        )
+        degrees += (drawn + int(holds) >= 1).reshape(2, pairs).sum(axis=0)
+    scale, change = noise.local_scale, noise.local_steps
+    report = _core.discrete_laplace(pairs, scale.numerator, scale.denominator, entropy.bytes(32))
+    hit &= report + change * any(honest) >= change
+    hit &= degrees >= noise.silos - colluding
+    return int(hit.sum())
 
 
 def reports_agreed(

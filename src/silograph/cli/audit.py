@@ -31,7 +31,8 @@ def audit(
 
     For each protocol and view, three losses are shown: the certified one, the worst one over all
     sets of holders by exact enumeration, and one that real runs on neighbouring federations
-    demonstrate. The exit code is 1 if any loss exceeds the certified one.
+    demonstrate. Where a δ is certified, the exact ε is the least one at that δ. The exit code is 1
+    if any loss exceeds the certified one.
     """
     beside = Console(stderr=True)
     with beside.status("auditing") if beside.is_terminal else nullcontext():
@@ -49,7 +50,8 @@ def _table(lines: Iterable[AuditLine]) -> Table:
         title="privacy loss ε by view",
         title_justify="left",
         caption="exact: the worst over all sets of holders, by enumeration. seen: demonstrated by "
-        "real runs, with a false-alarm rate of 1e-9. *: not claimed by the protocol.",
+        "real runs, with a false-alarm rate of 1e-9. *: not claimed by the protocol. With a δ, the "
+        "exact ε is the least one at that δ; triangles by rule are those of one small graph.",
         caption_justify="left",
     )
     for name in ("protocol and view", "certified", "exact", "seen", ""):
@@ -65,7 +67,8 @@ def _table(lines: Iterable[AuditLine]) -> Table:
             table.add_row(f"[bold]{case}[/]")
         table.add_row(
             f"  {line.view.name}" + ("" if line.view.claimed else " *"),
-            shown_loss(line.view.epsilon),
+            shown_loss(line.view.epsilon)
+            + (f", δ = {shown_loss(line.view.delta)}" if line.view.delta else ""),
             shown_loss(line.exact),
             shown_loss(line.seen, left=True),
             "ok" if line.holds else "[red]EXCESS[/]",

@@ -16,6 +16,7 @@ from silograph.cli.output import check_output, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.methods.catalogue import METHODS, QUERIES
+from silograph.methods.sealed.noise import NOISE_DELTA
 from silograph.methods.study import RELEASE, Option
 from silograph.party.config import CoordinatorConfig
 
@@ -64,7 +65,8 @@ def propose(
         str,
         typer.Option(
             help="The four members of the committee, as a,b,c,d: silos of the study, helpers or "
-            "the coordinator. Without it, protocol committee takes the first that fit.",
+            "the coordinator. Without it, protocol committee and method sealed take the first that "
+            "fit.",
             show_default=False,
         ),
     ] = "",
@@ -91,7 +93,7 @@ def propose(
     try:
         plan = service.propose(question, 60 * minutes)
         run = plan.study.run
-        for words in (plan.advice, plan.assumes):
+        for words in (plan.advice, plan.assumes, _delta_note(plan.delta)):
             if words:
                 note(words)
         if detach:
@@ -103,6 +105,14 @@ def propose(
         _carry(service, run, as_json)
     finally:
         service.close()
+
+
+def _delta_note(delta: float) -> str:
+    """What the silos' operators must have allowed; they refuse with a code and no reason."""
+    if not delta:
+        return ""
+    advice = "; --delta 0 asks for noise that needs none" if delta <= NOISE_DELTA else ""
+    return f"δ = {shown_loss(delta)}: every silo's policy and ledger must allow it{advice}"
 
 
 @app.command()

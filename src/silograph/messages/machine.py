@@ -78,6 +78,11 @@ class Session(ABC):
         """Whether :meth:`make` may run ahead, since no incoming message can affect it."""
         return False
 
+    @property
+    def interruptible(self) -> bool:
+        """Whether messages may come between two calls of :meth:`make`, as always for silos."""
+        return False
+
     def early(self, message: Envelope) -> bool:
         """Whether a message cannot be checked yet, since its binding is not known yet."""
         return False

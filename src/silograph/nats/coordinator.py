@@ -296,7 +296,7 @@ def _committee(
     if len(found) < MEMBERS:
         raise StudyError(
             f"a committee has four members, and there are {len(found)} silos and helpers; name "
-            "helpers in the roster, or choose another protocol"
+            "helpers in the roster, or choose another protocol or method"
         )
     houses = {member.name: member.organisation for member in roster.members}
     first = [
@@ -335,6 +335,8 @@ class _CoordinatorRun:
         self._progress = progress
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
+        self._parts = asyncio.TaskGroup()
+        self._making: asyncio.Task[None] | None = None
 
     async def carry(self) -> None:
         """Carry the run until its result is stored and announced, or until it is aborted."""
@@ -357,14 +359,14 @@ class _CoordinatorRun:
             await self._end("done", "", self._carrier.word(END))
 
     async def _rounds(self) -> None:
-        async with asyncio.TaskGroup() as parts:
+        async with self._parts as parts:
             watching = parts.create_task(self._listen_to_operator())
             await self._carrier.start()
             places = self._carrier.seat.roster.places
             listening = [parts.create_task(self._listen(place)) for place in places]
             async with self._moved:
                 await self._moved.wait_for(lambda: self._session.done)
-            for task in (watching, *listening):
+            for task in (watching, *listening, *filter(None, [self._making])):
                 task.cancel()
 
     async def _listen(self, place: int) -> None:
@@ -389,9 +391,13 @@ class _CoordinatorRun:
                 silo.phase = "refused" if word.round == REFUSE else "aborted"
                 what = f"{silo.name} {silo.phase} the study ({word.code.word})"
                 raise AbortedError(what, code=word.code.word, by=silo.name)
-            self._show()
-            async with self._moved:
-                self._moved.notify_all()
+            await self._tell()
+
+    async def _tell(self) -> None:
+        """Show how far the run is, and let those who wait look again."""
+        self._show()
+        async with self._moved:
+            self._moved.notify_all()
 
     async def _take(self, raw: bytes, silo: SiloProgress) -> None:
         """Process a message when it is due, and send everything that follows from it."""
@@ -400,7 +406,19 @@ class _CoordinatorRun:
         async with self._step:
             if await self._carrier.take(raw):
                 silo.phase = self._session.phase
-                await self._carrier.pump()
+                await self._make()
+
+    async def _make(self) -> None:
+        """Let the session do what it does by itself: now, or while other messages come."""
+        if not self._session.interruptible:
+            await self._carrier.pump()
+        elif self._session.room and (self._making is None or self._making.done()):
+            self._making = self._parts.create_task(self._keep_making())
+
+    async def _keep_making(self) -> None:
+        # Nothing is awaited after the last look, so that the task is running or has seen all room.
+        while self._session.room:
+            await self._carrier.pump(self._tell)
 
     def _word(self, raw: bytes, place: int) -> Control | None:
         """A silo's control message about the run, or None if the message is for the carrier."""

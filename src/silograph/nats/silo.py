@@ -532,7 +532,8 @@ class SiloService(Service):
         _, epsilon = loss_at(plan.losses, limit.collusion)
         if epsilon > left.epsilon or plan.delta > left.delta:
             raise BudgetError(
-                f"the study costs {shown_loss(epsilon)} at t = {limit.collusion}; {left} is left",
+                f"the study costs {_cost(epsilon, plan.delta)} at t = {limit.collusion}; {left} is "
+                "left",
                 lineage, limit.collusion, (epsilon, plan.delta), (left.epsilon, left.delta),
             )  # fmt: skip
 
@@ -558,6 +559,10 @@ class SiloService(Service):
 
     def _open_data(self) -> set[str]:
         return {run.data for run in self._store.runs(ended=False)}
+
+
+def _cost(epsilon: float, delta: float) -> str:
+    return f"ε = {shown_loss(epsilon)}" + (f", δ = {shown_loss(delta)}" if delta else "")
 
 
 # --- A helper -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from silograph.dp.loss import shown_loss, worst_losses
 from silograph.errors import ArgumentError, DeadlineError, PolicyError
 from silograph.messages.identity import Member, Roster
 from silograph.methods.method import SettledStudy
+from silograph.methods.sealed.noise import NOISE_DELTA
 from silograph.methods.study import Study
 
 __all__ = ["Policy"]
@@ -31,8 +32,8 @@ class Policy:
     #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
     #: ``"feat committee"`` (if the policy pins a committee), ``"feat masked"``, ``"feat+ masked"``,
-    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (this trusts the coordinator to
-    #: deal honestly and to collude with no silo) …
+    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (if the policy pins a committee; it
+    #: needs a delta, or studies that ask for delta 0) …
     methods: tuple[str, ...] = ("feat committee", "feat masked")
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()
@@ -104,7 +105,7 @@ class Policy:
             raise PolicyError(
                 f"collusion {study.collusion}; it must be at least {self.least_collusion}"
             )
-        self._check_cost(study.epsilon, study.delta)
+        self._check_cost(study.epsilon, study.delta, study.method)
 
     def check_committee(self, study: Study, roster: Roster) -> None:
         """Check the members of a study's committee. This, too, comes before any computation.
@@ -151,12 +152,15 @@ class Policy:
             raise PolicyError("elgamal/replace shows silos each other's edges: they must trust so")
         # The study's collusion level is at least the policy's. A smaller coalition can have a
         # larger loss, so the worst loss up to that level counts.
-        self._check_cost(worst_losses(plan.losses)[plan.study.collusion], plan.delta)
+        epsilon = worst_losses(plan.losses)[plan.study.collusion]
+        self._check_cost(epsilon, plan.delta, plan.study.method)
 
-    def _check_cost(self, epsilon: float, delta: float) -> None:
+    def _check_cost(self, epsilon: float, delta: float, method: str) -> None:
         if not epsilon <= self.epsilon:
             most = shown_loss(self.epsilon, left=True)
             raise PolicyError(f"epsilon {shown_loss(epsilon)}; at most {most} a study")
         if not delta <= self.delta:
             most = shown_loss(self.delta, left=True)
-            raise PolicyError(f"delta {shown_loss(delta)}; at most {most}")
+            needless = method == "sealed" and delta <= NOISE_DELTA
+            advice = "; ask with --delta 0 for noise that needs none" if needless else ""
+            raise PolicyError(f"delta {shown_loss(delta)}; at most {most}{advice}")

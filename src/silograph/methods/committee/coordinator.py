@@ -226,6 +226,11 @@ class Host(Machine, CoordinatorSession[T_co]):
         """Whether it is a member that has work to do."""
         return self.state is State.CHUNKS and self._part is not None and self._part.room
 
+    @property
+    def interruptible(self) -> bool:
+        """A member's long work depends on no message that comes meanwhile, nor they on it."""
+        return True
+
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """Do the next piece of a member's long work."""
         if not self.room or self._part is None:
