@@ -31,8 +31,8 @@ class Policy:
     #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
     #: ``"feat committee"`` (if the policy pins a committee), ``"feat masked"``, ``"feat+ masked"``,
-    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (this trusts the coordinator to
-    #: deal honestly and to collude with no silo) …
+    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (if the policy pins a
+    #: committee; its noise needs a delta of 2^-60, unless it is in shares) …
     methods: tuple[str, ...] = ("feat committee", "feat masked")
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()
