@@ -24,6 +24,7 @@ import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,7 @@ def run_in_child(name: str) -> None:
     loaded, traffic = peak(), Traffic()
     wall, work = time.perf_counter(), time.process_time()
     run = Run(silos)
-    found = drive(
-        run.coordinator, run.members, lambda: None, "sealed", record=traffic, shown=False
-    )
+    found = drive(run.coordinator, run.members, lambda: None, "sealed", record=traffic, shown=False)
     told = {
         "nodes": len(graph.universe),
         "pairs": run.given.pairs,
@@ -156,15 +155,14 @@ def memory_in_child(nodes: int) -> None:
     near = np.stack([np.arange(nodes - 1), np.arange(1, nodes)], axis=1)
     silos = tuple(Silo.from_edges(universe, near) for _ in range(SILOS))
     loaded, run = peak(), Run(silos)
-    from concurrent.futures import ThreadPoolExecutor
-
     start = time.perf_counter()
     with ThreadPoolExecutor(2) as pool:
         post = _Post(run.coordinator, run.members, None, pool)
         post.deliver(enumerate(member.start() for member in run.members))
         post.deliver(enumerate([member.authorise() for member in run.members]))
     seconds = time.perf_counter() - start
-    assert all(member.room for member in run.members)
+    if not all(member.room for member in run.members):
+        raise SystemExit("not all members have come to the counting of triangles")
     run.members[0].make()
     print(json.dumps({"loaded": loaded, "peak": peak(), "seconds": seconds}))
 

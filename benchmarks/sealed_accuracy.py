@@ -42,7 +42,8 @@ from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.samples import seed_bytes
 from silograph.methods.prediction import Question, feat_error
 from silograph.methods.sealed.answer import kstars_variance
-from silograph.methods.sealed.noise import Answer, Rule, SealedNoise
+from silograph.methods.sealed.method import choose_noise
+from silograph.methods.sealed.noise import Answer, Bounded, SealedNoise
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote", "ca-hepph", "email-enron")
@@ -57,44 +58,15 @@ console = Console(width=None if sys.stdout.isatty() else 132, highlight=False)
 # --- Sealed's noise: all that this benchmark knows of it ------------------------------------------
 
 
-#: The shares of ε that are tried for the degrees.
-SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
-
-
 def chosen(reference: Reference, asked: Question) -> SealedNoise:
-    """What has the least error for this question: of the committee if there is a delta."""
-    degrees = np.sort(reference.degrees)
-    count: Answer = "triangles" if asked.query == "triangles" else "two_stars"
+    """What the planner takes for this question: of the committee, or in shares without a delta."""
+    return choose_noise(reference, asked).noise
 
-    def choose(
-        answer: Answer, rule: Rule | None = None, share: float = 0.1
-    ) -> tuple[float, SealedNoise]:
-        noise = SealedNoise.choose(
-            asked.epsilon,
-            len(degrees),
-            asked.silos,
-            asked.collusion,
-            [answer],
-            delta=asked.delta,
-            degree_share=share,
-            kind="committee" if asked.delta else "shares",
-            rule=rule,
-        )
-        if answer == "degrees":
-            return math.sqrt(kstars_variance(degrees.tolist(), noise.law("degrees"), 2)), noise
-        bound = None
-        if rule:
-            likely = degrees + math.ceil(noise.law("degrees").stderr)
-            bound = noise.bound(answer, likely)
-        return noise.law(answer, bound).stderr, noise
 
-    plans = [choose(count)]
-    if count == "two_stars":
-        plans.append(choose("degrees"))
-    if asked.delta:
-        rules: tuple[Rule, ...] = ("largest", "second") if count == "triangles" else ("largest",)
-        plans += [choose(count, rule, share) for rule in rules for share in SHARES]
-    return min(plans, key=lambda plan: plan[0])[1]
+def bounding(noise: SealedNoise, answer: Answer) -> Bounded | None:
+    """What makes a bound from the largest noisy degrees; None if the answer has none."""
+    given = noise.drawn(answer)
+    return given if isinstance(given, Bounded) else None
 
 
 def drawn(
@@ -202,11 +174,12 @@ def bounds_of(
 
     They follow from the two largest noisy degrees.
     """
+    given = bounding(noise, answer)
+    if given is None:
+        return {None: runs}
     found: dict[int | None, int] = {}
     for top, second, often in TopTwo(degrees, law).draw(runs, seed):
-        noisy = np.full(len(degrees), second)
-        noisy[0] = top
-        bound = noise.bound(answer, noisy)
+        bound = given.bound(np.array([top, second]))
         found[bound] = found.get(bound, 0) + often
     return found
 

@@ -44,10 +44,10 @@ from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
-from silograph.methods.sealed.coordinator import SealedDealer
-from silograph.methods.sealed.noise import Noise, Output
+from silograph.methods.sealed.coordinator import SealedCoordinator
+from silograph.methods.sealed.noise import Coins, Output
+from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import SealedParameters
-from silograph.methods.sealed.silo import SealedSilo
 
 DENSITIES = (0.0, 0.1, 1.0)
 SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9
@@ -107,8 +107,8 @@ def sessions(silo: Silo, parameters: object, silo_kind: type, others: type) -> P
     """A run in which the one silo is as given, and the others hold nothing."""
     empty = Silo.from_pairs(silo.universe, np.empty((0, 2), dtype=np.uint32))
     run, entropy = os.urandom(16), OsEntropy()
-    dealt = (entropy,) if others is SealedDealer else ()
-    coordinator = others(parameters, ROSTER, run, KEYS[SILOS], *dealt)
+    drawing = (entropy,) if others is SealedCoordinator else ()
+    coordinator = others(parameters, ROSTER, run, KEYS[SILOS], *drawing)
     silos = [
         silo_kind(
             parameters,
@@ -160,11 +160,12 @@ def elgamal(silo: Silo) -> Iterator[Act]:
 
 
 def sealed(silo: Silo) -> Iterator[Act]:
-    """The first openings of four chunks, which leave together."""
-    given = SealedParameters(SILOS, SEALED_NODES, b"nodes", (Output("edges", Noise("each", 1, 1)),))
-    parties = sessions(silo, given, SealedSilo, SealedDealer)
-    parties.pay("readys")
-    yield lambda: parties.silos[PLACE].receive(parties.held[0])
+    """The inputs of four chunks, which leave together."""
+    outputs = (Output("edges", Coins((1,), 2)),)
+    members = (*range(SILOS), COORDINATOR)
+    given = SealedParameters(SILOS, members, SEALED_NODES, b"nodes", outputs)
+    parties = sessions(silo, given, SealedParty, SealedCoordinator)
+    yield parties.silos[PLACE].authorise
 
 
 CASES = {

@@ -18,17 +18,17 @@ BUGS = [
     Bug(
         "decoder: a sealed silo that is told to authorise",
         "a coordinator's message ends a silo with an error that nobody handles",
-        "src/silograph/methods/sealed/silo.py",
-        'TAKES = ("keys", "confirms", "readys", *DEALT_ROUNDS, *_FROM_SILOS)',
-        'TAKES = ("keys", "confirms", "readys", "authorise", *DEALT_ROUNDS, *_FROM_SILOS)',
+        "src/silograph/methods/sealed/party.py",
+        '(*CommitteeParty.TAKES, "tell")',
+        '(*CommitteeParty.TAKES, "tell", "authorise")',
         _TESTS + "by_itself",
     ),
     Bug(
-        "decoder: a dealer that collects what is no message",
+        "decoder: a coordinator that collects what is no message",
         "a silo's word counts as a message of a round that there is not",
         "src/silograph/methods/sealed/coordinator.py",
-        'TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output")',
-        'TAKES = ("key", "confirm", "ready", "tell", "open", "open-nodes", "output", "all keys")',
+        '(*Host.TAKES, "tell", "sum", "done")',
+        '(*Host.TAKES, "tell", "sum", "done", "all keys")',
         _TESTS + "by_itself",
     ),
     Bug(

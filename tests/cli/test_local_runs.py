@@ -166,7 +166,7 @@ class TestCount:
     def test_trust_lets_auto_choose_more(self, run: Any, trial: str) -> None:
         ask = f"count triangles {trial} {NODES} --epsilon 1 --json"
         assert run(ask).json["method"] != "sealed"
-        assert run(f"{ask} --trust dealer").json["method"] == "sealed"
+        assert run(f"{ask} --trust helpers").json["method"] == "sealed"
 
     def test_notes(self, run: Any, trial: str) -> None:
         said = run(f"count edges {trial} --epsilon 3")

@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import json
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ from silograph.graph.bits import triangle_bytes
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.envelope import (
     EVERYONE,
-    Binding,
     Envelope,
     Outgoing,
     open_envelope,
@@ -40,18 +38,17 @@ from silograph.messages.envelope import (
     seal,
 )
 from silograph.messages.identity import COORDINATOR, pack, unpack
+from silograph.methods.committee.rounds import SECRET_ROUNDS
 from silograph.methods.featplus import noisy_vectors, shared_view
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
 from silograph.methods.sealed import rounds as sealed_tables
-from silograph.methods.sealed.noise import BoundedNoise, Noise, Output
-from silograph.methods.sealed.rounds import DEALT_ROUNDS, OPENED_ROUNDS
-from silograph.methods.sealed.silo import SealedSilo
 from tests.messages.test_envelope import BINDING, sealed
+from tests.methods.committee.run import COMMITTEES
 from tests.methods.featplus.test_noisy_vectors import NumberRun
 from tests.methods.featplus.test_shared_view import CONTENT, Showing
 from tests.methods.masked.run import digits_of_a_word, elements
-from tests.methods.sealed.run import RUN, SealedRun, parameters
+from tests.methods.sealed.run import SealedRun, bounded, parameters
 
 HUGE = [2**64 - 1, 2**64 - 2, 2**63, 2**63 + 1, 2**32 + 1, 2**40]
 
@@ -145,7 +142,7 @@ class TestEnvelope:
 
 #: Names of rounds and of what parties do by themselves, in these methods.
 TABLES = (
-    sealed_tables.SILO_STEPS, sealed_tables.COORDINATOR_STEPS,
+    sealed_tables.SEALED_PARTY_STEPS, sealed_tables.SEALED_COORDINATOR_STEPS,
     noisy_vectors.SILO_STEPS, noisy_vectors.COORDINATOR_STEPS,
     shared_view.SILO_STEPS, shared_view.COORDINATOR_STEPS,
 )  # fmt: skip
@@ -219,42 +216,20 @@ class TestShared:
             Shared.read(plan, bound + bytes([plan.union.silos] * plan.n) + graph)
 
 
-BOUNDED = (
-    Output("degrees", Noise("each", 2, 1)),
-    Output("two_stars", Noise("each", 2, 1)),
-    Output("triangles", BoundedNoise("each", 6, 12, 3, 1, 1)),
-)
-HOLDINGS = [{(0, 1)}, set(), {(1, 2)}]
+FIVE = COMMITTEES["five silos"]
 
 
-def agreed() -> SealedRun:
-    return SealedRun(parameters(nodes=13, outputs=BOUNDED)).agree()
+def until(name: str) -> SealedRun:
+    """A run in which nothing of a round is delivered: everyone waits for it."""
+    given = parameters(FIVE, 13, bounded(13))
+    return SealedRun(
+        FIVE, [1, 0, 2, 0, 4], given=given, change=lambda m: [m.raw] if m.name[0] != name else []
+    ).go()
 
 
-def opening() -> SealedRun:
-    """Silos that have sent their first openings, and have none of the others'."""
-    run = agreed()
-    run.deliver(run.ready(HOLDINGS), lambda *entry: peek(entry[2]).round == "open")
-    return run
-
-
-def forged(run: SealedRun, envelope: Envelope) -> bytes:
-    binding = Binding(RUN, run.parameters.digest, run.roster)
-    key = run.keys[-1 if envelope.sender == COORDINATOR else envelope.sender]
-    return seal(binding, key, envelope)
-
-
-PHASES: dict[str, Callable[[], SealedRun]] = {
-    "new": SealedRun,
-    "agreed": agreed,
-    "opening": opening,
-    "opened": lambda: agreed().open(HOLDINGS),
-}
-
-
-@pytest.fixture(scope="module", params=PHASES)
+@pytest.fixture(scope="module", params=["key", "confirms", "seed", "check", "joint", "tell", "sum"])
 def run(request: pytest.FixtureRequest) -> SealedRun:
-    return PHASES[request.param]()
+    return until(request.param)
 
 
 class TestSealed:
@@ -263,55 +238,39 @@ class TestSealed:
     @few
     @given(st.lists(st.tuples(NAMES, SEQUENCES, st.binary(max_size=60)), max_size=8))
     def test_any_payload(self, run: SealedRun, messages: list[tuple[str, int, bytes]]) -> None:
+        ways = [(COORDINATOR, 0), (1, 0), (4, 0), (1, COORDINATOR), (4, COORDINATOR), (0, 4)]
         for name, sequence, payload in messages:
-            for place, machine in ((COORDINATOR, run.silos[0]), (1, run.silos[0]), (1, run.dealer)):
-                envelope = Envelope(name, place, EVERYONE, sequence, payload)
-                assert receive(machine, forged(run, envelope)) == []
+            for sender, receiver in ways:
+                envelope = Envelope(name, sender, receiver, sequence, payload)
+                raw = seal(run.binding, run.keys[sender], envelope)
+                assert receive(run.machine(receiver), raw) == []
 
-    @pytest.mark.parametrize("name", ["all keys", "start", "count", "authorise", "all told"])
-    @pytest.mark.parametrize("place", [COORDINATOR, 1])
+    @pytest.mark.parametrize("name", ["all keys", "start", "make", "authorise", "all seeds"])
+    @pytest.mark.parametrize("sender", [COORDINATOR, 1])
     def test_what_a_party_does_by_itself_is_no_message(
-        self, run: SealedRun, name: str, place: int
+        self, run: SealedRun, name: str, sender: int
     ) -> None:
-        machines = [run.silos[0]] if place == COORDINATOR else [run.silos[0], run.dealer]
-        for machine in machines:
+        for receiver in (0, 4) if sender == COORDINATOR else (0, 4, COORDINATOR):
+            envelope = Envelope(name, sender, receiver, 0, bytes(32))
             with pytest.raises(ProtocolError, match="no such message"):
-                machine.receive(forged(run, Envelope(name, place, EVERYONE, 0, bytes(32))))
+                run.machine(receiver).receive(seal(run.binding, run.keys[sender], envelope))
 
     @pytest.mark.slow
     @few
     @given(st.data())
     def test_any_decrypted_payload(self, data: st.DataObject) -> None:
-        """To the first silo, and to the last, which is the one that has corrections."""
-        run = opening()
-        sizes = st.sampled_from([0, 7, 8, 16, 32, 8 * 13, *range(8 * 64, 8 * 90, 8)])
+        """From a member and from a silo outside, to a member and to the coordinator."""
+        run = until(data.draw(st.sampled_from(["match", "input", "check", "joint", "tell", "sum"])))
+        sizes = st.sampled_from([0, 2, 3, 8, 13 * 3, 16, 32, 64 * 3, 64 * 3 + 32])
         payloads = sizes.flatmap(lambda size: st.binary(min_size=size, max_size=size))
-        rounds = st.sampled_from((*OPENED_ROUNDS, *DEALT_ROUNDS))
-        entries = st.tuples(rounds, st.integers(0, 9), payloads)
+        entries = st.tuples(st.sampled_from(SECRET_ROUNDS), st.integers(0, 40), payloads)
         for name, sequence, payload in data.draw(st.lists(entries, max_size=12)):
-            for to in (0, 2):
-                sender = 1 if name in OPENED_ROUNDS else COORDINATOR
-                lock = run.silos[1]._own_lock if sender == 1 else run.dealer._locks[to]
-                receiver = EVERYONE if sender == 1 else to
+            for sender, receiver in ((1, 0), (2, 0), (4, 0), (1, COORDINATOR), (4, COORDINATOR)):
+                lines = run.machine(sender)._lines
                 plain = Envelope(name, sender, receiver, sequence, payload)
-                receive(run.silos[to], forged(run, lock.close(plain)))
-
-    @pytest.mark.slow
-    @few
-    @given(st.lists(st.integers(0, 2**64 - 1), min_size=14, max_size=14), st.integers(0, 2**64 - 1))
-    def test_any_published_share(self, degrees_and_stars: list[int], triangles: int) -> None:
-        """Other silos choose every word that they publish, and so the bound of later noise."""
-        run = agreed().open(HOLDINGS)
-        silo, sent = run.silos[0], [message for _, message in run.act(0, SealedSilo.count)]
-        for words in (degrees_and_stars, [triangles]):
-            own = peek(sent[0].raw)
-            payload = own.payload[:32] + np.array(words, dtype="<u8").tobytes()
-            sent = []
-            for place in (1, 2):
-                envelope = Envelope("output", place, EVERYONE, own.sequence, payload)
-                sent += receive(silo, forged(run, envelope))
-            if not sent:
-                break
+                assert lines is not None
+                raw = seal(run.binding, run.keys[sender], lines.close(plain))
+                receive(run.machine(receiver), raw)
 
 
 #: Values of every kind that JSON has, and those that numbers of a header could be.
@@ -441,36 +400,35 @@ class TestBindings:
 
     @pytest.mark.parametrize("size", HUGE)
     def test_a_number_takes_no_memory(self, size: int) -> None:
-        dealt, matrix = _core.Dealt(bytes(32), 1, 2), _core.OpenedMatrix(13)
+        count, numbers = _core.CommitteeCount(1, 13, 3, True), _core.CommitteeNumbers(1, 3, 64)
         for raw in (b"", bytes(8), bytes(16)):
             for call in (
                 lambda raw=raw: _core.rows_from_triangle(size, raw),
-                lambda raw=raw: _core.SharedChunk(dealt, 0, size, raw),
-                lambda raw=raw: matrix.add(0, size, raw),
-                lambda raw=raw: matrix.add(size, len(raw) // 8 + 1, raw),
-                lambda raw=raw: matrix.inner(dealt, 0, size, raw),
+                lambda: count.add(0, size, numbers),
+                lambda: count.add(size, 5, numbers),
+                lambda: numbers.add(size, numbers),
+                lambda: count.contract(0, size),
             ):
-                with pytest.raises(ValueError, match=r"there (is|are)|expected"):
+                with pytest.raises((ValueError, RuntimeError), match=r"there (is|are)|borrowed"):
                     call()
 
     @many
-    @given(st.binary(max_size=300), st.integers(1, 130))
-    def test_any_share(self, raw: bytes, pairs: int) -> None:
-        dealt = _core.Dealt(bytes(32), 1, 2)
-        words = -(-pairs // 64)
-        chunk = _core.SharedChunk(dealt, 0, pairs, bytes(8 * words))
-        opened = chunk.open(dealt)
-        for call, due in (
-            (lambda: chunk.take(raw), len(opened)),
-            (lambda: chunk.close(dealt, raw), 8 * (words + pairs)),
-            (lambda: dealt.cube(0, 0, raw), 8),
-            (lambda: dealt.squares(np.zeros(pairs, dtype=np.uint64), raw), 8 * pairs),
+    @given(st.binary(max_size=300), st.integers(1, 100), st.integers(1, 8))
+    def test_any_numbers(self, raw: bytes, count: int, width: int) -> None:
+        numbers = _core.CommitteeNumbers(1, width, count)
+        parts = _core.CommitteeParts(1, bytes(32), 0, count, width)
+        four = [raw, bytes(32), raw, bytes(32)]
+        for call in (
+            lambda: numbers.learn(bytes(32), 0, raw, bytes(32)),
+            lambda: _core.committee_opened_numbers(bytes(32), 0, count, width, four),
         ):
-            if len(raw) == due:
+            with pytest.raises(ValueError):  # noqa: PT011 - a wrong size, or two that disagree
                 call()
-            else:
-                with pytest.raises(ValueError, match="expected"):
-                    call()
+        if len(raw) == count * width:
+            parts.take(0, raw)
+        else:
+            with pytest.raises(ValueError, match="wrong size"):
+                parts.take(2, raw)
 
     @many
     @given(st.data(), st.integers(2, 65_536) | st.integers(2, 40), st.integers(1, 130))

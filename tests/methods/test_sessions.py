@@ -29,7 +29,15 @@ METHODS: dict[str, dict[str, Any]] = {
     "elgamal/replace": {"protocol": "elgamal/replace", "collusion": 0},
     "baseline": {"method": "baseline", "protocol": ""},
     "feat+": {"method": "feat+", "options": {"split": "paper"}},
-    "sealed": {"method": "sealed", "protocol": ""},
+    "sealed": {"method": "sealed", "protocol": "committee", "members": FOUR},
+    "sealed with a bound": {
+        "method": "sealed", "protocol": "committee", "members": FOUR, "delta": 1e-6,
+        "options": {"answers": "degrees,two_stars,triangles", "rule": "second"},
+    },
+    "sealed in shares": {
+        "method": "sealed", "protocol": "committee", "members": FOUR,
+        "options": {"answers": "edges,triangles", "noise": "shares"},
+    },
     "committee": {"protocol": "committee", "members": FOUR},
     "feat+ committee": {
         "method": "feat+", "protocol": "committee", "members": FOUR,
@@ -63,7 +71,7 @@ class Recorded:
     def __init__(self, method: str) -> None:
         self.plan = plan(method)
         roster = roster_for(self.plan)
-        self.coordinator = self.plan.coordinator(roster, KEYS[3], RunEntropy(b"dealer"))
+        self.coordinator = self.plan.coordinator(roster, KEYS[3], RunEntropy(b"hub"))
         self.silos = [silo(self.plan, place) for place in roster.places]
         self.told: list[list[bytes]] = [[] for _ in self.silos]
         self.said: list[list[Outgoing]] = [[] for _ in self.silos]
@@ -180,11 +188,11 @@ SESSIONS = [
     for method in METHODS
     for session in (
         silo(plan(method), 0),
-        plan(method).coordinator(roster_for(plan(method)), KEYS[3], RunEntropy(b"dealer")),
+        plan(method).coordinator(roster_for(plan(method)), KEYS[3], RunEntropy(b"hub")),
     )
 ]
 ROUNDS = ["work", "hop", "open", "share", "keys", "key", "confirm", "chunk", "report",
-          "numbers", "shown", "seen", "tell", "seed", "deal", "output", "x"]  # fmt: skip
+          "numbers", "shown", "seen", "tell", "seed", "joint", "sum", "x"]  # fmt: skip
 
 
 @given(st.binary(max_size=200), st.sampled_from(ROUNDS))

@@ -32,6 +32,7 @@ FOUR = (
     *(StudyMember(f"silo-{i}", "silo") for i in (1, 2, 3)),
     StudyMember("notary", "helper"),
 )
+SEALED = {"method": "sealed", "protocol": "committee", "members": FOUR}
 TEXTS = st.text("ab\n é", max_size=5)
 
 
@@ -287,10 +288,10 @@ class TestPlans:
         [
             {"method": "feat+"},
             {"method": "feat+", "epsilon": 0.5},
-            {"method": "sealed", "protocol": ""},
-            {"method": "sealed", "protocol": "", "delta": 1e-9},
-            {"method": "sealed", "protocol": "", "query": "clustering", "delta": 1e-9},
-            {"method": "sealed", "protocol": "", "query": "kstars", "k": 3},
+            {**SEALED},
+            {**SEALED, "delta": 1e-9},
+            {**SEALED, "query": "clustering", "delta": 1e-9},
+            {**SEALED, "query": "kstars", "k": 3},
         ],
     )
     def test_what_a_planner_chooses_is_written_down(self, change: dict[str, Any]) -> None:
@@ -311,10 +312,11 @@ class TestPlans:
             ({"method": "feat+", "options": {"split": "1,2"}}, "three numbers"),
             ({"method": "feat+", "options": {"local": 3}}, "local must be a text"),
             ({"method": "feat+", "protocol": "elgamal/replace", "collusion": 0}, "against silos"),
-            ({"method": "sealed"}, "no protocol to choose"),
-            ({"method": "sealed", "protocol": "", "query": "four_cycles"}, "sealed answers"),
-            ({"method": "sealed", "protocol": "", "options": {"noise": "no"}}, "shared or each"),
-            ({"method": "sealed", "protocol": "", "options": {"answers": "x"}}, "what is opened"),
+            ({"method": "sealed"}, "counts in a committee"),
+            ({**SEALED, "members": ()}, "does not name the four members"),
+            ({**SEALED, "query": "four_cycles"}, "sealed answers"),
+            ({**SEALED, "options": {"noise": "no"}}, "committee or shares"),
+            ({**SEALED, "options": {"answers": "x"}}, "answers must be of edges"),
             ({"delta": 0.1}, "no use for delta"),
             ({"options": {"channel": "1/2,1/4"}}, "for protocol 'clear' only"),
             ({"protocol": "clear", "options": {"channel": "1/0,x"}}, "two fractions"),
@@ -358,9 +360,10 @@ def test_what_a_study_costs_to_judge_is_bounded(
         "silos": tuple(f"silo-{i}" for i in range(silos)),
     }  # fmt: skip
     ways: tuple[dict[str, Any], ...] = (
-        {"method": "sealed", "protocol": "", "delta": 1e-9, "options": {"answers": "triangles"}},
-        {"method": "sealed", "protocol": "", "delta": 1e-300,
-         "options": {"answers": "degrees,two_stars,triangles", "degree_share": 1e-3}},
+        {**SEALED, "delta": 1e-9, "options": {"answers": "triangles", "rule": "second"}},
+        {**SEALED, "delta": 1e-17, "options": {
+            "answers": "degrees,two_stars,triangles", "degree_share": 1e-3, "rule": "largest"}},
+        {**SEALED, "options": {"answers": "degrees,two_stars,triangles", "noise": "shares"}},
         {"method": "feat+", "options": {"local": "paper"}},
         {"method": "feat", "protocol": "elgamal"},
         {"method": "baseline", "protocol": ""},
@@ -376,4 +379,4 @@ def test_what_a_study_costs_to_judge_is_bounded(
 @pytest.mark.parametrize("epsilon", [1e8, 1e20, 1e300, 50.1, 1e-7, 5e-324])
 def test_an_epsilon_out_of_bounds_is_no_study(epsilon: float) -> None:
     with pytest.raises(StudyError, match="epsilon"):
-        study(method="sealed", protocol="", epsilon=epsilon)
+        study(**SEALED, epsilon=epsilon)

@@ -153,7 +153,7 @@ class TestReplay:
         if store.run(run.plan.study.run) is None:
             store.add(run.plan.study.run, b"proposal")
         seat = Seat(run.plan.study, ROSTER, COORDINATOR, KEYS[3], "coordinator")
-        session = run.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"dealer"))
+        session = run.plan.coordinator(ROSTER, KEYS[3], RunEntropy(b"hub"))
         link, log = Listening(), Log(folder / "hub.jsonl", "hub")
         given: Any = link
         return Carrier(seat, session, store, given, log), link

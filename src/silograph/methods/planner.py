@@ -431,7 +431,7 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
         reference,
         question,
         "sealed",
-        "sealed",
+        COMMITTEE,
         chosen.error,
         needs=needs,
         assumes=_ONE_MEMBER,

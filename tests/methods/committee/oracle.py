@@ -14,7 +14,7 @@ from silograph.messages.identity import COORDINATOR, pack
 from tests.methods.committee.run import CommitteeRun, Message
 
 Words = npt.NDArray[np.uint64]
-ROUNDS = ("seed", "match", "input", "check", "joint", "open")
+ROUNDS = ("seed", "match", "input", "check", "joint", "open", "tell", "sum", "done")
 
 
 def expand(secret: bytes, label: str, context: bytes = b"") -> bytes:
@@ -35,11 +35,13 @@ def stream(seed: bytes, view: bytes, words: int, *name: int) -> Words:
 class Oracle:
     """Everything secret of one run, from the secrets of its parties."""
 
+    VIEW = b"silograph/committee/view/v1"
+
     def __init__(self, run: CommitteeRun) -> None:
         self._run = run
         given, binding = run.parameters, run.binding
         places = (*run.roster.places, COORDINATOR)
-        secrets = {place: run.secret(place) for place in places}
+        self.secrets = secrets = {place: run.secret(place) for place in places}
         self._keys = {
             place: X25519PrivateKey.from_private_bytes(expand(secret, "run-key/v1"))
             for place, secret in secrets.items()
@@ -47,7 +49,7 @@ class Oracle:
         self._public = {
             place: key.public_key().public_bytes_raw() for place, key in self._keys.items()
         }
-        head = (b"silograph/committee/view/v1", run.run, given.digest, binding.roster.digest)
+        head = (self.VIEW, run.run, given.digest, binding.roster.digest)
         public = (self._public[place] for place in places)
         self.view = hashlib.sha256(pack(*head, *public)).digest()
         #: The seed of each component; member n draws that of the component before it.

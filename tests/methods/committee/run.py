@@ -4,14 +4,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from silograph.errors import ProtocolError
+import pytest
+
+from silograph.errors import OrderError, ProtocolError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, unpack
-from silograph.methods.committee.coordinator import CommitteeCoordinator
+from silograph.methods.committee.coordinator import CommitteeCoordinator, Host
 from silograph.methods.committee.party import CommitteeParty
-from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters
+from silograph.methods.committee.rounds import SECRET_ROUNDS, CommitteeParameters, State
 from tests.support.parties import SeededEntropy, identities, roster_of
 
 RUN = bytes(range(16))
@@ -47,6 +49,10 @@ FOUR = COMMITTEES["four silos"]
 FIVE = COMMITTEES["five silos"]
 
 
+#: Round, sequence, sender, receiver.
+Name = tuple[str, int, int, int]
+
+
 class Message(NamedTuple):
     """One message on its way to one receiver."""
 
@@ -59,8 +65,7 @@ class Message(NamedTuple):
         return peek(self.raw)
 
     @property
-    def name(self) -> tuple[str, int, int, int]:
-        """Round, sequence, sender, receiver."""
+    def name(self) -> Name:
         envelope = self.envelope
         return envelope.round, envelope.sequence, self.sender, self.receiver
 
@@ -82,6 +87,23 @@ class Order(Protocol):
 def at_random(seed: object) -> Random:
     """An order that follows from a seed; also numbers for tests."""
     return Random(str(seed))  # noqa: S311 - nothing here is secret
+
+
+def random_committee(rng: Random) -> Committee:
+    """Two to seven silos; the members are any four of silos, helpers and the coordinator."""
+    silos = rng.randint(2, 7)
+    least = max(0, 3 - silos)
+    helpers = rng.randint(least, min(3, 4))
+    pool = [*range(silos), COORDINATOR]
+    if silos + helpers == 3:
+        chosen = pool
+    else:
+        chosen = rng.sample(pool if rng.random() < 0.3 else pool[:-1], min(4 - helpers, silos))
+    members = [*chosen, *range(silos, silos + helpers)][: max(4, helpers)]
+    while len(members) < 4:
+        members.append(COORDINATOR)
+    rng.shuffle(members)
+    return Committee(silos, helpers, tuple(members))
 
 
 def parameters(committee: Committee, pairs: int = 64, **changes: object) -> CommitteeParameters:
@@ -109,22 +131,28 @@ def keys_of(committee: Committee) -> tuple[dict[int, Identity], Roster]:
 
 
 class CommitteeRun:
-    """All parties of one run. ``held`` are the pairs of each silo, as the bits of one number."""
+    """All parties of one run. ``held`` are the pairs of each silo, as the bits of one number.
+
+    Runs of other protocols with a committee have other machines and other parameters of ``size``.
+    """
+
+    PARTY: ClassVar[type[CommitteeParty]] = CommitteeParty
+    HOST: ClassVar[type[Host[Any]]] = CommitteeCoordinator
 
     def __init__(
         self,
         committee: Committee = FOUR,
         held: Iterable[int] = (),
-        pairs: int = 64,
+        size: int = 64,
         *,
-        given: CommitteeParameters | None = None,
+        given: Any = None,
         seed: int = 1,
         run: bytes = RUN,
         order: Order | None = None,
         change: Change | None = None,
     ) -> None:
         self.committee = committee
-        self.parameters = given or parameters(committee, pairs)
+        self.parameters = given or self.usual(committee, size)
         self.held = [*held] or [0] * committee.silos
         self.keys, self.roster = keys_of(committee)
         self.run, self.seed = run, seed
@@ -140,6 +168,10 @@ class CommitteeRun:
         #: What was refused: the receiver, what had been sent so far, and the error.
         self.errors: list[tuple[int, int, ProtocolError]] = []
 
+    def usual(self, committee: Committee, size: int) -> Any:
+        """The parameters of a run for which none are given."""
+        return parameters(committee, size)
+
     def secret(self, place: int) -> bytes:
         """The run secret of a party."""
         return self._entropy(place).bytes(32)
@@ -152,11 +184,11 @@ class CommitteeRun:
         bits = None if place >= self.committee.silos else lambda chunk: self.bits(place, chunk)
         key = self.keys[place]
         head = (self.parameters, self.roster, self.run, place, key)
-        return CommitteeParty(*head, self._entropy(place), bits)
+        return self.PARTY(*head, self._entropy(place), bits)
 
-    def new_coordinator(self) -> CommitteeCoordinator:
+    def new_coordinator(self) -> Host[Any]:
         head = (self.parameters, self.roster, self.run, self.keys[COORDINATOR])
-        return CommitteeCoordinator(*head, self._entropy(COORDINATOR))
+        return self.HOST(*head, self._entropy(COORDINATOR))
 
     def bits(self, place: int, chunk: int) -> bytes:
         """One chunk's bits of a silo."""
@@ -164,7 +196,7 @@ class CommitteeRun:
         value = self.held[place] >> start & (1 << size) - 1
         return value.to_bytes(self.parameters.bit_bytes(chunk), "little")
 
-    def machine(self, place: int) -> CommitteeParty | CommitteeCoordinator:
+    def machine(self, place: int) -> CommitteeParty | Host[Any]:
         return self.coordinator if place == COORDINATOR else self.parties[place]
 
     def name(self, place: int) -> str:
@@ -193,7 +225,7 @@ class CommitteeRun:
         elif kind == "authorise":
             self._try(place, self.parties[place].authorise)
         else:
-            self._try(place, self.parties[place].make)
+            self._try(place, self.machine(place).make)
         return True
 
     def _acts(self) -> list[Act]:
@@ -214,7 +246,8 @@ class CommitteeRun:
                 if self._order is None:
                     return acts
             lines.add(line)
-        return acts + [("make", place, 0) for place, party in self.parties.items() if party.room]
+        everyone = (*self.parties, COORDINATOR)
+        return acts + [("make", place, 0) for place in everyone if self.machine(place).room]
 
     def deliver(self, message: Message) -> None:
         """Hand over one message; an error is kept."""
@@ -273,7 +306,7 @@ class CommitteeRun:
         """The rounds in which something was sent."""
         return {message.envelope.round for message in self.sent}
 
-    def result(self) -> int:
+    def result(self) -> Any:
         """Y as the bits of one number."""
         return int.from_bytes(self.coordinator.result(), "little")
 
@@ -291,3 +324,60 @@ def flipped(content: bytes, byte: int, bit: int = 0) -> bytes:
     changed = bytearray(content)
     changed[byte] ^= 1 << bit
     return bytes(changed)
+
+
+class Unchanged:
+    """Runs in which bad messages come beside the good ones; in the end nothing has changed."""
+
+    def __init__(self, make: Callable[..., CommitteeRun]) -> None:
+        self._make = make
+        self.honest = make().go()
+
+    def beside(
+        self, bad: Callable[[Any, Message], list[bytes]], *, first: bool = True
+    ) -> list[tuple[str, ProtocolError]]:
+        """The errors, each with the name of the sender of the message that was refused."""
+        refused: list[tuple[str, ProtocolError]] = []
+
+        def change(message: Message) -> list[bytes]:
+            wrong = bad(run, message)
+            expected.extend([message.sender] * len(wrong))
+            return [*wrong, message.raw] if first else [message.raw, *wrong]
+
+        expected: list[int] = []
+        run = self._make(change=change)
+        run.go()
+        assert len(run.errors) == len(expected) > 0
+        assert set(run.sent) == set(self.honest.sent)
+        assert run.result() == self.honest.result()
+        assert all(party.state is State.DONE for party in run.parties.values())
+        for _, _, error in run.errors:
+            refused.append((str(error.silo), error))
+        assert sorted(run.name(place) for place in expected) == sorted(n for n, _ in refused)
+        return refused
+
+
+def refuse(
+    run: CommitteeRun,
+    name: Name,
+    size: int,
+    error: type[ProtocolError] = OrderError,
+    match: str | None = None,
+) -> None:
+    """That a message with this name and this size, all right otherwise, changes nothing."""
+    kind, sequence, sender, receiver = name
+    machine = run.machine(receiver)
+    envelope = Envelope(kind, sender, receiver, sequence, bytes(size))
+    lines = run.machine(sender)._lines
+    if kind in SECRET_ROUNDS and sender != receiver:
+        assert lines is not None
+        envelope = lines.close(envelope)
+    raw = seal(run.binding, run.keys[sender], envelope)
+    part, state = machine._part, machine.state
+    kept = None if part is None else (dict(part._came), dict(part._seen), part._begun)
+    with pytest.raises(error, match=match) as caught:
+        machine.receive(raw)
+    assert caught.value.silo == run.name(sender)
+    assert caught.value.round == kind
+    assert machine.state is state
+    assert kept == (None if part is None else (part._came, part._seen, part._begun))

@@ -18,7 +18,6 @@ from silograph.errors import (
     MismatchError,
     OrderError,
     PayloadError,
-    ProtocolError,
     SignatureError,
     ViewsDifferError,
 )
@@ -42,15 +41,17 @@ from tests.methods.committee.run import (
     Committee,
     CommitteeRun,
     Message,
+    Name,
+    Unchanged,
     at_random,
     flipped,
     parameters,
+    refuse,
 )
 from tests.support.parties import no_bits
 
 pytestmark = pytest.mark.slow
 
-Name = tuple[str, int, int, int]
 FALSIFIED = ("four silos", "the coordinator and a silo outside")
 SLOWLY = [
     pytest.param(name, marks=pytest.mark.slow)
@@ -320,36 +321,11 @@ class TestFalsified:
             assert str(error) == "round 'key' of silo 2: a weak run key"
 
 
-class Unchanged:
-    """Runs in which bad messages come beside the good ones; in the end nothing has changed."""
-
-    def __init__(self, committee: Committee, pairs: int = 130) -> None:
-        self.committee, self.pairs = committee, pairs
-        self.held = [5 * (place + 1) for place in range(committee.silos)]
-        self.honest = CommitteeRun(committee, self.held, pairs).go()
-
-    def beside(
-        self, bad: Callable[[CommitteeRun, Message], list[bytes]], *, first: bool = True
-    ) -> list[tuple[str, ProtocolError]]:
-        """The errors, each with the name of the sender of the message that was refused."""
-        refused: list[tuple[str, ProtocolError]] = []
-
-        def change(message: Message) -> list[bytes]:
-            wrong = bad(run, message)
-            expected.extend([message.sender] * len(wrong))
-            return [*wrong, message.raw] if first else [message.raw, *wrong]
-
-        expected: list[int] = []
-        run = CommitteeRun(self.committee, self.held, self.pairs, change=change)
-        run.go()
-        assert len(run.errors) == len(expected) > 0
-        assert set(run.sent) == set(self.honest.sent)
-        assert run.coordinator.result() == self.honest.coordinator.result()
-        assert all(party.state is State.DONE for party in run.parties.values())
-        for _, _, error in run.errors:
-            refused.append((str(error.silo), error))
-        assert sorted(run.name(place) for place in expected) == sorted(n for n, _ in refused)
-        return refused
+def unchanged(name: str, pairs: int = 130) -> Unchanged:
+    """Runs of one committee."""
+    committee = COMMITTEES[name]
+    held = [5 * (place + 1) for place in range(committee.silos)]
+    return Unchanged(lambda **more: CommitteeRun(committee, held, pairs, **more))
 
 
 @pytest.mark.parametrize("name", ["four silos", "the coordinator and a silo outside"])
@@ -357,7 +333,7 @@ class TestRefusedBeside:
     """Refused by name; the good message that follows is taken, and the run goes on."""
 
     def test_every_message_twice(self, name: str) -> None:
-        errors = Unchanged(COMMITTEES[name]).beside(lambda _, message: [message.raw], first=False)
+        errors = unchanged(name).beside(lambda _, message: [message.raw], first=False)
         assert {type(error) for _, error in errors} == {OrderError}
         assert sum("came twice" in str(error) for _, error in errors) > 50
 
@@ -369,7 +345,7 @@ class TestRefusedBeside:
             wrong = (content[:-1], content + b"\0", b"", content[: len(content) // 2], 2 * content)
             return [run.say(message, changed).raw for changed in wrong]
 
-        errors = Unchanged(COMMITTEES[name]).beside(sizes)
+        errors = unchanged(name).beside(sizes)
         assert {type(error) for _, error in errors} == {PayloadError}
         assert all("size" in str(error) or "32 bytes" in str(error) for _, error in errors)
 
@@ -382,7 +358,7 @@ class TestRefusedBeside:
             size = 40 - len(run.content(message))
             return [run.say(message, bytes(size)).raw]
 
-        errors = Unchanged(COMMITTEES[name]).beside(other)
+        errors = unchanged(name).beside(other)
         assert {type(error) for _, error in errors} == {PayloadError}
 
     def test_messages_to_everyone(self, name: str) -> None:
@@ -393,7 +369,7 @@ class TestRefusedBeside:
                 return []
             return [run.say(message, receiver=EVERYONE).raw]
 
-        errors = Unchanged(COMMITTEES[name]).beside(everyone)
+        errors = unchanged(name).beside(everyone)
         assert {type(error) for _, error in errors} == {PayloadError}
         assert all("not for us alone" in str(error) for _, error in errors)
 
@@ -413,7 +389,7 @@ class TestRefusedBeside:
                     found.append(seal(run.binding, run.keys[message.sender], closed))
             return found
 
-        errors = Unchanged(COMMITTEES[name], 20).beside(key)
+        errors = unchanged(name, 20).beside(key)
         assert {type(error) for _, error in errors} == {PayloadError}
         assert all("cannot be decrypted" in str(error) for _, error in errors)
 
@@ -433,7 +409,7 @@ class TestRefusedBeside:
             payload = other.envelope.payload
             return [seal(run.binding, run.keys[message.sender], replace(envelope, payload=payload))]
 
-        errors = Unchanged(COMMITTEES[name]).beside(moved)
+        errors = unchanged(name).beside(moved)
         assert {type(error) for _, error in errors} == {PayloadError}
 
     def test_changed_by_whoever_carries_it(self, name: str) -> None:
@@ -443,16 +419,17 @@ class TestRefusedBeside:
             other = run.keys[COORDINATOR if message.sender != COORDINATOR else 0]
             return [flipped(message.raw, -1), seal(run.binding, other, damaged)]
 
-        errors = Unchanged(COMMITTEES[name]).beside(damage)
+        errors = unchanged(name).beside(damage)
         assert {type(error) for _, error in errors} == {SignatureError}
 
     def test_another_run_and_other_parameters(self, name: str) -> None:
-        unchanged = Unchanged(COMMITTEES[name])
-        other = CommitteeRun(unchanged.committee, unchanged.held, 130, run=b"x" * 16).go()
-        given = parameters(unchanged.committee, 130, numerator=5)
-        third = CommitteeRun(unchanged.committee, unchanged.held, given=given).go()
+        same = unchanged(name)
+        committee, held = same.honest.committee, same.honest.held
+        other = CommitteeRun(committee, held, 130, run=b"x" * 16).go()
+        given = parameters(committee, 130, numerator=5)
+        third = CommitteeRun(committee, held, given=given).go()
         raws = [{message.name: message.raw for message in run.sent} for run in (other, third)]
-        errors = unchanged.beside(lambda _, message: [raw[message.name] for raw in raws])
+        errors = same.beside(lambda _, message: [raw[message.name] for raw in raws])
         assert {type(error) for _, error in errors} == {BindingError}
 
 
@@ -469,32 +446,6 @@ class TestRefused:
         assert {party.state for party in run.parties.values()} == {State.AGREED}
         return run
 
-    def refuse(
-        self,
-        run: CommitteeRun,
-        name: Name,
-        size: int,
-        error: type[ProtocolError] = OrderError,
-        match: str | None = None,
-    ) -> None:
-        """A message with this name and a content of this size, all right otherwise."""
-        kind, sequence, sender, receiver = name
-        machine = run.machine(receiver)
-        envelope = Envelope(kind, sender, receiver, sequence, bytes(size))
-        lines = run.machine(sender)._lines
-        if kind in SECRET_ROUNDS and sender != receiver:
-            assert lines is not None
-            envelope = lines.close(envelope)
-        raw = seal(run.binding, run.keys[sender], envelope)
-        part, state = machine._part, machine.state
-        kept = None if part is None else (dict(part._came), dict(part._seen), part._begun)
-        with pytest.raises(error, match=match) as caught:
-            machine.receive(raw)
-        assert caught.value.silo == run.name(sender)
-        assert caught.value.round == kind
-        assert machine.state is state
-        assert kept == (None if part is None else (part._came, part._seen, part._begun))
-
     def test_from_a_party_that_has_none_for_us(self, run: CommitteeRun) -> None:
         """Members 0, 1 are silos at places 0, 1; helpers at 3, 4; silo 2 is outside."""
         place = run.parameters.members
@@ -502,23 +453,23 @@ class TestRefused:
         none = "no such message from it to us"
         for kind, size in (("match", 32), ("check", 32), ("joint", 40)):
             for sender in (2, COORDINATOR):  # no members
-                self.refuse(run, (kind, 0, sender, 0), size, match=none)
+                refuse(run, (kind, 0, sender, 0), size, match=none)
         for sender in (3, 4, COORDINATOR):  # no silos
-            self.refuse(run, ("input", 0, sender, 0), 8, match=none)
+            refuse(run, ("input", 0, sender, 0), 8, match=none)
         for member, sender in enumerate(place):
             component = (member - 1) % 4  # the member that lacks what this one draws
-            self.refuse(run, ("seed", 0, sender, place[component]), 32, match=none)
-        self.refuse(run, ("seed", 0, COORDINATOR, 0), 32, match=none)
+            refuse(run, ("seed", 0, sender, place[component]), 32, match=none)
+        refuse(run, ("seed", 0, COORDINATOR, 0), 32, match=none)
         for silo in range(3):
             without = place[run.parameters.vector(silo)]
             if silo != without:
-                self.refuse(run, ("input", 0, silo, without), 8, match=none)
+                refuse(run, ("input", 0, silo, without), 8, match=none)
         for kind, size in (("seed", 32), ("match", 32)):
-            self.refuse(run, (kind, 1, 0, 1), size, match=none)
+            refuse(run, (kind, 1, 0, 1), size, match=none)
 
     def test_our_own_message(self, run: CommitteeRun) -> None:
         for kind, size in (("seed", 32), ("match", 32), ("input", 8), ("check", 32), ("joint", 40)):
-            self.refuse(run, (kind, 0, 0, 0), size, match="no such message from it to us")
+            refuse(run, (kind, 0, 0, 0), size, match="no such message from it to us")
         mine = next(message for message in run.sent if message.name[::2] == ("match", 0))
         with pytest.raises(BindingError, match="silo 1: the message is for someone else"):
             run.parties[0].receive(mine.raw)
@@ -528,22 +479,22 @@ class TestRefused:
 
     def test_a_silo_outside_hears_no_member(self, run: CommitteeRun) -> None:
         for kind, size in (("seed", 32), ("match", 32), ("input", 8), ("check", 32), ("joint", 40)):
-            self.refuse(run, (kind, 0, 0, 2), size, match="not a member")
+            refuse(run, (kind, 0, 0, 2), size, match="not a member")
 
     def test_a_coordinator_outside_hears_openings_alone(self, run: CommitteeRun) -> None:
         for kind, size in (("seed", 32), ("match", 32), ("input", 8), ("check", 32), ("joint", 40)):
-            self.refuse(run, (kind, 0, 0, COORDINATOR), size, match="not a member")
-        self.refuse(run, ("open", 0, 2, COORDINATOR), 8, match="not a member")
-        self.refuse(run, ("open", 20, 0, COORDINATOR), 8, match="no chunk 20")
+            refuse(run, (kind, 0, 0, COORDINATOR), size, match="not a member")
+        refuse(run, ("open", 0, 2, COORDINATOR), 8, match="not a member")
+        refuse(run, ("open", 20, 0, COORDINATOR), 8, match="no chunk 20")
 
     def test_chunks_that_do_not_exist_or_are_too_far_ahead(self, run: CommitteeRun) -> None:
         layers = run.parameters.circuit.layers
         for kind, size, each in (("check", 32, 1), ("joint", 40, layers)):
-            self.refuse(run, (kind, 20 * each, 0, 1), size, match="no chunk 20")
-            self.refuse(run, (kind, 2**32 - 1, 0, 1), size, match="no chunk")
-            self.refuse(run, (kind, 2 * WINDOW * each, 0, 1), size, match="too far ahead")
-        self.refuse(run, ("input", 20, 0, 1), 8, match="no chunk 20")
-        self.refuse(run, ("input", 2 * WINDOW, 0, 1), 8, match="chunk 8 is too far ahead")
+            refuse(run, (kind, 20 * each, 0, 1), size, match="no chunk 20")
+            refuse(run, (kind, 2**32 - 1, 0, 1), size, match="no chunk")
+            refuse(run, (kind, 2 * WINDOW * each, 0, 1), size, match="too far ahead")
+        refuse(run, ("input", 20, 0, 1), 8, match="no chunk 20")
+        refuse(run, ("input", 2 * WINDOW, 0, 1), 8, match="chunk 8 is too far ahead")
         # The last that is not too far.
         for name, size in ((("check", 2 * WINDOW - 1, 0, 1), 32), (("input", 7, 0, 1), 8)):
             kind, sequence, sender, receiver = name
@@ -551,7 +502,7 @@ class TestRefused:
             lines = run.parties[0]._lines
             assert lines is not None
             run.parties[1].receive(seal(run.binding, run.keys[0], lines.close(content)))
-            self.refuse(run, name, size, match="came twice")
+            refuse(run, name, size, match="came twice")
 
     def test_a_silo_outside_cannot_fill_a_member_s_memory(self, run: CommitteeRun) -> None:
         """Whatever stream its messages come in: the member counts what the silo has signed."""
@@ -564,7 +515,7 @@ class TestRefused:
             raw = seal(run.binding, run.keys[silo], lines.close(content))
             run.machine(holders[0]).receive(raw)
         name = ("input", 2 * WINDOW + 1, silo, holders[0])
-        self.refuse(run, name, 8, match="too far ahead")
+        refuse(run, name, 8, match="too far ahead")
 
     def test_steps_are_no_messages(self, run: CommitteeRun) -> None:
         steps = {name for _, name in (*PARTY_STEPS, *COORDINATOR_STEPS)}
@@ -573,13 +524,13 @@ class TestRefused:
             "start", "all seeds", "authorise", "make", "all chunks", "all keys", "all confirms",
         }  # fmt: skip
         for kind in (*local, "open", "key", "confirm", "sum"):
-            self.refuse(run, (kind, 0, COORDINATOR, 1), 32, match="there is no such message")
+            refuse(run, (kind, 0, COORDINATOR, 1), 32, match="there is no such message")
         for kind in (*local, "keys", "confirms", "sum"):
-            self.refuse(run, (kind, 0, 1, COORDINATOR), 32, match="there is no such message")
+            refuse(run, (kind, 0, 1, COORDINATOR), 32, match="there is no such message")
 
     def test_only_the_coordinator_relays(self, run: CommitteeRun) -> None:
         for kind in ("keys", "confirms"):
-            self.refuse(run, (kind, 0, 1, 0), 32, match="only the coordinator relays")
+            refuse(run, (kind, 0, 1, 0), 32, match="only the coordinator relays")
 
     def test_the_run_goes_on_afterwards(self, run: CommitteeRun) -> None:
         self.test_from_a_party_that_has_none_for_us(run)
@@ -658,7 +609,7 @@ class TestStates:
             party.start()
             party.receive(next(m.raw for m in theirs if m.name[0] == "keys"))
             for message in theirs:
-                if message.name[0] in ("seed", "match", "input", "check", "joint"):
+                if message.name[0] in ("seed", "match", "input", "check"):
                     assert party.receive(message.raw) == []
             assert party.state is State.CONFIRMS
             sent = party.receive(next(m.raw for m in theirs if m.name[0] == "confirms"))
@@ -667,6 +618,9 @@ class TestStates:
             assert party.state is State.AGREED
             everything = {m.raw for m in run.sent if m.sender == place}
             assert {out.raw for out in party.authorise()} <= everything
+            for message in theirs:  # nobody sends these before it has heard our check
+                if message.name[0] == "joint":
+                    assert {out.raw for out in party.receive(message.raw)} <= everything
             assert party.state is State.DONE
 
     def test_nothing_is_taken_before_the_keys(self) -> None:

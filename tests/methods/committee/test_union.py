@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from itertools import permutations
-from random import Random
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.methods.committee.run import (
     CommitteeRun,
     at_random,
     parameters,
+    random_committee,
 )
 
 pytestmark = pytest.mark.slow
@@ -35,23 +35,6 @@ SEEDS = [
         for first in range(40, 1000, 120)
     ),
 ]
-
-
-def random_committee(rng: Random) -> Committee:
-    """Two to seven silos; the members are any four of silos, helpers and the coordinator."""
-    silos = rng.randint(2, 7)
-    least = max(0, 3 - silos)
-    helpers = rng.randint(least, min(3, 4))
-    pool = [*range(silos), COORDINATOR]
-    if silos + helpers == 3:
-        chosen = pool
-    else:
-        chosen = rng.sample(pool if rng.random() < 0.3 else pool[:-1], min(4 - helpers, silos))
-    members = [*chosen, *range(silos, silos + helpers)][: max(4, helpers)]
-    while len(members) < 4:
-        members.append(COORDINATOR)
-    rng.shuffle(members)
-    return Committee(silos, helpers, tuple(members))
 
 
 def random_federation(seed: int) -> CommitteeRun:

@@ -1,159 +1,166 @@
-"""Sealed runs of tiny silos, step by step, for tests that stop in the middle or look inside."""
+"""Sealed runs of tiny parties, message by message, and what they should answer."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
+from random import Random
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from silograph.messages.envelope import EVERYONE, Outgoing, peek
-from silograph.messages.identity import COORDINATOR
-from silograph.methods.sealed.coordinator import SealedDealer
-from silograph.methods.sealed.noise import Noise, Output
-from silograph.methods.sealed.rounds import SealedParameters
-from silograph.methods.sealed.silo import SealedSilo
-from tests.support.parties import SeededEntropy, identities, no_bits, roster_of
+from silograph.messages.identity import pack
+from silograph.methods.committee.coordinator import Host
+from silograph.methods.sealed.coordinator import SealedCoordinator
+from silograph.methods.sealed.noise import Answer, Bounded, Coins, Output, Parts, SealedNoise
+from silograph.methods.sealed.party import SealedParty
+from silograph.methods.sealed.rounds import SealedParameters, SealedResult
+from tests.methods.committee.oracle import Oracle, expand, stream
+from tests.methods.committee.run import Committee, CommitteeRun
 
-RUN = bytes(range(16))
-EVERYTHING = ("edges", "degrees", "two_stars", "triangles")
+EVERYTHING: tuple[Answer, ...] = ("edges", "degrees", "two_stars", "triangles")
 Edges = set[tuple[int, int]]
+Numbers = npt.NDArray[np.int64]
+
+#: Three digits of three places, which are one in 3, 2 and 1 of 8 cases.
+COINS = Coins((3, 2, 1), 3)
+PARTS = Parts(3, 2)
 
 
-@dataclass(frozen=True)
-class Silence(Noise):
-    """No noise at all. The product has no such thing: its scales are positive."""
-
-    def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
-        return np.zeros(count, dtype=np.int64)
+def plain(names: tuple[Answer, ...], noise: Coins | Parts = COINS) -> tuple[Output, ...]:
+    """Outputs that all have the same noise."""
+    return tuple(Output(name, noise) for name in names)
 
 
-SILENCE = Silence("each", 1, 1)
+def bounded(
+    nodes: int, margin: int = 2, rule: str = "second", degrees: Coins = COINS
+) -> tuple[Output, ...]:
+    """Degrees, and two counts whose noise follows from them; large noise, of many digits."""
+    stars = Bounded("committee", "sum", margin, 2 * (nodes - 2), 1, 1)
+    cubes = Bounded("committee", rule, margin, nodes - 2, 3, 2)  # type: ignore[arg-type]
+    return (
+        Output("degrees", degrees),
+        Output("two_stars", stars),
+        Output("triangles", cubes),
+    )
 
 
 def parameters(
-    silos: int = 3,
-    nodes: int = 20,
-    names: tuple[str, ...] = EVERYTHING,
-    noise: Noise = SILENCE,
-    **changes: object,
+    committee: Committee, nodes: int = 8, outputs: tuple[Output, ...] = (), **changes: object
 ) -> SealedParameters:
-    outputs = tuple(Output(name, noise) for name in names)  # type: ignore[arg-type]
     given: dict[str, object] = {
-        "silos": silos,
+        "silos": committee.silos,
+        "members": committee.members,
         "nodes": nodes,
         "subject": b"nodes",
-        "outputs": outputs,
+        "outputs": outputs or plain(EVERYTHING),
         "chunk_pairs": 64,
     }
     return SealedParameters(**(given | changes))  # type: ignore[arg-type]
 
 
-def pair_bits(given: SealedParameters, edges: Edges) -> Callable[[int], bytes]:
-    """A silo's bits, chunk by chunk."""
-    index = {pair: k for k, pair in enumerate(combinations(range(given.nodes), 2))}
-    held = sum(1 << index[pair] for pair in edges)
+class SealedRun(CommitteeRun):
+    """All parties of one run. ``held`` are the pairs of each silo, as the bits of one number."""
 
-    def chunk(number: int) -> bytes:
-        size = given.chunk_size(number)
-        bits = held >> number * given.chunk_pairs & (1 << size) - 1
-        return bits.to_bytes(-(-size // 64) * 8, "little")
+    PARTY = SealedParty
+    HOST: ClassVar[type[Host[Any]]] = SealedCoordinator
 
-    return chunk
+    def usual(self, committee: Committee, size: int) -> SealedParameters:
+        return parameters(committee, size)
+
+    @property
+    def answers(self) -> dict[str, list[int]]:
+        """What the coordinator has got."""
+        found: SealedResult = self.coordinator.result()
+        return {name: values.tolist() for name, values in found.values.items()}
+
+    def result(self) -> dict[str, list[int]]:
+        return self.answers
+
+    @property
+    def expected(self) -> dict[str, list[int]]:
+        """The truth and the noise, both computed again."""
+        oracle, graph = SealedOracle(self), truth(self.parameters.nodes, self.union)
+        found = {}
+        for number, output in enumerate(self.parameters.outputs):
+            true = np.array(graph[output.name], np.int64)
+            found[output.name] = (true + oracle.noise(number, found.get("degrees"))).tolist()
+        return found
 
 
-def authorise(silo: SealedSilo, bits: Callable[[int], bytes]) -> list[Outgoing]:
-    """With these bits, which a silo outside tests is made with."""
-    silo._bits = bits
-    return silo.authorise()
+class SealedOracle(Oracle):
+    """The noise of a run, from the secrets of its parties."""
+
+    VIEW = b"silograph/sealed/view/v2"
+
+    def __init__(self, run: SealedRun) -> None:
+        super().__init__(run)
+        self._given: SealedParameters = run.parameters
+
+    def noise(self, output: int, degrees: list[int] | None = None) -> Numbers:
+        """The noise of an output; for a bounded one, given the noisy degrees."""
+        given, law = self._given, self._given.outputs[output].noise
+        if isinstance(law, Bounded):
+            assert degrees is not None
+            law = law.at(bound_of(law, degrees))
+        drawn = []
+        for index, chunk in enumerate(given.noise_chunks):
+            if chunk.output == output:
+                draw = self.coins if isinstance(law, Coins) else self.parts
+                drawn.append(draw(given.chunks + index, cast("Any", law)))
+        return np.concatenate(drawn)
+
+    def coins(self, item: int, law: Coins) -> Numbers:
+        """G − G′ of one chunk, from the random numbers that their digits compare."""
+        chunk = self._given.noise_chunk(item)
+        assert chunk is not None
+        digits, block = len(law.numerators), -(-chunk.count // 64)
+        value = np.zeros(2 * digits * block * 64, object)
+        for place in range(law.places):
+            words = [
+                stream(self.seeds[c], self.view, 2 * digits * block, c, item, 2, place, 0)
+                for c in range(4)
+            ]
+            bits = np.bitwise_xor.reduce(words).view(np.uint8)
+            value += np.unpackbits(bits, bitorder="little").astype(object) << place
+        table = value.reshape(2, digits, -1)[:, :, : chunk.count]
+        limits = np.array(law.numerators, object)[None, :, None]
+        ones = (table < limits).astype(np.int64) << np.arange(digits)[None, :, None]
+        first, second = ones.sum(axis=1)
+        return np.asarray(first - second)
+
+    def parts(self, item: int, law: Parts) -> Numbers:
+        """The sum of the four members' parts of one chunk."""
+        return np.sum([self.part(item, member, law) for member in range(4)], axis=0)
+
+    def part(self, item: int, member: int, law: Parts) -> Numbers:
+        """What one member draws."""
+        chunk = self._given.noise_chunk(item)
+        assert chunk is not None
+        label = pack(str(chunk.output).encode(), str(chunk.first).encode())
+        secret = self.secrets[self._given.members[member]]
+        return law.draw(chunk.count, expand(secret, "sealed/noise/v2", label))
 
 
-Event = Callable[[SealedSilo], list[Outgoing]]
+def bound_of(law: Bounded, degrees: list[int]) -> int:
+    """The bound of a count, written again."""
+    *_, second, largest = sorted(degrees)
+    found = {"largest": largest, "second": second, "sum": second + largest}[law.rule]
+    return min(max(found + law.margin, 1), law.cap)
 
 
-class SealedRun:
-    """Silos and a dealer with fixed identities."""
+def edges_of(nodes: int, held: int) -> Edges:
+    """The pairs that are the bits of a number."""
+    return {pair for k, pair in enumerate(combinations(range(nodes), 2)) if held >> k & 1}
 
-    def __init__(
-        self, given: SealedParameters | None = None, run: bytes = RUN, seed: int = 1
-    ) -> None:
-        self.parameters = given or parameters()
-        m = self.parameters.silos
-        self.keys = identities(m)
-        self.roster = roster_of(self.keys)
-        head = (self.parameters, self.roster, run)
-        self.dealer = SealedDealer(*head, self.keys[m], SeededEntropy(100 * seed + 99))
-        self.silos = [self.silo(i, run, seed) for i in range(m)]
-        #: Every message, in the order of delivery: (sender, receiver, bytes).
-        self.messages: list[tuple[int, int, bytes]] = []
-        #: All that was done to each silo, to be done again to another one.
-        self.events: dict[int, list[Event]] = {place: [] for place in range(m)}
 
-    def silo(self, place: int, run: bytes = RUN, seed: int = 1) -> SealedSilo:
-        entropy = SeededEntropy(100 * seed + place)
-        head = (self.parameters, self.roster, run)
-        return SealedSilo(*head, place, self.keys[place], entropy, no_bits)
+def bits_of(nodes: int, edges: Edges) -> int:
+    """The number whose bits are these pairs."""
+    return sum(1 << k for k, pair in enumerate(combinations(range(nodes), 2)) if pair in edges)
 
-    def act(self, place: int, event: Event) -> list[tuple[int, Outgoing]]:
-        self.events[place].append(event)
-        return [(place, message) for message in event(self.silos[place])]
 
-    def machine(self, place: int) -> SealedDealer | SealedSilo:
-        return self.dealer if place == COORDINATOR else self.silos[place]
-
-    def deliver(
-        self,
-        sent: list[tuple[int, Outgoing]],
-        until: Callable[[int, int, bytes], bool] | None = None,
-    ) -> list[tuple[int, int, bytes]]:
-        """Deliver, and all that it gives rise to; what is left where ``until`` says stop."""
-        waiting = [
-            (sender, to, message.raw) for sender, message in sent for to in self.receivers(message)
-        ]
-        while waiting:
-            if until is not None and until(*waiting[0]):
-                return waiting
-            sender, to, raw = waiting.pop(0)
-            self.messages.append((sender, to, raw))
-            for place, answer in self._receive(to, raw):
-                waiting += [(place, other, answer.raw) for other in self.receivers(answer)]
-        return []
-
-    def _receive(self, to: int, raw: bytes) -> list[tuple[int, Outgoing]]:
-        if to == COORDINATOR:
-            return [(to, message) for message in self.dealer.receive(raw)]
-        return self.act(to, lambda silo: silo.receive(raw))
-
-    def receivers(self, message: Outgoing) -> list[int]:
-        return list(range(len(self.silos))) if message.to == EVERYONE else [message.to]
-
-    def agree(self) -> "SealedRun":
-        """Everything up to the ledger."""
-        self.deliver([out for i in range(len(self.silos)) for out in self.act(i, SealedSilo.start)])
-        return self
-
-    def ready(self, holdings: list[Edges]) -> list[tuple[int, Outgoing]]:
-        sent = []
-        for place, edges in enumerate(holdings):
-            bits = pair_bits(self.parameters, edges)
-            sent += self.act(place, lambda silo, bits=bits: authorise(silo, bits))  # type: ignore[misc]
-        return sent
-
-    def open(self, holdings: list[Edges]) -> "SealedRun":
-        """Everything up to counting."""
-        self.deliver(self.ready(holdings))
-        return self
-
-    def finish(self) -> "SealedRun":
-        for place in range(len(self.silos)):
-            self.deliver(self.act(place, SealedSilo.count))
-        return self
-
-    def whole(self, holdings: list[Edges]) -> "SealedRun":
-        return self.agree().open(holdings).finish()
-
-    def rounds(self, name: str) -> list[tuple[int, int, bytes]]:
-        return [entry for entry in self.messages if peek(entry[2]).round == name]
+def truth(nodes: int, union: int) -> dict[str, list[int]]:
+    """Every answer about a union, without noise."""
+    edges, degrees, stars, triangles = exact(nodes, [edges_of(nodes, union)])
+    return {"edges": [edges], "degrees": degrees, "two_stars": [stars], "triangles": [triangles]}
 
 
 def exact(nodes: int, holdings: list[Edges]) -> tuple[int, list[int], int, int]:
@@ -164,3 +171,48 @@ def exact(nodes: int, holdings: list[Edges]) -> tuple[int, list[int], int, int]:
     triples = combinations(range(nodes), 3)
     triangles = sum({(a, b), (a, c), (b, c)} <= union for a, b, c in triples)
     return len(union), degrees, stars, triangles
+
+
+def random_holdings(rng: Random, silos: int, nodes: int) -> list[int]:
+    """Overlapping silos: some hold nothing, some everything, and edges are shared by several."""
+    pairs = nodes * (nodes - 1) // 2
+    common = rng.getrandbits(pairs) & rng.getrandbits(pairs) & rng.getrandbits(pairs)
+    held = []
+    for _ in range(silos):
+        bits = (1 << pairs) - 1
+        for _ in range(rng.choice([0, 1, 2, 3, 4])):
+            bits &= rng.getrandbits(pairs)
+        held.append(rng.choice([0, bits, bits, bits | common]))
+    return held
+
+
+def random_outputs(rng: Random, nodes: int) -> tuple[Output, ...]:
+    """Any answers with small noise, or those of a study, with noise as it is chosen."""
+    counts = nodes >= 3
+    names = [name for name in EVERYTHING if counts or name in ("edges", "degrees")]
+    if rng.random() < 0.5:
+        chosen = rng.sample(names, rng.randint(1, len(names)))
+        return tuple(Output(name, random_law(rng)) for name in chosen)
+    if counts and rng.random() < 0.6:
+        some = rng.choice([("two_stars",), ("triangles",), ("two_stars", "triangles")])
+        noise = SealedNoise.choose(
+            rng.choice([0.5, 1.0, 4.0]), nodes, 4, 1, some,
+            delta=rng.choice([1e-6, 1e-9, 0.01]), rule=rng.choice(["largest", "second"]),
+            degree_share=rng.choice([0.1, 0.5]),
+        )  # fmt: skip
+    else:
+        left_out = rng.choice(["edges", "degrees"])
+        names.remove(left_out)  # type: ignore[arg-type]
+        some = tuple(rng.sample(names, rng.randint(1, len(names))))
+        kind, epsilon = rng.choice(["committee", "shares"]), rng.choice([0.5, 1.0, 4.0])
+        noise = SealedNoise.choose(epsilon, nodes, 4, 1, some, kind=kind)  # type: ignore[arg-type]
+    return tuple(Output(name, noise.drawn(name)) for name in noise.answers)
+
+
+def random_law(rng: Random) -> Coins | Parts:
+    """Small noise of either kind."""
+    if rng.random() < 0.4:
+        return Parts(rng.randint(1, 9), rng.randint(1, 3))
+    places = rng.choice([1, 2, 3, 5, 8, 70])
+    digits = rng.randint(1, 5)
+    return Coins(tuple(rng.randrange(1, 1 << places) for _ in range(digits)), places)

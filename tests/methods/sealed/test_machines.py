@@ -1,641 +1,593 @@
-"""The sealed protocol's machines: what they compute, in what order, and what they refuse."""
+"""The sealed protocol's machines: what they compute, and when they say what.
+
+Every answer is compared with the truth and with the noise of that very run, which the tests
+compute again from the parties' secrets.
+"""
 
 import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from silograph import _core
-from silograph.errors import (
-    ArgumentError,
-    BindingError,
-    OrderError,
-    PayloadError,
-    ProtocolError,
-    SignatureError,
-    ViewsDifferError,
+from silograph.errors import ArgumentError, OrderError
+from silograph.messages.envelope import Outgoing, peek
+from silograph.messages.identity import COORDINATOR
+from silograph.methods.committee.rounds import WINDOW, State
+from silograph.methods.sealed import party, rounds
+from silograph.methods.sealed.noise import Answer, Bounded, Coins, Output, Parts, SealedNoise
+from silograph.methods.sealed.party import SealedPart
+from silograph.methods.sealed.rounds import SealedParameters, sealed_cost
+from tests.methods.committee.run import (
+    COMMITTEES,
+    FIVE,
+    FOUR,
+    Act,
+    Committee,
+    Message,
+    at_random,
+    random_committee,
 )
-from silograph.messages.envelope import EVERYONE, Binding, Envelope, peek, seal
-from silograph.messages.identity import COORDINATOR, Identity, Member, pack
-from silograph.methods.sealed.noise import BoundedNoise, Noise, Output, SealedNoise
-from silograph.methods.sealed.rounds import (
-    COORDINATOR_STEPS,
-    SILO_STEPS,
-    SealedParameters,
-    State,
-    sealed_cost,
-)
-from silograph.methods.sealed.silo import SealedSilo
 from tests.methods.sealed.run import (
+    COINS,
     EVERYTHING,
-    RUN,
-    SILENCE,
-    Edges,
+    PARTS,
     SealedRun,
-    Silence,
-    authorise,
-    exact,
-    pair_bits,
+    bits_of,
+    bound_of,
+    bounded,
     parameters,
+    plain,
+    random_holdings,
+    random_outputs,
+    truth,
 )
-from tests.support.parties import SeededEntropy, no_bits
+from tests.support.parties import no_bits
 
-TRIANGLE: Edges = {(0, 1), (0, 2), (1, 2)}
-HOLDINGS: list[Edges] = [TRIANGLE, {(0, 1), (5, 9)}, set()]
+pytestmark = pytest.mark.slow
 
+#: A thousand seeds; all but a hundred take minutes.
+SEEDS = [
+    range(50),
+    range(50, 100),
+    *(pytest.param(range(at, at + 150), marks=pytest.mark.whole) for at in range(100, 1000, 150)),
+]
 
-def federation(seed: int, silos: int, nodes: int) -> list[Edges]:
-    """Overlapping silos; some hold nothing, and some nodes have no edges."""
-    chance = np.random.default_rng(seed)
-    alone = set(chance.choice(nodes, nodes // 4, replace=False).tolist())
-    pairs = [pair for pair in combinations(range(nodes), 2) if not alone & set(pair)]
-    common = {pair for pair in pairs if chance.random() < 0.2}
-    holdings: list[Edges] = []
-    for density in chance.choice((0.0, 0.1, 0.5, 1.0), silos):
-        own = {pair for pair in pairs if chance.random() < density}
-        holdings.append(own | common if density else set())
-    return holdings
+#: The three kinds of noise, for eight nodes.
+KINDS = {"coins": plain(EVERYTHING), "parts": plain(EVERYTHING, PARTS), "bounded": bounded(8)}
 
 
-def answers(run: SealedRun) -> tuple[int, list[int], int, int]:
-    found = run.dealer.result()
-    for silo in run.silos:
-        own = silo.result()
-        assert all((own.values[name] == found.values[name]).all() for name in found.values)
-        assert own.noises == found.noises
-    number = found.number
-    return number("edges"), found.degrees.tolist(), number("two_stars"), number("triangles")
+def in_pieces(monkeypatch: pytest.MonkeyPatch, numbers: int, rows: int) -> None:
+    """Noise in chunks of so many numbers, and triangles in bands of so many rows."""
+    monkeypatch.setattr(rounds, "CHUNK_NUMBERS", numbers)
+    for module in (rounds, party):
+        monkeypatch.setattr(module, "ROWS", rows)
 
 
-class TestCounts:
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "silos", [2, 3, 4, 5, *(pytest.param(m, marks=pytest.mark.whole) for m in (6, 7))]
-    )
-    def test_ten_random_federations_of_every_size(self, silos: int) -> None:
-        """Without noise the shares open to exactly the union's counts, at every party."""
-        for number, nodes in product(range(10), (2, 3, 4, 5, 6, 8, 9, 13)):
-            case = 1000 * nodes + 10 * silos + number
-            holdings = federation(case, silos, nodes)
-            run = SealedRun(parameters(silos, nodes), seed=case).whole(holdings)
-            assert answers(run) == exact(nodes, holdings)
+def has_answered(run: SealedRun) -> bool:
+    """That every party is done, without an error, and all answers are exact."""
+    assert run.errors == []
+    assert run.coordinator.state is State.DONE
+    assert all(party.state is State.DONE for party in run.parties.values())
+    assert run.answers == run.expected
+    return True
 
-    @pytest.mark.parametrize("chunk_pairs", [64, 192, 1 << 18])
-    def test_chunks_do_not_change_the_answer(self, chunk_pairs: int) -> None:
-        holdings = federation(7, 3, 40)
-        given = parameters(3, 40, chunk_pairs=chunk_pairs)
-        assert answers(SealedRun(given).whole(holdings)) == exact(40, holdings)
+
+def usual(kind: str, committee: Committee = FOUR, **more: object) -> SealedRun:
+    """A run of eight nodes with one of the three kinds of noise."""
+    held = [13 * (place + 1) ** 3 for place in range(committee.silos)]
+    given = parameters(committee, 8, KINDS[kind])
+    return SealedRun(committee, held, given=given, **more)  # type: ignore[arg-type]
+
+
+def part_of(run: SealedRun, place: int) -> SealedPart:
+    """A member's part."""
+    found = run.machine(place)._part
+    assert isinstance(found, SealedPart)
+    return found
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("seeds", SEEDS, ids=str)
+    def test_random_federations(self, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A thousand of them: every answer is the truth and this run's noise, to the last unit."""
+        seen = Counter[object]()
+        for seed in seeds:
+            rng = at_random(f"sealed {seed}")
+            in_pieces(monkeypatch, rng.choice([3, 7, 64, 4096]), rng.choice([2, 5, 512]))
+            committee = random_committee(rng)
+            nodes = rng.choice([2, 3, 5, 8, 12, 17])
+            given = parameters(committee, nodes, random_outputs(rng, nodes))
+            held = random_holdings(rng, committee.silos, nodes)
+            order = rng if rng.random() < 0.5 else None
+            run = SealedRun(committee, held, given=given, seed=seed, order=order).go()
+            assert has_answered(run), seed
+            shared = sum(value.bit_count() for value in held) > run.union.bit_count()
+            laws = {type(output.noise) for output in given.outputs}
+            seen.update([committee.silos, *laws, *(output.name for output in given.outputs)])
+            seen["inside"] += COORDINATOR in committee.members
+            seen["outside"] += bool(given.outside)
+            seen["helpers"] += bool(committee.helpers)
+            seen["chunks"] += given.chunks > 1
+            seen["noise in chunks"] += len(given.noise_chunks) > len(given.outputs)
+            seen["bands"] += given.bands > 1
+            seen["shared edges"] += shared
+            seen["any order"] += order is not None
+        wanted = {*range(2, 8), Coins, Parts, Bounded, *EVERYTHING, "inside", "outside", "helpers",
+                  "chunks", "noise in chunks", "bands", "shared edges", "any order"}  # fmt: skip
+        assert all(seen[what] > 2 for what in wanted), seen
+
+    @pytest.mark.parametrize("name", COMMITTEES)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_committee(self, name: str, kind: str) -> None:
+        assert has_answered(usual(kind, COMMITTEES[name]).go())
 
     @pytest.mark.parametrize("name", EVERYTHING)
-    def test_each_answer_alone(self, name: str) -> None:
-        holdings = federation(8, 4, 25)
-        run = SealedRun(parameters(4, 25, (name,))).whole(holdings)
-        expected = dict(zip(EVERYTHING, exact(25, holdings), strict=True))[name]
-        found = run.dealer.result().values[name].tolist()
-        assert found == (expected if name == "degrees" else [expected])
-        assert {peek(raw).round for _, _, raw in run.messages} >= {"deal", "open", "output"}
-        matrices = bool(run.rounds("deal-matrix"))
-        assert matrices == (name == "triangles")
-        assert bool(run.rounds("open-nodes")) == (name == "two_stars")
+    def test_each_answer_alone(self, name: Answer) -> None:
+        given = parameters(FIVE, 9, plain((name,)))
+        rng = at_random(name)
+        run = SealedRun(FIVE, random_holdings(rng, 5, 9), given=given).go()
+        assert has_answered(run)
+        told = run.rounds & {"open", "sum", "tell"}
+        assert told == {"open" if name in ("edges", "degrees") else "sum"}
+        rows = {m.name[1] for m in run.sent if m.name[0] == "done"}
+        assert rows == {*range(given.chunks + (name == "triangles"))}
 
-    def test_golden_transcript(self) -> None:
+    @pytest.mark.parametrize("silos", [2, 3, 4, 5])
+    def test_every_holder_set_counts_once(self, silos: int) -> None:
+        """Pair k is held by the silos whose bits are set in k: one edge, whoever holds it."""
+        helpers, pairs = max(4 - silos, 0), 2**silos
+        held = [sum((k >> silo & 1) << k for k in range(pairs)) for silo in range(silos)]
+        committee = Committee(silos, helpers, (3, 1, 0, 2))
+        given = parameters(committee, 9, plain(("degrees", "edges")))
+        run = SealedRun(committee, held, given=given).go()
+        assert has_answered(run)
+        assert truth(9, run.union)["edges"] == [pairs - 1]
+
+    @pytest.mark.parametrize("width", range(1, 9))
+    def test_every_width(self, width: int) -> None:
+        """Noise of both signs that fills the numbers, for sums and for counts."""
+        digits = {1: 5, 8: 60}.get(width, 8 * width - 5)
+        wide = Coins((1,) * (digits - 2) + (2, 3), 2)
+        outputs = plain(("edges", "triangles") if width > 1 else ("edges",), wide)
+        signs = set()
+        for seed in range(6):
+            run = SealedRun(FOUR, [7, 8, 9, 10], given=parameters(FOUR, 5, outputs), seed=seed)
+            assert run.parameters.width == width
+            assert has_answered(run.go())
+            signs.update(value > 0 for values in run.answers.values() for value in values)
+        assert signs == {True, False}
+
+    def test_noise_as_it_is_chosen(self) -> None:
+        """Of an ordinary study: dozens of digits of dozens of places."""
+        for kind, rule in (("committee", "largest"), ("committee", "second"), ("shares", None)):
+            noise = SealedNoise.choose(
+                1.0, 12, 4, 1, ("two_stars", "triangles"), kind=kind, rule=rule,  # type: ignore[arg-type]
+                delta=1e-9 if rule else 2**-60,
+            )  # fmt: skip
+            outputs = tuple(Output(name, noise.drawn(name)) for name in noise.answers)
+            held = random_holdings(at_random(rule), 4, 12)
+            assert has_answered(SealedRun(FOUR, held, given=parameters(FOUR, 12, outputs)).go())
+
+    def test_the_law_follows_the_noisy_degrees(self) -> None:
+        """A star, a path, nothing: every member has the bound that the opened degrees give."""
+        found = set()
+        star = bits_of(8, {(0, u) for u in range(1, 8)})
+        path = bits_of(8, {(u, u + 1) for u in range(7)})
+        for held, rule, seed in product((star, path, 0), ("largest", "second"), range(3)):
+            given = parameters(FOUR, 8, bounded(8, 0, rule))
+            run = SealedRun(FOUR, [held, held, 0, 0], given=given, seed=seed).go()
+            assert has_answered(run)
+            degrees = run.answers["degrees"]
+            for number in (1, 2):
+                law = given.outputs[number].noise
+                assert isinstance(law, Bounded)
+                bound = bound_of(law, degrees)
+                found.add((law.rule, bound))
+                for place in range(4):
+                    assert part_of(run, place)._laws[number] == law.at(bound)
+        assert len(found) > 8
+
+    def test_progress_in_pairs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        in_pieces(monkeypatch, 4096, 5)
+        run = SealedRun(FOUR, [1] * 4, 17)
+        assert (run.parameters.chunks, run.parameters.bands) == (3, 4)
+        seen = []
+        deliver = run.deliver
+
+        def look(message: Message) -> None:
+            deliver(message)
+            seen.append(run.coordinator.progress)
+
+        run.deliver = look  # type: ignore[method-assign]
+        assert has_answered(run.go())
+        assert seen == sorted(seen)
+        assert seen[0] == (0, 136)
+        assert seen[-1] == (136, 136)
+        assert len(set(seen)) > 20
+
+    def test_golden_transcripts(self) -> None:
         """Equal seeds give equal bytes: the wire format is frozen here."""
-        run = SealedRun().whole(HOLDINGS)
-        whole = hashlib.sha256()
-        for sender, receiver, raw in run.messages:
-            whole.update(pack(str((sender, receiver)).encode(), raw))
-        assert (
-            whole.hexdigest() == "4746b7a9490af13f934b0be39dec9c81a8b5ec94351eea065b90fe0abcdd225e"
-        )
-
-    @pytest.mark.parametrize("kind", ["shared", "each"])
-    def test_noise_is_what_every_silo_draws(self, kind: str) -> None:
-        """Exactly: the sum of all silos' draws, once for each answer, whatever its factor."""
-        noise = Noise(kind, 40, 3, 3 if kind == "shared" else 1)  # type: ignore[arg-type]
-        run = SealedRun(parameters(noise=noise)).whole(HOLDINGS)
-        found, expected = run.dealer.result(), exact(20, HOLDINGS)
-        seeds = set()
-        for name, truth in zip(EVERYTHING, expected, strict=True):
-            drawn = np.zeros(20 if name == "degrees" else 1, dtype=np.int64)
-            for silo in run.silos:
-                label = pack(name.encode(), b"0")
-                seed = silo._secret.derive(b"silograph/sealed/noise/v1", label)
-                seeds.add(seed)
-                drawn += noise.draw(len(drawn), seed)
-            assert (found.values[name] == drawn + np.array(truth)).all()
-            assert name != "degrees" or drawn.any()
-        assert len(seeds) == 12
+        found = {}
+        for kind in KINDS:
+            run = usual(kind, COMMITTEES["the coordinator and a silo outside"]).go()
+            digest = hashlib.sha256()
+            for message in run.sent:
+                digest.update(message.raw)
+            found[kind] = digest.hexdigest()[:32]
+        assert found == {
+            "coins": "88a6290ecf3bef4e9698fa2865547887",
+            "parts": "3cf6e3e038689bb7c7e34f0b9de17f07",
+            "bounded": "2b9837d5aa7d006524fed8fb848c1a18",
+        }
 
 
-class TestBoundedNoise:
-    def given(self, margin: int = 3, cap: int = 18, noise: Noise = SILENCE) -> SealedParameters:
-        bounded = BoundedNoise("each", 2, cap, margin, 1, 5)
-        outputs = (
-            Output("degrees", noise),
-            Output("two_stars", bounded),
-            Output("triangles", BoundedNoise("shared", 1, cap, margin, 3, 1, 2)),
-        )
-        return SealedParameters(3, 20, b"nodes", outputs, 64)
+class Restless:
+    """Everything that one machine was given or did, to be done again to another."""
 
-    def test_the_scale_follows_the_largest_noisy_degree(self) -> None:
-        star = {(0, u) for u in range(1, 8)}
-        run = SealedRun(self.given()).whole([star, TRIANGLE, set()])
-        noises = run.dealer.result().noises
-        assert noises["two_stars"] == Noise("each", 2 * 10 * 5, 1)
-        assert noises["triangles"] == Noise("shared", 10, 3, 2)
-        assert all(silo.result().noises == noises for silo in run.silos)
-        assert [peek(raw).sequence for _, to, raw in run.rounds("output") if to == COORDINATOR] == [
-            0, 0, 0, 1, 1, 1
-        ]  # fmt: skip
+    def __init__(self, run: SealedRun) -> None:
+        self.run = run
+        #: By place: what was received, or None for a step of its own.
+        self.given: dict[int, list[bytes | None]] = {}
+        self.sent: dict[int, list[bytes]] = {}
+        deliver, send, attempt = run.deliver, run._send, run._try
 
-    def test_it_is_bounded_on_both_sides(self) -> None:
-        noise = BoundedNoise("each", 1, 18, 3, 1, 1)
-        assert noise.at(1000) == Noise("each", 18, 1)
-        assert noise.at(-50) == Noise("each", 1, 1)
-        assert noise.at(4) == Noise("each", 7, 1)
+        def received(message: Message) -> None:
+            self.given.setdefault(message.receiver, []).append(message.raw)
+            deliver(message)
 
-    @pytest.mark.parametrize("epsilon", [1.0, 0.1, 3.0, 0.7071067811865476])
-    def test_it_is_the_noise_that_is_certified(self, epsilon: float) -> None:
-        noise = SealedNoise.choose(
-            epsilon, 4039, 4, 1, ["degrees", "two_stars", "triangles"], delta=1e-9
-        )
-        for answer, factor in (("two_stars", 2), ("triangles", 1)):
-            part, margin = noise.budgets[answer], noise.slacks[answer]
-            bounded = BoundedNoise(
-                "shared", factor, 4037, margin, part.numerator, part.denominator, noise.shares
-            )
-            for largest in (-1000, 7, 1045, 10_000):
-                degrees = np.full(4039, largest)
-                wanted = noise.scale(answer, noise.bound(answer, degrees))
-                found = bounded.at(largest)
-                assert (found.numerator, found.denominator) == wanted.as_integer_ratio()
+        def tried(place: int, act: Callable[[], list[Outgoing]]) -> None:
+            if getattr(act, "__name__", "") in ("authorise", "make"):
+                self.given.setdefault(place, []).append(None)
+            attempt(place, act)
 
-    def test_silos_must_have_summed_the_same_degrees(self) -> None:
-        run = SealedRun(self.given(noise=Noise("each", 5, 1))).agree().open(HOLDINGS)
-        last = len(run.silos) - 1
-        left = []
-        for place, silo in enumerate(run.silos):
-            sent = [(place, message) for message in silo.count()]
-            # Stop where a second output would reach the first silo.
-            left = run.deliver(sent, until=lambda _, to, raw: to == 0 and peek(raw).sequence == 1)
-        raw = next(raw for _, to, raw in left if to == 0)
-        message = peek(raw)
-        binding = Binding(RUN, run.parameters.digest, run.roster)
-        other = Envelope("output", message.sender, EVERYONE, 1, bytes(32) + message.payload[32:])
-        forged = seal(binding, run.keys[message.sender], other)
-        with pytest.raises(ViewsDifferError, match="summed other answers"):
-            run.silos[0].receive(forged)
-        assert last == 2
-        run.silos[0].receive(raw)
+        def noted(place: int, answers: Iterable[Outgoing]) -> None:
+            answers = [*answers]
+            self.sent.setdefault(place, []).extend(answer.raw for answer in answers)
+            send(place, answers)
+
+        run.deliver, run._try, run._send = received, tried, noted  # type: ignore[method-assign]
+
+    def again(self, place: int, steps: int | None = None) -> tuple[object, list[bytes]]:
+        """A new machine, after so many of the same steps, and what it has sent."""
+        inside = place == COORDINATOR
+        machine = self.run.new_coordinator() if inside else self.run.party(place)
+        sent = [] if inside else [answer.raw for answer in machine.start()]  # type: ignore[union-attr]
+        for step in self.given[place][:steps]:
+            if step is not None:
+                answers = machine.receive(step)
+            elif machine.state is State.AGREED:
+                answers = machine.authorise()  # type: ignore[union-attr]
+            else:
+                answers = machine.make()
+            sent += [answer.raw for answer in answers]
+        return machine, sent
 
 
 class TestOrder:
-    def test_nothing_is_opened_before_every_ledger(self) -> None:
-        run = SealedRun().agree()
-        assert all(silo.state is State.AGREED for silo in run.silos)
-        ready = run.ready(HOLDINGS)
-        run.deliver(ready[:2])
-        assert {silo.state for silo in run.silos} == {State.READY}
-        assert not {"open", "deal"} & {peek(raw).round for _, _, raw in run.messages}
-        run.deliver(ready[2:])
-        assert {silo.state for silo in run.silos} == {State.COUNTING}
+    @pytest.mark.parametrize("name", COMMITTEES)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_any_order_of_arrival_gives_the_same_messages(
+        self, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_pieces(monkeypatch, 3, 3)
+        orders = (None, at_random(1), at_random(2))
+        runs = [usual(kind, COMMITTEES[name], order=order).go() for order in orders]
+        for run in runs:
+            assert has_answered(run)
+            assert set(run.sent) == set(runs[0].sent)
+            assert len(run.sent) == len(runs[0].sent)
+        assert len({tuple(message.raw for message in run.sent) for run in runs}) == len(runs)
 
-    def test_bits_are_asked_for_after_the_ledger_and_once(self) -> None:
-        run, asked = SealedRun().agree(), []
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_party_that_is_rebuilt_sends_the_same_bytes(
+        self, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_pieces(monkeypatch, 3, 3)
+        for committee in (FOUR, FIVE, COMMITTEES["the coordinator inside"]):
+            known = Restless(usual(kind, committee, order=at_random(5)))
+            assert has_answered(known.run.go())  # type: ignore[arg-type]
+            for place in (*known.run.roster.places, COORDINATOR):
+                machine, sent = known.again(place)
+                assert sent == known.sent[place]
+                assert machine.state is State.DONE  # type: ignore[attr-defined]
 
-        def bits(chunk: int) -> bytes:
-            asked.append(chunk)
-            return pair_bits(run.parameters, TRIANGLE)(chunk)
+    def test_messages_and_sizes_do_not_depend_on_edges(self) -> None:
+        for kind in ("coins", "parts"):
+            shapes = set()
+            for held in (0, 2**28 - 1):
+                run = SealedRun(FIVE, [held] * 5, given=parameters(FIVE, 8, KINDS[kind])).go()
+                shapes.add(tuple((message.name, len(message.raw)) for message in run.sent))
+            assert len(shapes) == 1
 
-        sent = [(i, out) for i, silo in enumerate(run.silos) for out in authorise(silo, bits)]
-        assert asked == []
-        run.deliver(sent)
-        assert sorted(asked) == sorted(list(range(run.parameters.chunks)) * 3)
+    def test_with_a_bound_they_depend_on_the_noisy_degrees_alone(self) -> None:
+        """Two graphs with the same degrees: a hexagon, and two triangles."""
+        hexagon = {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)}
+        triangles = {(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)}
+        shapes, answers = set(), []
+        for edges in (hexagon, triangles):
+            given = parameters(FOUR, 8, KINDS["bounded"])
+            run = SealedRun(FOUR, [bits_of(8, edges), 0, 0, 0], given=given).go()
+            shapes.add(tuple((message.name, len(message.raw)) for message in run.sent))
+            answers.append(run.answers)
+        assert len(shapes) == 1
+        assert answers[0]["degrees"] == answers[1]["degrees"]
+        assert answers[1]["triangles"][0] - answers[0]["triangles"][0] == 2
 
-    def test_every_step_outside_the_table_is_refused_and_changes_nothing(self) -> None:
-        for state in State:
-            for event, act in (
-                ("start", lambda s: s.start()),
-                ("authorise", lambda s: s.authorise()),
-                ("count", lambda s: s.count()),
-            ):
-                if (state, event) in SILO_STEPS:
-                    continue
-                silo = SealedRun().silos[0]
-                silo.state = state
-                with pytest.raises(OrderError):
-                    act(silo)
-                assert silo.state is state
 
-    def test_the_tables_lead_from_start_to_end(self) -> None:
-        for table, start in ((SILO_STEPS, State.NEW), (COORDINATOR_STEPS, State.KEYS)):
-            reached = {start}
-            for _ in table:
-                reached |= {after for (before, _), after in table.items() if before in reached}
-            assert State.DONE in reached
-            assert reached == {before for before, _ in table} | {State.DONE}
+class TestPhases:
+    """The bound is known, and compared, before the first byte of the noise that needs it."""
 
-    def test_results_only_at_the_end(self) -> None:
-        run = SealedRun().agree().open(HOLDINGS)
-        for machine in (run.dealer, run.silos[0]):
-            with pytest.raises(OrderError):
-                machine.result()
+    def second(self, run: SealedRun, message: Message) -> bool:
+        """Whether a message is of the second phase."""
+        given, (kind, sequence, _, _) = run.parameters, message.name
+        if kind in ("input", "check"):
+            return bool(sequence >= given.unbounded_items)
+        if kind == "joint":
+            return bool(sequence // given.stride >= given.unbounded_items)
+        return kind == "sum"
 
-    def test_every_message_twice(self) -> None:
-        """Each message of a whole run, delivered again at once, is refused and changes nothing."""
-        run = SealedRun(parameters(nodes=13)).agree()
-        refused = 0
+    @pytest.mark.parametrize("name", COMMITTEES)
+    def test_nothing_leaves_before_the_degrees_are_learnt(self, name: str) -> None:
+        committee = COMMITTEES[name]
+        for seed in range(3):
+            run = usual("bounded", committee, order=at_random(seed))
+            told: Counter[int] = Counter()
+            later: Counter[int] = Counter()
+            deliver, send = run.deliver, run._send
 
-        def again(_: int, to: int, raw: bytes) -> bool:
-            nonlocal refused
-            if run.messages:
-                _, to, raw = run.messages[-1]
-                with pytest.raises(ProtocolError):
-                    run.machine(to).receive(raw)
-                refused += 1
-            return False
+            def hear(message: Message, told=told, deliver=deliver) -> None:  # type: ignore[no-untyped-def]
+                told[message.receiver] += message.name[0] == "tell"
+                deliver(message)
 
-        run.deliver(run.ready(HOLDINGS), until=again)
-        for place, silo in enumerate(run.silos):
-            run.deliver([(place, message) for message in silo.count()], until=again)
-        assert refused > 60
-        assert answers(run) == exact(13, HOLDINGS)
+            def say(place: int, answers, run=run, told=told, later=later, send=send) -> None:  # type: ignore[no-untyped-def]
+                for answer in answers:
+                    if self.second(run, Message(place, answer.to, answer.raw)):
+                        assert told[place] == 2
+                        assert None not in part_of(run, place)._laws
+                        later[place] += 1
+                send(place, answers)
 
-    def test_dealt_material_is_used_once(self) -> None:
-        run = SealedRun().agree().open(HOLDINGS)
-        opening = run.silos[0]._opening
-        assert opening is not None
-        assert opening._used == set(range(run.parameters.chunks))
-        with pytest.raises(OrderError, match="opened before"):
-            opening.begin(0, bytes(8))
+            run.deliver, run._send = hear, say  # type: ignore[method-assign]
+            assert has_answered(run.go())
+            assert set(+told) == set(committee.members) == set(later)
+            # Three checks, and for each layer three messages; the sums, but for its own.
+            assert min(later.values()) >= 2 * 3
+
+    @pytest.mark.parametrize("missing", ["component", "hash"])
+    def test_a_member_that_is_not_told_says_nothing_more(self, missing: str) -> None:
+        """And the others say nothing but that their new chunks have no inputs."""
+        for place in range(4):
+            step = 1 if missing == "component" else 2
+            silent = ("tell", 0, (place + step) % 4, place)
+
+            def change(message: Message, silent: object = silent) -> list[bytes]:
+                return [] if message.name == silent else [message.raw]
+
+            run = usual("bounded", change=change).go()
+            assert run.errors == []
+            assert run.coordinator.state is State.CHUNKS
+            later = [message for message in run.sent if self.second(run, message)]
+            assert {message.sender for message in later} == {0, 1, 2, 3} - {place}
+            assert {message.name[0] for message in later} == {"check"}
+            assert part_of(run, place)._laws[1:] == [None, None]
+
+    def test_a_member_that_restarts_computes_the_same_bound(self) -> None:
+        """From the messages that it had: the same law, before it sends anything that needs it."""
+        known = Restless(usual("bounded", order=at_random(3)))
+        run = known.run
+        assert has_answered(run.go())  # type: ignore[arg-type]
+        for place in range(4):
+            steps = known.given[place]
+            tells = [i for i, raw in enumerate(steps) if raw and peek(raw).round == "tell"]
+            assert len(tells) == 2
+            last = tells[1]
+            # Its own last layers may come after what the others tell.
+            while None in known.again(place, last + 1)[0]._part._laws:  # type: ignore[attr-defined]
+                last += 1
+            before, sent = known.again(place, last)
+            assert before._part._laws[1:] == [None, None]  # type: ignore[attr-defined]
+            names = [Message(place, peek(raw).receiver, raw) for raw in sent]
+            assert not any(self.second(run, message) for message in names)  # type: ignore[arg-type]
+            after, more = known.again(place, last + 1)
+            laws = part_of(run, place)._laws  # type: ignore[arg-type]
+            assert after._part._laws == laws  # type: ignore[attr-defined]
+            assert more[: len(sent)] == sent == known.sent[place][: len(sent)]
+            assert more == known.sent[place][: len(more)]
+
+    def test_degrees_are_opened_once_they_are_counted_and_noisy(self) -> None:
+        """No member opens or tells anything before every chunk of it is done."""
+        run = usual("bounded").go()
+        for place in range(4):
+            mine = [message.name for message in run.sent if message.sender == place]
+            opened = mine.index(("open", 0, place, COORDINATOR))
+            given = run.parameters
+            kinds = [(kind, sequence) for kind, sequence, _, _ in mine]
+            last = max(
+                index for index, (kind, sequence) in enumerate(kinds)
+                if kind == "joint" and sequence < given.unbounded_items * given.stride
+            )  # fmt: skip
+            assert opened > last
+            assert all(index > opened for index, (kind, _) in enumerate(kinds) if kind == "tell")
+
+
+class TestBits:
+    """Nothing that depends on edges is sent before the ledger has been charged."""
+
+    @pytest.mark.parametrize("name", COMMITTEES)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_messages_before_authorise(self, name: str, kind: str) -> None:
+        committee, runs = COMMITTEES[name], []
+        for bits in (0, 2**28 - 1):
+            given = parameters(committee, 8, KINDS[kind])
+            run = SealedRun(committee, [bits] * committee.silos, given=given)
+            run.unpaid = set(run.parties)
+            runs.append(run.go())
+        assert set(runs[0].sent) == set(runs[1].sent)
+        sent = {message.name[0] for message in runs[0].sent if message.sender != COORDINATOR}
+        assert sent == {"key", "confirm", "seed", "match"}
+        # A coordinator in the committee has no edges, and no ledger: it begins with noise.
+        assert runs[0].rounds - sent <= {"keys", "confirms", "input", "check"}
+        assert all(party.ready for party in runs[0].parties.values())
+
+    @pytest.mark.parametrize("name", COMMITTEES)
+    def test_one_silo_that_has_not_paid(self, name: str) -> None:
+        """Its bits are not even read; what all others send does not depend on them."""
+        committee = COMMITTEES[name]
+        for late in range(committee.silos):
+            runs = []
+            for bits in (0, 2**28 - 1):
+                held = [bits if place == late else 77 for place in range(committee.silos)]
+                run = SealedRun(committee, held)
+                run.parties[late]._bits = no_bits
+                run.unpaid = {late}
+                runs.append(run.go())
+            assert set(runs[0].sent) == set(runs[1].sent)
+            assert runs[0].coordinator.state is State.CHUNKS
+            sent = {m.name[0] for m in runs[0].sent if m.sender == late}
+            assert sent <= {"key", "confirm", "seed", "match"}
+            assert not runs[0].rounds & {"joint", "open", "sum", "tell", "done"}
+
+    def test_no_answer_before_the_end(self) -> None:
+        run = usual("coins")
+        run.unpaid = {2}
+        run.go()
         with pytest.raises(OrderError):
-            run.silos[0].authorise()
-        last = run.silos[2]._opening
-        assert last is not None
-        with pytest.raises(OrderError, match="not due"):
-            last.correct_chunk(0, bytes(run.parameters.correction_bytes(0)))
-        with pytest.raises(OrderError, match="not due"):
-            last.correct_matrix(0, bytes(512))
-
-    def test_material_is_marked_as_used_before_the_first_opening(self) -> None:
-        run = SealedRun().agree()
-        opening = run.silos[0]._opening
-        assert opening is not None
-
-        def broken(_chunk: int) -> bytes:
-            return b"short"
-
-        authorise(run.silos[0], broken)
-        with pytest.raises(PayloadError, match="one bit per pair"):
-            opening.begin(0, broken(0))
-        assert opening._used == set()
-        assert opening.begin(0, bytes(8))
-        assert opening._used == {0}
-
-    def test_a_killed_silo_makes_the_same_bytes_again(self) -> None:
-        """From its run secret and what it was sent, at whatever point it was killed."""
-        run = SealedRun(parameters(noise=Noise("shared", 3, 1, 3))).whole(HOLDINGS)
-        for place in range(3):
-            born, made = run.silo(place), []
-            for act in run.events[place]:
-                made += [out.raw for out in act(born)]
-            assert made == [raw for sender, _, raw in run.messages if sender == place]
-
-    def test_a_killed_dealer_deals_the_same_bytes_again(self) -> None:
-        run = SealedRun().whole(HOLDINGS)
-        born, made = SealedRun().dealer, []
-        for sender, to, raw in run.messages:
-            if to == COORDINATOR:
-                assert sender != COORDINATOR
-                made += [
-                    (place, out.raw) for out in born.receive(raw) for place in run.receivers(out)
-                ]
-        assert made == [(to, raw) for sender, to, raw in run.messages if sender == COORDINATOR]
+            run.coordinator.result()
+        assert run.coordinator.progress == (0, 28)
 
 
-class TestHostile:
-    @pytest.mark.parametrize(
-        "name", ["keys", "readys", "seed", "tell", "open", "open-nodes", "output"]
-    )
-    def test_a_helper_is_no_silo(self, name: str) -> None:
-        """It speaks neither as a silo nor as the coordinator."""
-        run, helper = SealedRun(), Identity(bytes([77] * 32))
-        roster = replace(run.roster, helpers=(Member("notary", helper.public),))
-        silo = SealedSilo(run.parameters, roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits)
-        silo.start()
-        binding = Binding(RUN, run.parameters.digest, roster)
-        raw = seal(binding, helper, Envelope(name, 3, EVERYONE, 0, bytes(32)))
-        with pytest.raises(OrderError, match=r"of notary: .*no such message"):
-            silo.receive(raw)
+class Slowly:
+    """One party hears something only where nothing else can be done."""
 
-    def binding(self, run: SealedRun) -> Binding:
-        return Binding(RUN, run.parameters.digest, run.roster)
+    def __init__(self, place: int, look: Callable[[], None]) -> None:
+        self._place, self._look = place, look
 
-    def sealed(self, run: SealedRun, envelope: Envelope) -> bytes:
-        key = run.keys[3 if envelope.sender == COORDINATOR else envelope.sender]
-        return seal(self.binding(run), key, envelope)
+    def choice(self, acts: list[Act], /) -> Act:
+        self._look()
+        return next((act for act in acts if act[1] != self._place), acts[0])
 
-    def until(self, name: str, to: int) -> tuple[SealedRun, bytes, list]:
-        """A run that stands before the first such message to one party."""
-        run = SealedRun()
-        stop = lambda _, at, raw: at == to and peek(raw).round == name  # noqa: E731
-        sent = [(i, out) for i, silo in enumerate(run.silos) for out in silo.start()]
-        left = run.deliver(sent, until=stop) or run.deliver(run.ready(HOLDINGS), until=stop)
-        return run, left[0][2], left
 
-    def finish(self, run: SealedRun, left: list) -> None:
-        """What was refused has changed nothing: the run ends as it should."""
-        while left:
-            sender, to, raw = left.pop(0)
-            for answer in run.machine(to).receive(raw):
-                left += [(to, place, answer.raw) for place in run.receivers(answer)]
-            assert sender != to
-        if run.silos[0].state is State.AGREED:
-            run.open(HOLDINGS)
-        run.finish()
-        assert answers(run) == exact(20, HOLDINGS)
+class TestMemory:
+    @pytest.mark.parametrize("slow", [6, 2, 0])
+    def test_few_chunks_are_held(self, slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Even where one party is much slower, and silos outside are much faster."""
+        in_pieces(monkeypatch, 4, 512)
+        committee, held, early = COMMITTEES["seven silos"], [], []
 
-    @pytest.mark.parametrize(
-        ("name", "to"),
-        [
-            ("tell", 0), ("seed", 1), ("deal", 2), ("open", 0), ("open", 2), ("deal-matrix", 2),
-            ("deal-nodes", 2), ("open-nodes", 1),
-        ],
-    )  # fmt: skip
-    def test_tampered_moved_and_swapped_ciphertexts(self, name: str, to: int) -> None:
-        """Signed by whoever sent it, and still refused: the payload is bound to its envelope."""
-        run, raw, left = self.until(name, to)
-        message, silo = peek(raw), run.silos[to]
-        payload = message.payload
-        flipped = payload[:20] + bytes([payload[20] ^ 1]) + payload[21:]
-        last = payload[:-1] + bytes([payload[-1] ^ 0x80])
-        # The last bytes of what a silo tells are for another one.
-        last = flipped if name == "tell" else last
-        for changed in (flipped, last, payload[:-1], payload + b"\0", b""):
-            forged = Envelope(name, message.sender, message.receiver, message.sequence, changed)
-            with pytest.raises(ProtocolError):
-                silo.receive(self.sealed(run, forged))
-        moved = Envelope(name, message.sender, message.receiver, message.sequence + 1, payload)
-        with pytest.raises(ProtocolError, match=r"decrypted|due|twice|once"):
-            silo.receive(self.sealed(run, moved))
-        if message.sender != COORDINATOR:
-            other = next(i for i in range(3) if i not in (to, message.sender))
-            stolen = Envelope(name, other, EVERYONE, message.sequence, payload)
-            with pytest.raises(ProtocolError, match="decrypted"):
-                silo.receive(self.sealed(run, stolen))
-        self.finish(run, left)
+        def look() -> None:
+            for place in committee.members:
+                part = run.parties[place]._part
+                if part is not None:
+                    held.append(len(part._chunks))
+                    early.append(len({n for name, n in part._came if name == "input"}))
 
-    def test_a_seed_for_another_silo(self) -> None:
-        run, _, left = self.until("seed", 0)
-        others = [raw for _, to, raw in left if to == 1 and peek(raw).round == "seed"]
-        with pytest.raises(BindingError, match="someone else"):
-            run.silos[0].receive(others[0])
-        payload = peek(others[0]).payload
-        swapped = Envelope("seed", COORDINATOR, 0, 0, payload)
-        with pytest.raises(PayloadError, match="decrypted"):
-            run.silos[0].receive(self.sealed(run, swapped))
-        self.finish(run, left)
+        given = parameters(committee, 46, plain(("degrees", "edges")))
+        run = SealedRun(committee, [0] * 7, given=given, order=Slowly(slow, look))
+        assert (given.chunks, len(given.noise_chunks)) == (17, 13)
+        assert has_answered(run.go())
+        assert 1 < max(held) <= WINDOW
+        assert 1 < max(early) <= 3 * WINDOW
 
-    def test_a_second_seed(self) -> None:
-        run, raw, left = self.until("seed", 0)
-        run.silos[0].receive(raw)
-        with pytest.raises(OrderError):
-            run.silos[0].receive(raw)
-        self.finish(run, left[1:])
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_everything_is_forgotten_in_the_end(self, kind: str) -> None:
+        run = usual(kind, FIVE, order=at_random(2)).go()
+        for place in FIVE.members:
+            part = part_of(run, place)
+            assert (part._chunks, part._came, part._degrees) == ({}, {}, None)
+            assert set(part._seen) <= {-1}
 
-    def test_corrections_of_another_chunk(self) -> None:
-        run, raw, left = self.until("deal", 2)
-        second = next(r for _, to, r in left[1:] if peek(r).round == "deal" and to == 2)
-        swapped = Envelope("deal", COORDINATOR, 2, 0, peek(second).payload)
-        with pytest.raises(PayloadError, match="decrypted"):
-            run.silos[2].receive(self.sealed(run, swapped))
-        run.silos[2].receive(raw)
-        with pytest.raises(OrderError, match="not due"):
-            run.silos[2].receive(raw)
-        self.finish(run, left[1:])
-
-    @pytest.mark.parametrize("name", ["deal", "deal-nodes"])
-    def test_corrections_are_for_the_last_silo(self, name: str) -> None:
-        run, _, left = self.until("open", 0)
-        lock = run.dealer._locks[0]
-        size = run.parameters.correction_bytes(0) if name == "deal" else 160
-        given = lock.close(Envelope(name, COORDINATOR, 0, 0, bytes(size)))
-        with pytest.raises(OrderError, match="not due"):
-            run.silos[0].receive(self.sealed(run, given))
-        self.finish(run, left)
-
-    def test_an_opening_before_its_corrections(self) -> None:
-        run, _, left = self.until("deal", 2)
-        opening = SealedRun().whole(HOLDINGS).rounds("open")
-        first = next(raw for _, to, raw in opening if (peek(raw).sender, to) == (0, 2))
-        with pytest.raises(OrderError):
-            run.silos[2].receive(first)
-        self.finish(run, left)
-
-    @pytest.mark.parametrize("size", [0, 8, 23 * 8])
-    def test_openings_of_the_wrong_size(self, size: int) -> None:
-        run, raw, left = self.until("open", 0)
-        sender = peek(raw).sender
-        lock = run.silos[sender]._own_lock
-        short = lock.close(Envelope("open", sender, EVERYONE, 0, bytes(size)))
-        with pytest.raises(PayloadError, match=rf"silo {sender + 1}: chunk 0"):
-            run.silos[0].receive(self.sealed(run, short))
-        self.finish(run, left)
-        run, raw, left = self.until("open", COORDINATOR)
-        sender = peek(raw).sender
-        short = Envelope("open", sender, EVERYONE, 0, bytes(size))
-        with pytest.raises(PayloadError, match="one share per pair"):
-            run.dealer.receive(self.sealed(run, short))
-        self.finish(run, left)
-
-    @pytest.mark.parametrize("sequence", [1, 2, 7, 12, 10_000])
-    def test_steps_that_are_not_due(self, sequence: int) -> None:
-        for to in (0, COORDINATOR):
-            run, raw, left = self.until("open", to)
-            sender = peek(raw).sender
-            lock = run.silos[sender]._own_lock
-            later = lock.close(Envelope("open", sender, EVERYONE, sequence, bytes(16)))
-            with pytest.raises(ProtocolError, match=r"not due|decrypted|one share"):
-                run.machine(to).receive(self.sealed(run, later))
-            self.finish(run, left)
-
-    def test_outputs_that_do_not_add_up(self) -> None:
-        """Six times the number of triangles is divisible by six, noise and all."""
-        run = SealedRun(parameters(names=("triangles",))).agree().open(HOLDINGS)
-        outputs = [silo.count()[0].raw for silo in run.silos]
-        message = peek(outputs[2])
-        word = (int.from_bytes(message.payload[32:], "little") + 1) % 2**64
-        payload = message.payload[:32] + word.to_bytes(8, "little")
-        for machine, others in ((run.dealer, outputs[:2]), (run.silos[0], outputs[1:2])):
-            for raw in others:
-                machine.receive(raw)
-            state = machine.state
-            with pytest.raises(PayloadError, match="do not add up"):
-                machine.receive(self.sealed(run, Envelope("output", 2, EVERYONE, 0, payload)))
-            assert machine.state is state
-            machine.receive(outputs[2])
-            assert machine.state is State.DONE
-            assert machine.result().number("triangles") == 1
-
-    def test_parties_speak_for_themselves(self) -> None:
-        run, _, left = self.until("open", 0)
-        for sender, name in ((1, "deal"), (COORDINATOR, "open"), (COORDINATOR, "output")):
-            forged = Envelope(name, sender, EVERYONE, 0, bytes(32))
-            with pytest.raises(OrderError):
-                run.silos[0].receive(self.sealed(run, forged))
-        with pytest.raises(BindingError, match="to itself"):
-            run.dealer.receive(self.sealed(run, Envelope("open", COORDINATOR, EVERYONE, 0, b"")))
-        own = Envelope("open", 0, EVERYONE, 0, bytes(32))
-        with pytest.raises(OrderError, match="came back"):
-            run.silos[0].receive(self.sealed(run, own))
-        self.finish(run, left)
-
-    def test_views_that_differ(self) -> None:
-        run = SealedRun()
-        keys = [silo.start()[0].raw for silo in run.silos]
-        bundle = next(out for raw in keys for out in run.dealer.receive(raw)).raw
-        confirms = [silo.receive(bundle)[0].raw for silo in run.silos]
-        other = self.sealed(run, Envelope("confirm", 1, EVERYONE, 0, bytes(32)))
-        forged = pack(confirms[0], other, confirms[2])
-        shown = self.sealed(run, Envelope("confirms", COORDINATOR, EVERYONE, 0, forged))
-        with pytest.raises(ViewsDifferError, match="silo 2: saw other keys"):
-            run.silos[0].receive(shown)
-
-    def test_the_coordinators_key_is_signed_and_confirmed(self) -> None:
-        """A broker that swaps the dealer's key is found out, and so is a dealer with two keys."""
-        views = []
-        for seed in (1, 2):
-            run = SealedRun()
-            other = SealedRun(seed=seed)
-            keys = [silo.start()[0].raw for silo in run.silos]
-            own = Envelope("key", COORDINATOR, EVERYONE, 0, other.dealer._secret.public())
-            bundle = pack(*keys, self.sealed(run, own))
-            shown = self.sealed(run, Envelope("keys", COORDINATOR, EVERYONE, 0, bundle))
-            views.append(peek(run.silos[0].receive(shown)[0].raw).payload)
-        assert views[0] != views[1]
-        forged = seal(self.binding(run), run.keys[0], own)
-        shown = self.sealed(run, Envelope("keys", COORDINATOR, EVERYONE, 0, pack(*keys, forged)))
-        with pytest.raises(SignatureError):
-            run.silos[1].receive(shown)
-
-    @pytest.mark.parametrize("weak", [bytes(32), b"\1" + bytes(31)])
-    def test_weak_run_keys(self, weak: bytes) -> None:
-        run = SealedRun()
-        keys = [silo.start()[0].raw for silo in run.silos]
-        keys[2] = self.sealed(run, Envelope("key", 2, EVERYONE, 0, weak))
-        run.dealer.receive(keys[0])
-        run.dealer.receive(keys[1])
-        with pytest.raises(PayloadError, match="silo 3: a weak run key"):
-            run.dealer.receive(keys[2])
-        own = self.sealed(
-            run, Envelope("key", COORDINATOR, EVERYONE, 0, run.dealer._secret.public())
-        )
-        shown = Envelope("keys", COORDINATOR, EVERYONE, 0, pack(*keys, own))
-        with pytest.raises(PayloadError, match="silo 3: a weak run key"):
-            run.silos[0].receive(self.sealed(run, shown))
-
-    @settings(max_examples=100)
-    @given(st.binary(max_size=300))
-    def test_any_bytes_at_all(self, content: bytes) -> None:
-        run = SealedRun()
-        for machine in (run.dealer, run.silos[0]):
-            with pytest.raises(ProtocolError):
-                machine.receive(content)
-
-    def test_other_runs_and_parameters(self) -> None:
-        other = SealedRun(run=b"x" * 16)
-        with pytest.raises(BindingError, match="another run"):
-            SealedRun().dealer.receive(other.silos[0].start()[0].raw)
-        other = SealedRun(parameters(nodes=21))
-        with pytest.raises(BindingError, match="other parameters"):
-            SealedRun().dealer.receive(other.silos[0].start()[0].raw)
+    @pytest.mark.parametrize("name", ["four silos", "seven silos"])
+    def test_traffic_is_what_was_estimated(self, name: str) -> None:
+        """Payloads of what a member sends and receives, without those of noise and envelopes."""
+        committee = COMMITTEES[name]
+        given = parameters(committee, 60, plain(("triangles",)))
+        run = SealedRun(committee, [1] * committee.silos, given=given).go()
+        chunks, up, down = given.chunks, 0, 0
+        for message in run.sent:
+            kind, sequence, sender, receiver = message.name
+            number = sequence // given.stride if kind == "joint" else sequence
+            if kind in ("input", "joint") and number < chunks:
+                size = len(run.content(message))
+                up += size * (sender in committee.members)
+                down += size * (receiver in committee.members)
+        cost = sealed_cost(60, committee.silos, ["triangles"])
+        # Hashes, of 32 bytes, and bits of the last chunk that stand for no pair are beside it.
+        layers = given.circuit.layers
+        slack = 32 * 3 * layers * chunks
+        assert 4 * cost.up <= up <= 1.1 * 4 * cost.up + slack * 4
+        assert 4 * cost.down <= down <= 1.1 * 4 * cost.down + slack * 4
 
 
 class TestParameters:
-    def test_the_digest_covers_everything(self) -> None:
-        each, bounded = Noise("each", 2, 1), BoundedNoise("each", 1, 18, 3, 1, 1)
-        degrees = Output("degrees", each)
+    def test_the_digest_covers_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        base = parameters(FOUR, 8, bounded(8))
+        outputs = base.outputs
+        cubes = outputs[2].noise
+        assert isinstance(cubes, Bounded)
+        laws = [
+            replace(cubes, rule="largest"),
+            replace(cubes, margin=3),
+            replace(cubes, cap=5),
+            replace(cubes, numerator=2),
+            replace(cubes, denominator=3),
+        ]
+        changed: list[SealedParameters] = [
+            parameters(FOUR, 9, bounded(8)),
+            parameters(FOUR, 8, bounded(8), subject=b"n"),
+            parameters(FOUR, 8, bounded(8), chunk_pairs=128),
+            parameters(FOUR, 8, bounded(8), members=(0, 1, 3, 2)),
+            parameters(FOUR, 8, bounded(8), silos=5),
+            parameters(FOUR, 8, outputs[:2]),
+            parameters(FOUR, 8, (outputs[0], outputs[2], outputs[1])),
+            parameters(FOUR, 8, bounded(8, degrees=Coins((3, 2, 1), 4))),
+            parameters(FOUR, 8, bounded(8, degrees=Coins((3, 2, 2), 3))),
+            *(parameters(FOUR, 8, (*outputs[:2], Output("triangles", law))) for law in laws),
+            parameters(FOUR, 8, plain(EVERYTHING, Parts(3, 2))),
+            parameters(FOUR, 8, plain(EVERYTHING, Parts(3, 4))),
+            parameters(FOUR, 8, plain(EVERYTHING, Parts(1, 2))),
+            parameters(FOUR, 8, plain(EVERYTHING)),
+        ]
+        digests = {given.digest for given in (base, *changed)}
+        assert len(digests) == len(changed) + 1
+        monkeypatch.setattr(rounds, "CHUNK_NUMBERS", 2048)
+        assert parameters(FOUR, 8, bounded(8)).digest not in digests
 
-        def with_bound(**changes: int) -> SealedParameters:
-            given = {"factor": 1, "cap": 18, "margin": 3, "numerator": 1, "denominator": 1}
-            noise = BoundedNoise("each", **(given | changes))
-            return SealedParameters(3, 20, b"nodes", (degrees, Output("triangles", noise)), 64)
+    @pytest.mark.parametrize("nodes", [3, 4, 8, 100, 1000])
+    def test_the_width_is_enough_and_not_more(self, nodes: int) -> None:
+        """For every count with the largest noise of either sign, in whole bytes."""
+        for reach in (1, 7, 12, 30, 50):
+            noise = Coins((1,) * reach, 1)
+            for name in EVERYTHING:
+                given = parameters(FOUR, nodes, plain((name,), noise))
+                most = {"edges": nodes * (nodes - 1) // 2, "degrees": nodes - 1}.get(
+                    name, nodes * (nodes - 1) * (nodes - 2)
+                )
+                factor = {"two_stars": 2, "triangles": 6}.get(name, 1)
+                largest = most + factor * (2**reach - 1)
+                assert largest < 1 << 8 * given.width - 1
+                assert given.width == 1 or 2 * (largest + nodes**3) >= 1 << 8 * (given.width - 1)
 
-        varied = [
-            parameters(noise=each),
-            parameters(silos=4, noise=each),
-            parameters(nodes=21, noise=each),
-            parameters(noise=each, subject=b"n"),
-            parameters(noise=each, chunk_pairs=128),
-            parameters(names=EVERYTHING[:3], noise=each),
-            parameters(names=EVERYTHING[::-1], noise=each),
-            parameters(noise=Noise("each", 3, 1)),
-            parameters(noise=Noise("each", 2, 3)),
-            parameters(noise=Noise("shared", 2, 1)),
-            parameters(noise=Noise("shared", 2, 1, 2)),
-            with_bound(),
-            *(with_bound(**{name: 7}) for name in bounded.__dataclass_fields__
-              if name not in ("kind", "shares")),
-        ]  # fmt: skip
-        assert len({given.digest for given in varied}) == len(varied) == 17
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"silos": 1}, "two silos"),
-            ({"silos": 65}, "64 silos"),
-            ({"nodes": 1}, "a pair"),
-            ({"nodes": 300_000, "names": ("edges",)}, "262,144 nodes"),
-            ({"nodes": 20_001}, r"20,001 would take 1\.\d GB .* 1\.\d GB and receive"),
-            ({"chunk_pairs": 100}, "whole 64-bit words"),
-            ({"chunk_pairs": 1 << 19}, "262,144 pairs"),
-            ({"names": ()}, "at least one output"),
-            ({"names": ("edges", "edges")}, "each at most once"),
-            ({"names": ("wedges",)}, "unknown output"),
-            ({"noise": BoundedNoise("each", 1, 5, 1, 1, 1)}, "degrees with their own noise"),
-        ],
-    )
-    def test_nonsense_is_refused(self, changes: dict, message: str) -> None:
-        with pytest.raises(ArgumentError, match=message):
-            parameters(**changes)
-
-    def test_noise_that_makes_no_sense(self) -> None:
-        for wrong in (
-            ("none", 1, 1, 1), ("each", 0, 1, 1), ("each", 1, 0, 1), ("shared", 1, 1, 0),
-            ("each", 1, 1, 2), ("each", 2**51, 1, 1), ("each", 2**63, 2**63, 1),
+    def test_what_is_refused(self) -> None:
+        degrees, stars, cubes = bounded(8)
+        for outputs, why in (
+            ((stars,), "needs degrees"),
+            ((stars, degrees), "come last"),
+            ((degrees, cubes, Output("edges", COINS)), "come last"),
+            ((degrees, degrees), "each at most once"),
+            (plain(("edges",), Coins((1,) * 62, 1)) + plain(("triangles",), Coins((1,) * 62, 1)),
+             "too large"),
         ):  # fmt: skip
-            with pytest.raises(ArgumentError):
-                Noise(*wrong)  # type: ignore[arg-type]
-        for wrong in (("each", 0, 1, 1, 1, 1), ("each", 1, 0, 1, 1, 1), ("each", 1, 1, -1, 1, 1)):
-            with pytest.raises(ArgumentError):
-                BoundedNoise(*wrong)  # type: ignore[arg-type]
-        assert isinstance(SILENCE, Silence)
-
-    def test_degrees_alone_have_no_matrix(self) -> None:
-        given = parameters(nodes=100_000, names=("degrees",), noise=Noise("each", 2, 1))
-        assert given.steps == 3
-        assert sealed_cost(100_000, 3, ["degrees"]).memory < 50e6
-
-    def test_wrong_parties_cannot_be_built(self) -> None:
-        run = SealedRun()
-        with pytest.raises(ArgumentError, match="not that of silo 1"):
-            SealedSilo(run.parameters, run.roster, RUN, 0, run.keys[1], SeededEntropy(1), no_bits)
-        with pytest.raises(ArgumentError, match="roster has 3 silos"):
-            SealedSilo(parameters(4), run.roster, RUN, 0, run.keys[0], SeededEntropy(1), no_bits)
-
-
-class TestKernel:
-    @pytest.mark.parametrize("n", [*range(2, 71), 127, 263, 521])
-    def test_squares_are_those_of_numpy(self, n: int) -> None:
-        words = np.frombuffer(np.random.default_rng(n).bytes(4 * n * (n - 1)), dtype="<u8")
-        upper = np.triu_indices(n, 1)
-        full = np.zeros((n, n), dtype=np.uint64)
-        full[upper] = words
-        full += full.T
-        expected = (full @ full)[upper]
-        for level in _core.simd_levels():
-            assert (_core.symmetric_square(n, words, level) == expected).all()
+            with pytest.raises(ArgumentError, match=why):
+                parameters(FOUR, 8, outputs)
+        with pytest.raises(ArgumentError, match="four different members"):
+            parameters(Committee(5, 0, (0, 1, 2, 2)))
+        with pytest.raises(ArgumentError, match="at most 20,000 nodes"):
+            parameters(FOUR, 20_001)
+        with pytest.raises(ArgumentError, match="at least one output"):
+            SealedParameters(4, (0, 1, 2, 3), 8, b"", ())
+        for changes in ({"silos": 65}, {"chunk_pairs": 1 << 19}, {"nodes": (1 << 18) + 1}):
+            with pytest.raises(ArgumentError, match="at most 64 silos"):
+                parameters(FOUR, outputs=plain(("degrees",)), **changes)

@@ -209,6 +209,21 @@ class TestPlanted:
         assert found.worst > 2 * delta
         assert found.bad > 2 * delta
 
+    def test_two_stars_with_the_margin_of_one_noise(self) -> None:
+        """Two noises can be low together: the tail of one would give too small a margin."""
+        least = 4
+        law = DigitLaw.choose(1, 1.0)
+        delta = law.tail(least, summed=2) * 1.001
+        leaves = {(0, x) for x in range(2, 8)} | {(1, x) for x in range(8, 14)}
+        case = change(14, leaves, 0, 1, "two_stars")
+        more: dict[str, Any] = {"epsilon": 44.0, "degree_share": Fraction(2, 44), "delta": delta}
+        noise = choose(14, "two_stars", "largest", **more)
+        assert noise.margins == {"two_stars": least - 1}
+        assert measure(noise, "two_stars", case).worst <= delta + EPS
+        one = replace(noise, margins={"two_stars": law.least_reach(delta)})
+        assert one.margins["two_stars"] < least - 1
+        assert measure(one, "two_stars", case).worst > 1.5 * delta
+
     def test_the_largest_with_the_margin_of_both_ends_for_the_second(self) -> None:
         """F² is for ``largest`` alone: with ``second`` one end is enough to fail."""
         nodes, edges = GRAPHS["K_{2,4}"]

@@ -208,7 +208,9 @@ def _best_share(reference: Reference, noise: SealedNoise) -> float:
     ratio = float(reference.triangles / reference.wedges)
     triangles = _count_error(reference, noise, "triangles")
     stars = ratio * _count_error(reference, noise, "two_stars")
-    share = triangles ** (2 / 3) / (triangles ** (2 / 3) + stars ** (2 / 3))
+    if not triangles:  # too little noise for a float
+        return 0.5
+    share = 1 / (1 + math.pow(stars / triangles, 2 / 3))
     return round(min(max(share, 0.01), 0.99), 3)
 
 
