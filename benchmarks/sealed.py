@@ -4,7 +4,7 @@
    with noise; hashing, signing and encryption included. Wall time and CPU seconds, bytes of each
    member for a pair, and peak memory; each run in a process of its own.
 2. Memory of a member at n = 20,000: four members up to the counting of triangles, in one process.
-3. The symmetric square mod 2^64 at every instruction set, beside what the multiplier allows on
+3. The symmetric square mod 2^64 at every instruction set, beside what the registers allow on
    operands that stay in the first cache, and beside a plain NumPy uint64 product.
 4. SecretFlow SPU, which counts the triangles of a secret matrix, if it is asked for (--spu PLACE).
 
@@ -196,7 +196,7 @@ def kernel() -> None:
     full @ full
     plain = (time.perf_counter() - start) * (KERNEL_NODES / NUMPY_NODES) ** 3
     table = Table(title=f"one square, n = {KERNEL_NODES:,}, n³/2 products, {len(CORES)} cores")
-    for column in ("level", "seconds", "G products/s", "multiplier allows", "reached", "× faster"):
+    for column in ("level", "seconds", "G products/s", "registers allow", "reached", "× faster"):
         table.add_column(column, justify="right")
     for level, times in found.items():
         rate, seconds = times["limit"], times[str(KERNEL_NODES)]

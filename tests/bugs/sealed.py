@@ -98,10 +98,10 @@ BUGS = [
     Bug(
         "entries beside the diagonal of D² left out",
         "the first pair of a row is not summed",
-        "crates/core/src/shares/square.rs",
+        "crates/core/src/symmetric/square.rs",
         "let (from, to) = (panel.max(i + 1), (panel + COLUMNS).min(columns.end));",
         "let (from, to) = (panel.max(i + 1) + 1, (panel + COLUMNS).min(columns.end));",
-        "cargo shares::square",
+        "cargo symmetric::square",
     ),
     Bug(
         "D² once instead of twice",
