@@ -124,15 +124,16 @@ def whole(name: str, goal: float, runs: int) -> bool:
     told = min((child("--run", name) for _ in range(runs)), key=lambda one: one["wall"])
     n, pairs = told["nodes"], told["pairs"]
     table = Table(title=f"{name}, n = {n:,}, {8 * told['width']} bits: bytes for a pair, up / down")
-    names = sorted({round_ for rounds in told["rounds"] for round_ in rounds})
-    for column in ("member", *names, "all"):
+    for column in ("member", "inputs", "joint messages", "all else", "all"):
         table.add_column(column, justify="right")
     most = 0.0
     for place, rounds in enumerate(told["rounds"]):
-        ways = [[rounds.get(name, (0, 0))[way] / pairs for name in names] for way in (0, 1)]
-        most = max(most, *map(sum, ways))
-        cells = [f"{up:.2f} / {down:.2f}" for up, down in zip(*ways, strict=True)]
-        table.add_row(f"{place + 1}", *cells, f"{sum(ways[0]):.2f} / {sum(ways[1]):.2f}")
+        input_, joint = rounds.pop("input"), rounds.pop("joint")
+        parts = [input_, joint, [sum(both[way] for both in rounds.values()) for way in (0, 1)]]
+        parts.append([sum(part[way] for part in parts) for way in (0, 1)])
+        most = max(most, max(parts[-1]) / pairs)
+        cells = [f"{up / pairs:.3f} / {down / pairs:.3f}" for up, down in parts]
+        table.add_row(f"{place + 1}", *cells)
     console.print(table)
     cost = sealed_cost(n, SILOS, ("degrees", "triangles"))
     console.print(
