@@ -101,7 +101,7 @@ ABSENT = {
     "sealed shares": {"coordinator.made"},
     "sealed four": {"coordinator.made"},
     "sealed five": {"coordinator.made"},
-    "sealed inside": set(),
+    "sealed inside": {"coordinator.made"},
     "committee": {"silo.made", "silo.uploaded", "coordinator.made"},
 }  # fmt: skip
 #: Moments that are passed once.
