@@ -427,6 +427,28 @@ def test_members_of_a_committee(folder: Path) -> None:
     fails(StudyError, *propose, "--silo", "north", "--silo", "south", match="there are 3 silos and")
 
 
+def test_a_sealed_study(folder: Path) -> None:
+    """A committee is chosen as for a union, and it is said what policies must allow."""
+    nodes = NodeUniverse.range(20)
+    silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
+    trial = LocalDeployment(folder / "trial", silos, tls=False, helpers=("notary",))
+    propose = ("study", "propose", "triangles", "--epsilon", "1", "--detach", "--method", "sealed",
+               "-c", trial.folder / "hub.toml")  # fmt: skip
+    ok(*propose, "--option", "rule=second", "--option", "answers=triangles", "--delta", "1e-6")
+    ok(*propose, "--option", "noise=shares")
+    noted = run_process(*map(str, propose))
+    assert "δ = 8.67362e-19: every silo's policy and ledger must allow it; --delta 0" in " ".join(
+        noted.stderr.split()
+    )
+    free = run_process(*map(str, propose), "--delta", "0")
+    assert "δ" not in free.stderr
+    inside = ("--members", "north,south,west,hub")
+    fails(StudyError, *propose, *inside, match="holds against any one party")
+    ok(*propose, *inside, "--collusion", "0")
+    shares = ("--option", "noise=shares", "--option", "answers=triangles")
+    fails(StudyError, *propose, *shares, "--option", "rule=second", match="a bound needs|lowers")
+
+
 def test_help_names_every_command() -> None:
     said = run_process("--help").stdout
     for name in ("keys", "roster", "certs", "broker", "ledger", "trail"):

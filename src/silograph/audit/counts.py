@@ -23,7 +23,7 @@ __all__ = ["FeatPlusCase", "SealedCase"]
 
 _NUMBERS = 1 << 15
 _PAIRS = 1 << 18
-_BOUNDED_RUNS = 1 << 11
+_BOUNDED_RUNS = 1 << 10
 #: The graph of a case with a bound: two nodes with so many common neighbours, which have no others,
 #: and nodes without edges. The neighbouring graph has an edge between the two as well.
 _NODES, _COMMON = 16, 3
