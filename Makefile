@@ -111,7 +111,7 @@ SPU ?= target/spu
 bench-spu: $(BUILT) ## a peer: SecretFlow SPU counts the triangles of a secret matrix (minutes)
 	$(BIN)/python -m benchmarks.spu_peer --spu $(SPU)
 
-audit: $(BUILT) ## every certified epsilon against enumeration and real runs
+audit: $(BUILT) ## the epsilons of all unions and reports against enumeration and real runs
 	@$(BIN)/silograph audit
 
 bench-union: $(BUILT) ## time, growth and memory of the private unions, beside two peers

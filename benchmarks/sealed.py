@@ -4,7 +4,7 @@
    with noise; hashing, signing and encryption included. Wall time and CPU seconds, bytes of each
    member for a pair, and peak memory; each run in a process of its own.
 2. Memory of a member at n = 20,000: four members up to the counting of triangles, in one process.
-3. The symmetric square mod 2^64 at every instruction set, beside what the multiplier allows on
+3. The symmetric square mod 2^64 at every instruction set, beside what the registers allow on
    operands that stay in the first cache, and beside a plain NumPy uint64 product.
 4. SecretFlow SPU, which counts the triangles of a secret matrix, if it is asked for (--spu PLACE).
 
@@ -124,15 +124,16 @@ def whole(name: str, goal: float, runs: int) -> bool:
     told = min((child("--run", name) for _ in range(runs)), key=lambda one: one["wall"])
     n, pairs = told["nodes"], told["pairs"]
     table = Table(title=f"{name}, n = {n:,}, {8 * told['width']} bits: bytes for a pair, up / down")
-    names = sorted({round_ for rounds in told["rounds"] for round_ in rounds})
-    for column in ("member", *names, "all"):
+    for column in ("member", "inputs", "joint messages", "all else", "all"):
         table.add_column(column, justify="right")
     most = 0.0
     for place, rounds in enumerate(told["rounds"]):
-        ways = [[rounds.get(name, (0, 0))[way] / pairs for name in names] for way in (0, 1)]
-        most = max(most, *map(sum, ways))
-        cells = [f"{up:.2f} / {down:.2f}" for up, down in zip(*ways, strict=True)]
-        table.add_row(f"{place + 1}", *cells, f"{sum(ways[0]):.2f} / {sum(ways[1]):.2f}")
+        input_, joint = rounds.pop("input"), rounds.pop("joint")
+        parts = [input_, joint, [sum(both[way] for both in rounds.values()) for way in (0, 1)]]
+        parts.append([sum(part[way] for part in parts) for way in (0, 1)])
+        most = max(most, max(parts[-1]) / pairs)
+        cells = [f"{up / pairs:.3f} / {down / pairs:.3f}" for up, down in parts]
+        table.add_row(f"{place + 1}", *cells)
     console.print(table)
     cost = sealed_cost(n, SILOS, ("degrees", "triangles"))
     console.print(
@@ -196,7 +197,7 @@ def kernel() -> None:
     full @ full
     plain = (time.perf_counter() - start) * (KERNEL_NODES / NUMPY_NODES) ** 3
     table = Table(title=f"one square, n = {KERNEL_NODES:,}, n³/2 products, {len(CORES)} cores")
-    for column in ("level", "seconds", "G products/s", "multiplier allows", "reached", "× faster"):
+    for column in ("level", "seconds", "G products/s", "registers allow", "reached", "× faster"):
         table.add_column(column, justify="right")
     for level, times in found.items():
         rate, seconds = times["limit"], times[str(KERNEL_NODES)]

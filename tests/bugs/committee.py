@@ -79,8 +79,10 @@ _COST = [
         "the committee's coin compared the wrong way",
         "a digit that is one and a digit that is zero change places in the gates",
         _CHUNK,
-        "            let [x, y] = match circuit.coin()[self.layer + 1] {",
-        "            let [x, y] = match !circuit.coin()[self.layer + 1] {",
+        "                    true => [bit, negated(self.coin.clone())],\n"
+        "                    false => [negated(bit), self.coin.clone()],\n",
+        "                    false => [bit, negated(self.coin.clone())],\n"
+        "                    true => [negated(bit), self.coin.clone()],\n",
         _NOISE,
     ),
     Bug(
@@ -202,8 +204,9 @@ _CHECKS = [
         "a mismatch of joint messages passed over",
         "the member goes on with the next layer",
         _MEMBER,
-        '            raise self._mismatch("joint", sender, hasher, "products") from None\n',
-        '            if chunk.layer:\n                raise self._mismatch("joint", sender, hasher, "products") from None\n',
+        '        with self._comparing("joint", "products"):\n            chunk.core.hear(parts)\n',
+        '        try:\n            with self._comparing("joint", "products"):\n                chunk.core.hear(parts)\n'
+        "        except MismatchError:\n            if chunk.layer:\n                raise\n",
         _FALSIFIED,
     ),
     Bug(
@@ -220,8 +223,9 @@ _CHECKS = [
         "the other gates of a layer can be falsified",
         _CHUNK,
         "            expected.update(message);\n",
-        "            expected.update(message);\n            let _ = &active;\n"
-        "            if active.len() > 1 {\n                used.push((route, active, message));\n                continue;\n            }\n",
+        "            expected.update(message);\n"
+        "            let active = circuit.gates(self.layer).filter(|gate| gate % 2 == route.parity);\n"
+        "            if active.count() > 1 {\n                used.push((route, message));\n                continue;\n            }\n",
         _FALSIFIED,
     ),
     Bug(
@@ -377,8 +381,8 @@ _ORDER = [
         "all chunks of a committee at once",
         "memory grows with the number of pairs",
         _MEMBER,
-        "while self._begun < min(self._done + WINDOW, given.chunks):",
-        "while self._begun < given.chunks:",
+        "while self._begun < min(self._done + WINDOW, self._allowed()):",
+        "while self._begun < self._allowed():",
         _MEMORY,
     ),
     Bug(
@@ -409,8 +413,8 @@ _ORDER = [
         "vectors for a member that must not have them",
         "with its seeds they are the owner's bits",
         _MEMBER,
-        "return sender < given.silos and given.vector(sender) != self._number",
-        "return sender < given.silos",
+        "return given.travels(message.sequence, sender) not in (None, self._number)",
+        "return given.travels(message.sequence, sender) is not None",
         _REFUSED,
     ),
     Bug(

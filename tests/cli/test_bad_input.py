@@ -70,7 +70,7 @@ CASES = [
     bad("audit --effort 0", "--effort"),
     bad(f"{COUNT} 3 --protocol telepathy", "auto has no use for protocol"),
     bad(f"{COUNT} 3 --method feat --protocol telepathy", "unknown protocol 'telepathy'"),
-    bad(f"{COUNT} 3 --method baseline --trust dealer", "baseline has no use for trust"),
+    bad(f"{COUNT} 3 --method baseline --trust helpers", "baseline has no use for trust"),
     bad(f"{COUNT} 3 --ledger own.ledger", "lineage 'simulation' is not in this ledger"),
     bad(f"{COUNT} 3 --ledger own.ledger --lineage typo", "--new-lineage"),
     bad(f"{COLLECT} --ledger own.ledger --lineage typo", "--new-lineage"),

@@ -163,11 +163,10 @@ class TestCount:
         assert method in ("auto", found["method"])
         assert found["interval"][0] < found["value"] < found["interval"][1]
 
-    def test_auto_chooses_to_count_in_a_committee(self, run: Any) -> None:
-        four = "trial/silo-1.csv trial/silo-2.csv trial/silo-3.csv trial/silo-4.csv"
-        assert run("split --generate 60 -o trial --silos 4 --seed 4").code == 0
-        found = run(f"count edges {four} {NODES} --epsilon 1 --json").json
-        assert found["method"] == "sealed"
+    def test_auto_chooses_to_count_in_a_committee(self, run: Any, trial: str) -> None:
+        ask = f"count triangles {trial} {NODES} --epsilon 1 --json"
+        assert run(ask).json["method"] != "sealed"
+        assert run(f"{ask} --trust helpers").json["method"] == "sealed"
 
     def test_notes(self, run: Any, trial: str) -> None:
         said = run(f"count edges {trial} --epsilon 3")

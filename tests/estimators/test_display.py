@@ -85,7 +85,7 @@ def test_a_sealed_display_says_delta_and_what_is_not_claimed() -> None:
 
 def test_a_plan_marks_the_best_and_what_needs_more_trust() -> None:
     shown = words(PLAN._repr_html_())
-    assert re.search(r"→\s+sealed\s+sealed", shown)
+    assert re.search(r"→\s+sealed\s+committee", shown)
     assert "needs coordinator" in shown
     assert PLAN.best.assumes in shown
     trusting = sg.plan("triangles", epsilon=3.0, silos=4, nodes=500, trust=["coordinator"])

@@ -199,7 +199,7 @@ class TestCount:
             ({"method": "baseline", "raw": 1}, "raw must be a bool"),
             ({"method": "auto", "protocol": "telepathy"}, "auto has no use for protocol"),
             ({"method": "auto", "bound": 2.0}, "auto has no use for bound"),
-            ({"method": "auto", "trust": "dealer"}, "trust must be a list"),
+            ({"method": "auto", "trust": "helpers"}, "trust must be a list"),
             ({"method": "auto", "trust": 5}, "trust must be a list"),
             ({"method": "auto", "owned": 17.0}, "owned must be from 0 to 1"),
             ({"method": "feat+", "split": "paper", "owned": 0.5}, "no use for owned"),

@@ -34,6 +34,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "sealed": lambda: federation().seal(1.0),
     "sealed triangles": lambda: federation().seal(1.0, ["triangles"]),
+    "sealed shares": lambda: federation(30).seal(1.0, ["triangles"], delta=0),
     "sealed delta": lambda: federation(30).seal(2.0, delta=1e-9),
     "reports": lambda: federation().reports(3.0, 1),
     "triangles": _count("triangles", epsilon=3.0),

@@ -14,7 +14,7 @@ from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.prediction import Question, feat_error
 from silograph.page.answer import facts_of
-from silograph.page.texts import certainty, limits, observer, what_is_learnt
+from silograph.page.texts import assumptions, certainty, limits, observer, what_is_learnt
 from tests.page.answers import answer, facts
 
 
@@ -100,14 +100,16 @@ def test_who_learns_what_of_the_other_methods() -> None:
     assert [line[::2] for line in told("sealed delta")] == [
         ("Anyone who reads the answers", True),
         ("The coordinator alone", True),
-        ("Any silo that also sees the answers", True),
-        ("The coordinator together with any silo", False),
-        ("Any 2 silos that pool what they know and see the answers", False),
-        ("Any 3 silos that pool what they know and see the answers (all but one)", False),
+        ("The coordinator together with any member of the committee", True),
+        ("Any member of the committee that also sees the answers", True),
+        ("Any 2 members of the committee that pool what they hold", False),
     ]
-    assert told("sealed delta")[3][1] == math.inf
+    assert told("sealed delta")[-1][1] == math.inf
     sealed = facts("sealed delta")
     assert {o.delta for o in sealed.observers if math.isfinite(o.epsilon)} == {1e-9}
+    assert [told.name for told in sealed.method] == ["sealed", "committee that counts"]
+    assert any("at most one is dishonest" in text for text in sealed.assumptions)
+    assert any("number of its own" in text for text in sealed.limits)
     # Reports protect each silo by its own noise: colluders only take theirs away.
     assert [line[1:] for line in told("reports")] == [
         (3.0, True), (3.0, True), (2.25, True), (2.25, True),
@@ -115,6 +117,39 @@ def test_who_learns_what_of_the_other_methods() -> None:
     assert told("clear")[-1] == ("Whoever drew it, with all edges in one place", math.inf, False)
     assert [e for _, e, _ in told("replace")[2:]] == [math.inf] * 4
     assert facts("bare").observers == ()
+
+
+def test_a_sealed_run_says_how_its_noise_was_drawn() -> None:
+    run = facts("sealed delta").run
+    margin = answer("sealed delta").noise.margins["triangles"]
+    assert run["noise"] == "drawn by the committee, with coins that nobody knows"
+    assert run["bounds"] == f"triangles largest noisy degree + {margin}"
+    assert [part.split()[0] for part in run["parts of δ"].split(", ")] == [
+        "bounds", "degrees", "counts",
+    ]  # fmt: skip
+    plain = facts("sealed").run
+    assert plain["protocol"] == "committee"
+    assert not {"bounds", "parts of δ"} & plain.keys()
+    shares = facts("sealed shares")
+    assert shares.delta == 0
+    assert "parts that the four members drew" in shares.run["noise"]
+
+
+def test_a_coordinator_inside_the_committee_is_one_of_the_four() -> None:
+    apart, within = (assumptions("sealed", "committee", 4, t, inside=t == 0)[0] for t in (1, 0))
+    assert "together with the coordinator" in apart
+    assert "of whom the coordinator is one" in within
+    assert "together with the coordinator" not in within
+    found = answer("sealed triangles").origin
+    noise = replace(answer("sealed triangles").noise, collusion=0, inside=True)
+    assert (
+        within
+        in facts_of(
+            replace(
+                sg.Estimate("triangles", 5.0, 1.0, 1.0), origin=replace(found, views=noise.views)
+            )
+        ).assumptions
+    )
 
 
 def test_feat_plus_counts_all_of_its_parts() -> None:
@@ -203,7 +238,8 @@ def test_predictions_are_the_planner_s() -> None:
     for count in facts("sealed").answers:
         if count.query in ("triangles", "edges"):
             assert count.curve is not None
-            assert dict(count.curve.points)[1.0] == pytest.approx(count.stderr, rel=1e-12)
+            spent = answer("sealed").epsilon
+            assert dict(count.curve.points)[spent] == pytest.approx(count.stderr, rel=1e-5)
     # As printed, m silos pay for each other: at a loss of m·ε the coins are those of ε.
     printed = facts("printed").answers[0].curve
     assert printed is not None

@@ -25,7 +25,7 @@ from silograph.page.result import lay_out
 from tests.page.answers import KINDS, NASTY, answer, facts, federation
 
 #: Laid out just as others are.
-ALIKE = ("open", "drawn", "printed", "two stars", "sealed", "feat+ gradient")
+ALIKE = ("open", "drawn", "printed", "two stars", "sealed", "sealed shares", "feat+ gradient")
 
 
 def words(made: str) -> str:
@@ -120,7 +120,7 @@ def test_delta_is_told_wherever_it_counts(tmp_path: Path) -> None:
     assert "δ of this run 1e-9" in shown
     assert "Of δ 1e-9 is spent and 1.99999e-9 left." in shown
     assert "a chance of 1e-9 that this bound fails" in shown
-    assert "colludes with no silo" in shown
+    assert "at most one is dishonest" in shown
 
 
 def test_nothing_on_a_page_is_more_than_text(tmp_path: Path) -> None:

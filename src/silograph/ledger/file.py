@@ -411,10 +411,12 @@ def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
         note = " (no loss was given for that level or a higher one)"
     else:
         note = "" if level == limit.collusion else f" (counted from t = {level})"
+    fits = asked.delta > 0 and not spent.plus(epsilon, 0.0).passes(limit)
+    advice = "; without delta it would fit: ask with delta 0" if fits else ""
     raise BudgetError(
         f"lineage {asked.lineage!r}: run {asked.run!r}, {asked.phase}, asks for {wanted} at "
         f"collusion t = {limit.collusion}{note}, and {left} is left of {limit.amount()}; "
-        "nothing was spent",
+        f"nothing was spent{advice}",
         asked.lineage,
         limit.collusion,
         (epsilon, asked.delta),

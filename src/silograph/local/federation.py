@@ -345,9 +345,9 @@ class Federation:
             The query, such as ``"triangles"``.
         method
             ``"feat"`` makes a release of the union. ``"feat+"`` makes a release and adds a local
-            answer of every silo. ``"sealed"`` counts exactly on the hidden union and opens the
-            answer with noise; it trusts the coordinator to deal. ``"baseline"`` uses every silo's
-            own report at epsilon/m. ``"auto"`` takes the method for which :func:`silograph.plan`
+            answer of every silo. ``"sealed"`` counts exactly on the hidden union, in a committee of
+            four, and opens the answer with noise. ``"baseline"`` uses every silo's own report at
+            epsilon/m. ``"auto"`` takes the method for which :func:`silograph.plan`
             predicts the smallest error among those that ``trust`` allows; it takes ``feat`` if no
             error can be predicted (degree_histogram, node_triangles).
         epsilon
@@ -358,7 +358,8 @@ class Federation:
             How many silos may pool what they know with the coordinator and still learn no more than
             epsilon allows.
         delta
-            The delta that ``sealed`` may use.
+            The delta that ``sealed`` may use. By default it is what committee noise needs, at most
+            2^-60; with 0, noise is in shares. With more, noisy degrees can bound the noise.
         protocol
             The union protocol of ``feat`` and ``feat+``; see :meth:`collect`.
         raw
@@ -379,7 +380,8 @@ class Federation:
         trust
             What the planner may assume; see :func:`silograph.plan`.
         noise
-            For ``sealed``: ``"shared"`` or ``"each"``.
+            For ``sealed``: ``"committee"``, which nobody knows, or ``"shares"``, of which each
+            member draws a part.
         progress
             Whether to show a progress bar; by default only on a terminal.
 

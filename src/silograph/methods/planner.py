@@ -253,7 +253,7 @@ def plan(
     --------
     >>> found = plan("triangles", epsilon=3.0, silos=4, nodes=4039, edges=88234)
     >>> found.best.method, found.best.protocol
-    ('sealed', 'sealed')
+    ('sealed', 'committee')
     """
     cycles = query == "four_cycles"
     if like is None:

@@ -6,7 +6,7 @@ a page shows of it is decided here, and laid out in :mod:`silograph.page.result`
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,7 @@ from silograph.methods.method import Source
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import choose_noise, expected_error
+from silograph.methods.sealed.noise import SealedNoise
 from silograph.page.texts import (
     Told,
     assumptions,
@@ -170,7 +171,6 @@ def observers(origin: Origin) -> list[Observer]:
 def _beyond(origin: Origin) -> list[Observer]:
     """Coalitions that are larger than what was claimed, where they learn more."""
     made, losses = origin.provenance, origin.losses
-    sealed = made.method == "sealed"
     promised = max((view.epsilon for view in origin.views if view.claimed), default=math.inf)
     told = {view.name for view in origin.views}
     delta = max((view.delta for view in origin.views), default=0.0)
@@ -180,7 +180,7 @@ def _beyond(origin: Origin) -> list[Observer]:
     found = []
     for t in larger:
         group = f"{t} silo{'s' if t > 1 else ''}"
-        name = f"{group} + answers" if sealed else f"coordinator + {group}"
+        name = f"coordinator + {group}"
         if name not in told:
             beyond = View(name, losses[t], delta, claimed=False)
             everyone = " (all but one)" if t == made.silos - 1 and t > 1 else ""
@@ -314,9 +314,7 @@ def _predicted(answer: Estimate[Any], graph: Known, epsilon: float) -> float:
 def _sealed(graph: Known, asked: Question) -> float:
     if not isinstance(graph.release, SealedRelease):
         return choose_noise(graph.reference, asked).error
-    own = graph.release.noise
-    noise = own.at(asked.epsilon)
-    return expected_error(graph.reference, asked, noise)
+    return expected_error(graph.reference, asked, graph.release.noise.at(asked.epsilon))
 
 
 def _featplus(answer: Estimate[Any], reference: Reference, asked: Question, protocol: str) -> float:
@@ -637,7 +635,31 @@ def _assumptions(origin: Origin | None) -> tuple[str, ...]:
     if origin is None:
         return ()
     made = origin.provenance
-    return tuple(assumptions(made.method, made.protocol, made.silos, made.collusion))
+    with_member = (view for view in origin.views if view.name == "coordinator + 1 member")
+    inside = any(not view.claimed for view in with_member)
+    return tuple(assumptions(made.method, made.protocol, made.silos, made.collusion, inside=inside))
+
+
+def _sealed_run(noise: SealedNoise) -> dict[str, str]:
+    """What was opened, and with what noise."""
+
+    def listed(parts: Mapping[Any, str]) -> str:
+        return ", ".join(f"{name.replace('_', '-')} {part}" for name, part in parts.items())
+
+    found = {
+        "opened": ", ".join(noise.answers).replace("_", "-"),
+        "noise": {
+            "committee": "drawn by the committee, with coins that nobody knows",
+            "shares": "the sum of parts that the four members drew, each its own",
+        }[noise.kind],
+        "parts of ε": listed({name: number(float(part)) for name, part in noise.budgets.items()}),
+    }
+    if noise.rule is not None:
+        two = {"triangles": f"{noise.rule} noisy degree", "two_stars": "sum of the two largest"}
+        found["bounds"] = listed({name: f"{two[name]} + {s}" for name, s in noise.margins.items()})
+        parts = {name: shown_loss(part) for name, part in noise.parts_of_delta.items() if part}
+        found["parts of δ"] = listed(parts)
+    return found
 
 
 def _run(
@@ -663,15 +685,7 @@ def _run(
             f"any other pair with {float(channel.p01):.6g}"
         )
     if isinstance(source, SealedRelease):
-        found["opened"] = ", ".join(source.noise.answers).replace("_", "-")
-        found["noise"] = {
-            "shared": "drawn in shares by all silos together",
-            "each": "drawn whole by every silo",
-        }[source.noise.kind]
-        found["parts of ε"] = ", ".join(
-            f"{name.replace('_', '-')} {number(float(part))}"
-            for name, part in source.noise.budgets.items()
-        )
+        found |= _sealed_run(source.noise)
     if "spent" in answer.parameters:
         found["parts of ε"] = ", ".join(
             f"{name} {number(part)}" for name, part in answer.parameters["spent"].items()

@@ -34,7 +34,7 @@ _NAMES = {
     "four_cycles": "4-cycles",
     "clustering": "Clustering coefficient",
 }
-_GROUP = re.compile(r"(?:(coordinator) \+ )?(\d+) silos?(?: \+ (release|reports|answers))?")
+_GROUP = re.compile(r"(?:(coordinator) \+ )?(\d+) silos?(?: \+ (release|reports))?")
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ _METHODS = {
     ),
     "sealed": Told(
         "sealed",
-        "The silos counted exactly on shares of the union that none of them could read, and "
-        "opened only the sum of the exact count and of noise that all of them drew together.",
+        "The union of all edges was counted exactly, on shares that no party could read. Only the "
+        "sum of the exact count and of noise was opened.",
     ),
     "baseline": Told(
         "baseline",
@@ -104,12 +104,12 @@ _PROTOCOLS = {
         "reports",
         "Each silo sent its own noisy edges to the coordinator, which sees them silo by silo.",
     ),
-    "sealed": Told(
-        "sealed protocol",
-        "The coordinator dealt random numbers, the silos computed on shares with them, and what "
-        "they opened to each other was encrypted end to end.",
-    ),
 }
+_COUNTING = Told(
+    "committee that counts",
+    "Four members hold shares of the union, and none of them can read it. They turn its bits into "
+    "shared numbers, count by themselves, and add noise before anything is opened.",
+)
 
 
 def query_name(answer: Estimate[float]) -> str:
@@ -133,7 +133,8 @@ def meaning(answer: Estimate[float]) -> str:
 
 def method_told(method: str, protocol: str) -> list[Told]:
     """What the method does, and how the silos did it together."""
-    known = [_METHODS.get(method), _PROTOCOLS.get(protocol)]
+    counting = method == "sealed" and protocol == "committee"
+    known = [_METHODS.get(method), _COUNTING if counting else _PROTOCOLS.get(protocol)]
     return [told for told in known if told is not None]
 
 
@@ -170,6 +171,7 @@ def what_is_learnt(epsilon: float, delta: float = 0.0) -> str:
 _COMMITTEE = {
     "coordinator + 1 member": "The coordinator together with any member of the committee",
     "1 member + release": "Any member of the committee that also sees the release",
+    "1 member + answers": "Any member of the committee that also sees the answers",
     "2 members": "Any 2 members of the committee that pool what they hold",
 }
 
@@ -201,14 +203,23 @@ def observer(view: str) -> str:
     return f"Any {several} {sees} {seen}"
 
 
-def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[str]:
-    """What must hold for the losses on the page to hold."""
+def assumptions(
+    method: str, protocol: str, silos: int, collusion: int, *, inside: bool = False
+) -> list[str]:
+    """What must hold for the losses on the page to hold.
+
+    ``inside`` says that the coordinator is one of a committee's four members.
+    """
     if protocol == "clear":
         return ["Whoever drew it held all edges, and may be trusted with them."]
     same = "All silos use the same public node list; its digest is below."
     if protocol == "committee":
         return [
-            "Of the committee's four members at most one is dishonest. It may cheat, alone or "
+            "Of the committee's four members, of whom the coordinator is one, at most one is "
+            "dishonest. It may cheat, alone or together with silos outside the committee: they "
+            "can spoil the answer, and learn no more."
+            if inside
+            else "Of the committee's four members at most one is dishonest. It may cheat, alone or "
             "together with the coordinator and with silos outside the committee: they can spoil "
             "the answer, and learn no more.",
             "Two members that pool what they hold see every edge.",
@@ -218,14 +229,7 @@ def assumptions(method: str, protocol: str, silos: int, collusion: int) -> list[
         "Every silo follows the protocol and draws its noise; silos may pool what they see.",
     ]
     pool = "1 silo pools" if collusion == 1 else f"{collusion} silos pool"
-    if method == "sealed":
-        found += [
-            "The coordinator deals its random numbers honestly.",
-            "The coordinator colludes with no silo: with one of them it would see every edge.",
-        ]
-        if collusion:
-            found.append(f"At most {pool} what they know, of {silos}.")
-    elif protocol == "reports":
+    if protocol == "reports":
         found.append("Nothing of the coordinator: each silo protects itself by its own noise.")
     elif protocol == "elgamal/replace":
         found += [
@@ -253,6 +257,18 @@ def limits(method: str, epsilon: float, delta: float = 0.0, protocol: str = "") 
     ten = f"ε = {shown_loss(10 * epsilon)}" if math.isfinite(epsilon) else "infinite"
     if delta:
         ten += ", and its δ is larger still"
+    if protocol != "committee":
+        lies = (
+            "A silo that lies about its edges or its noise can spoil the answer, and can weaken "
+            "the protection of others."
+        )
+    elif method == "sealed":
+        lies = (
+            "A silo that lies about its edges, and a member that adds a number of its own to a "
+            "count, can spoil the answer."
+        )
+    else:
+        lies = "A silo that lies about its edges can spoil the answer."
     found = [
         "The node list is public. That a person or an account is on it is not hidden.",
         "One edge is protected, not a node's whole neighbourhood: for ten edges at once the bound "
@@ -260,10 +276,7 @@ def limits(method: str, epsilon: float, delta: float = 0.0, protocol: str = "") 
         "Each run adds up. The ledger of each silo keeps the sum over all runs on its data.",
         "What holds for the graph as a whole is meant to be learnt, and anyone may draw "
         "conclusions from it.",
-        "A silo that lies about its edges can spoil the answer."
-        if protocol == "committee"
-        else "A silo that lies about its edges or its noise can spoil the answer, and can weaken "
-        "the protection of others.",
+        lies,
         "Who runs all parties on one machine, as in a simulation, sees all edges there.",
     ]
     if method in ("baseline", "feat+"):

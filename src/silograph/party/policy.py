@@ -32,8 +32,8 @@ class Policy:
     #: Names of the coordinators that may propose studies.
     coordinators: tuple[str, ...]
     #: ``"feat committee"`` (if the policy pins a committee), ``"feat masked"``, ``"feat+ masked"``,
-    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (if the policy pins a committee; it
-    #: needs a delta, or studies that ask for delta 0) …
+    #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (if the policy pins a
+    #: committee; its noise needs a delta of 2^-60, unless it is in shares) …
     methods: tuple[str, ...] = ("feat committee", "feat masked")
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()

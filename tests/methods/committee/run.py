@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import pytest
 
@@ -193,7 +193,7 @@ class CommitteeRun:
     def bits(self, place: int, chunk: int) -> bytes:
         """One chunk's bits of a silo."""
         start, size = chunk * self.parameters.chunk_pairs, self.parameters.chunk_size(chunk)
-        value = self.held[place] >> start & (1 << size) - 1
+        value: int = self.held[place] >> start & (1 << size) - 1
         return value.to_bytes(self.parameters.bit_bytes(chunk), "little")
 
     def machine(self, place: int) -> CommitteeParty | Host[Any]:
@@ -204,7 +204,7 @@ class CommitteeRun:
 
     # --- the way ------------------------------------------------------------------------------
 
-    def go(self) -> "CommitteeRun":
+    def go(self) -> Self:
         """Until there is nothing left to do."""
         for place, party in self.parties.items():
             self._send(place, party.start())

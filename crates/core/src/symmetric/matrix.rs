@@ -43,6 +43,19 @@ pub fn runs(n: usize, pairs: Range<usize>) -> impl Iterator<Item = (usize, usize
     })
 }
 
+/// Columns of a panel: four of the registers of AVX2, two of those of AVX-512.
+pub const COLUMNS: usize = 16;
+
+/// One row of a panel. No register is loaded from two lines of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Line(pub [u64; COLUMNS]);
+
+impl Line {
+    /// Nothing.
+    pub const ZERO: Self = Self([0; COLUMNS]);
+}
+
 /// A symmetric matrix with a zero diagonal.
 #[derive(Clone, Copy)]
 pub struct Triangle<'a> {
@@ -67,35 +80,81 @@ impl<'a> Triangle<'a> {
         &self.words[row_start(self.n, i)..row_start(self.n, i + 1)]
     }
 
-    /// `packed[k][l]` = entry (first + l, k) for each k of `depth`; zero outside of the matrix.
-    pub fn pack<const W: usize>(self, first: usize, depth: Range<usize>, packed: &mut [[u64; W]]) {
-        let width = W.min(self.n.saturating_sub(first));
-        // Above the diagonal the wanted words of one k are neighbours in row k.
-        let above = depth.start..depth.end.min(first);
-        for (k, out) in above.clone().zip(packed.iter_mut()) {
-            *out = [0; W];
-            out[..width].copy_from_slice(&self.row(k)[first - k - 1..][..width]);
-        }
-        let rest = &mut packed[above.len()..depth.len()];
-        let start = depth.start.max(first);
-        if width < W {
-            rest.fill([0; W]);
-        }
-        // Below it they are neighbours in the rows of the panel; near it, on either side.
-        for l in 0..width {
-            let i = first + l;
-            for k in start..depth.end.min(i) {
-                rest[k - start][l] = self.row(k)[i - k - 1];
+    /// Columns from `first` on, in panels of one line a row: line k of panel p is the entries of
+    /// row depth.start + k in the columns first + p·COLUMNS and after; zero outside of the matrix.
+    ///
+    /// Panels are of `length` lines, not fewer than `depth`.
+    pub fn columns(self, first: usize, depth: Range<usize>, length: usize, panels: &mut [Line]) {
+        panels.fill(Line::ZERO);
+        let width = panels.len() / length * COLUMNS;
+        let end = self.n.min(first + width);
+        let place = |j: usize, k: usize| {
+            let (panel, l) = ((j - first) / COLUMNS, (j - first) % COLUMNS);
+            (panel * length + k - depth.start, l)
+        };
+        for k in depth.clone() {
+            // Right of the diagonal the wanted words of one k are neighbours in row k.
+            let from = first.max(k + 1);
+            if from == first && from < end {
+                let words = &self.row(k)[first - k - 1..end - k - 1];
+                let (whole, rest) = words.as_chunks::<COLUMNS>();
+                let mut lines = panels[k - depth.start..].iter_mut().step_by(length);
+                for (words, line) in whole.iter().zip(lines.by_ref()) {
+                    line.0 = *words;
+                }
+                if let (Some(line), false) = (lines.next(), rest.is_empty()) {
+                    line.0[..rest.len()].copy_from_slice(rest);
+                }
+            } else if from < end {
+                for (j, word) in (from..end).zip(self.row(k)) {
+                    let (line, l) = place(j, k);
+                    panels[line].0[l] = *word;
+                }
             }
-            if (start..depth.end).contains(&i) {
-                rest[i - start][l] = 0;
+        }
+        // Left of it they are neighbours in the rows that have the columns' numbers.
+        for j in first..end {
+            let from = depth.start.max(j + 1);
+            if from < depth.end {
+                let words = &self.row(j)[from - j - 1..depth.end - j - 1];
+                let (start, l) = place(j, from);
+                for (line, word) in panels[start..].iter_mut().zip(words) {
+                    line.0[l] = *word;
+                }
             }
-            let from = start.max(i + 1);
+        }
+    }
+
+    /// The entries of `rows` in the columns `depth`, row after row; rows are of `length` words,
+    /// not fewer than `depth`, and the last ones are left as they are.
+    pub fn rows(self, rows: Range<usize>, depth: Range<usize>, length: usize, dense: &mut [u64]) {
+        // Columns left of all rows are turned in strips of eight, so that lines are written whole.
+        const TURNED: usize = 8;
+        let mut k = depth.start;
+        while k + TURNED <= depth.end.min(rows.start) {
+            let strip: [&[u64]; TURNED] = std::array::from_fn(|t| {
+                let k = k + t;
+                &self.row(k)[rows.start - k - 1..rows.end - k - 1]
+            });
+            for (r, dense) in dense.chunks_exact_mut(length).enumerate() {
+                let line = &mut dense[k - depth.start..][..TURNED];
+                for (word, from) in line.iter_mut().zip(strip) {
+                    *word = from[r];
+                }
+            }
+            k += TURNED;
+        }
+        for (i, dense) in rows.clone().zip(dense.chunks_exact_mut(length)) {
+            for k in k..depth.end.min(i) {
+                dense[k - depth.start] = self.row(k)[i - k - 1];
+            }
+            if depth.contains(&i) {
+                dense[i - depth.start] = 0;
+            }
+            let from = depth.start.max(i + 1);
             if from < depth.end {
                 let words = &self.row(i)[from - i - 1..depth.end - i - 1];
-                for (out, word) in rest[from - start..].iter_mut().zip(words) {
-                    out[l] = *word;
-                }
+                dense[from - depth.start..depth.len()].copy_from_slice(words);
             }
         }
     }
@@ -158,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn packing_is_the_matrix() {
-        let n = 13;
+    fn panels_and_rows_are_the_matrix() {
+        let n = 37;
         let words: Vec<u64> = (1..=pair_count(n) as u64).collect();
         let matrix = Triangle::new(n, &words).unwrap();
         let entry = |i: usize, j: usize| match i.cmp(&j) {
@@ -169,12 +228,21 @@ mod tests {
         };
         for first in 0..n {
             for start in 0..n {
-                for end in start..=n {
-                    let mut packed = vec![[7u64; 4]; end - start];
-                    matrix.pack(first, start..end, &mut packed);
-                    for (k, row) in (start..end).zip(&packed) {
-                        let expected: [u64; 4] = std::array::from_fn(|l| entry(first + l, k));
-                        assert_eq!(*row, expected);
+                for end in start + 1..=n {
+                    let length = end - start + start % 2;
+                    let mut panels = vec![Line([7; COLUMNS]); 2 * length];
+                    matrix.columns(first, start..end, length, &mut panels);
+                    for (at, line) in panels.iter().enumerate() {
+                        let (panel, k) = (first + at / length * COLUMNS, start + at % length);
+                        let known = |l| if k < end { entry(panel + l, k) } else { 0 };
+                        assert_eq!(line.0, std::array::from_fn(known));
+                    }
+                    let rows = first..n.min(first + 11);
+                    let mut dense = vec![7; rows.len() * length];
+                    matrix.rows(rows, start..end, length, &mut dense);
+                    for (at, word) in dense.iter().enumerate() {
+                        let (i, k) = (first + at / length, start + at % length);
+                        assert_eq!(*word, if k < end { entry(i, k) } else { 7 });
                     }
                 }
             }

@@ -1,25 +1,68 @@
 //! The square of a symmetric matrix with a zero diagonal, mod 2^64, band by band.
 //!
 //! D² is symmetric too, so only its entries right of the diagonal are made: about n³/2 products of
-//! 64-bit words. It is never stored: rows of finished blocks are handed to the caller, who sums
-//! them against something or writes down a band. The rows of a band are packed once; columns are
-//! packed as they are needed, a panel at a time, and each packed word meets all rows of the band.
+//! 64-bit words. It is never stored: rows of finished strips are handed to the caller, who sums
+//! them against something or writes down a band. The rows of a band are made dense once; columns
+//! are packed as they are needed, a strip at a time, and each packed word meets all rows.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::matrix::{Triangle, row_start};
-use super::simd::{Block, COLUMNS, ROWS, multiply_add};
+use super::matrix::{COLUMNS, Line, Triangle, row_start};
+use super::simd::{add_paired, multiply_add, paired};
 use crate::graph::simd::Level;
 
 /// Rows of a band. A packed word of a column meets all of them.
 pub const BAND: usize = 512;
-/// How deep a block is multiplied before the next. A packed panel of 24 columns takes 48 KiB: it
-/// streams from the second cache, which is fast enough, and loading and storing sums costs less.
-const DEPTH: usize = 256;
+/// How deep is multiplied before the next panel: 16 KiB of packed words, half of the first cache,
+/// which every row of the band meets again. It is even: the products are made in pairs.
+const DEPTH: usize = 128;
 /// Panels of columns in a task.
-const PANELS: usize = 8;
+const PANELS: usize = 4;
+/// Rows that meet all panels of a task before the next rows do: they stay in the second cache.
+const GROUP: usize = 128;
+
+/// The depth in steps, each with its even length.
+fn steps(n: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let step = move |start| start..n.min(start + DEPTH);
+    let even = |depth: Range<usize>| (depth.clone(), depth.len().next_multiple_of(2));
+    (0..n).step_by(DEPTH).map(step).map(even)
+}
+
+/// The rows of a band, step by step, and what is subtracted from their sums.
+struct Left {
+    words: Vec<u64>,
+    paired: Vec<u64>,
+}
+
+impl Left {
+    fn new(matrix: Triangle<'_>, rows: Range<usize>) -> Self {
+        let (n, count) = (matrix.n(), rows.len());
+        let mut words = vec![0; count * n.next_multiple_of(2)];
+        let each = words.par_chunks_mut(count * DEPTH);
+        let paired = each.enumerate().map(|(step, words)| {
+            let depth = step * DEPTH..n.min((step + 1) * DEPTH);
+            let length = words.len() / count;
+            matrix.rows(rows.clone(), depth, length, words);
+            words.chunks_exact(length).map(paired).collect()
+        });
+        let sum = |mut sums: Vec<u64>, more: Vec<u64>| {
+            for (sum, x) in sums.iter_mut().zip(more) {
+                *sum = sum.wrapping_add(x);
+            }
+            sums
+        };
+        let paired = paired.reduce(|| vec![0; count], sum);
+        Self { words, paired }
+    }
+
+    /// Some rows, counted from the first of the band, of the step that begins at `start`.
+    fn rows(&self, rows: Range<usize>, start: usize, length: usize) -> &[u64] {
+        let step = &self.words[start * self.paired.len()..];
+        &step[rows.start * length..rows.end * length]
+    }
+}
 
 /// Makes the rows `rows` of the square right of the diagonal, in parallel.
 ///
@@ -35,16 +78,12 @@ pub fn band<T: Default + Send>(
         return vec![];
     }
     let n = matrix.n();
-    let blocks = rows.len().div_ceil(ROWS);
-    let mut left = vec![[0u64; ROWS]; blocks * n];
-    left.par_chunks_mut(n.max(1))
-        .enumerate()
-        .for_each(|(b, panel)| {
-            matrix.pack(rows.start + b * ROWS, 0..n, panel);
-        });
-    let tasks: Vec<usize> = (rows.start..n).step_by(PANELS * COLUMNS).collect();
+    let left = Left::new(matrix, rows.clone());
+    // From the right, one after the other as threads come free: strips that cross the diagonal
+    // have ever fewer rows, so that the last ones are small and all threads end together.
+    let strips = (rows.start..n).step_by(PANELS * COLUMNS).rev();
+    let tasks = strips.collect::<Vec<usize>>().into_iter().par_bridge();
     tasks
-        .into_par_iter()
         .map(|first| {
             let mut state = T::default();
             let columns = first..(first + PANELS * COLUMNS).min(n);
@@ -54,9 +93,7 @@ pub fn band<T: Default + Send>(
                 rows.clone(),
                 columns,
                 level,
-                |i, j, words| {
-                    take(&mut state, i, j, words);
-                },
+                |i, j, words| take(&mut state, i, j, words),
             );
             state
         })
@@ -66,44 +103,45 @@ pub fn band<T: Default + Send>(
 /// One task: all rows of the band in a few panels of columns.
 fn strip(
     matrix: Triangle<'_>,
-    left: &[[u64; ROWS]],
+    left: &Left,
     rows: Range<usize>,
     columns: Range<usize>,
     level: Level,
     mut take: impl FnMut(usize, usize, &[u64]),
 ) {
-    let n = matrix.n();
-    let blocks = rows.len().div_ceil(ROWS);
     let panels: Vec<usize> = columns.clone().step_by(COLUMNS).collect();
-    // Blocks wholly left of the diagonal are those of other bands, transposed.
-    let needed = |panel: usize| {
-        blocks.min(
-            (panel + COLUMNS - 1)
-                .saturating_sub(rows.start)
-                .div_ceil(ROWS),
-        )
-    };
-    let mut sums: Vec<Block> = vec![[[0; COLUMNS]; ROWS]; panels.len() * blocks];
-    let mut right = [[0u64; COLUMNS]; DEPTH];
-    for start in (0..n).step_by(DEPTH) {
-        let depth = start..(start + DEPTH).min(n);
-        let right = &mut right[..depth.len()];
-        for (&panel, sums) in panels.iter().zip(sums.chunks_mut(blocks)) {
-            matrix.pack(panel, depth.clone(), right);
-            for (b, block) in sums.iter_mut().take(needed(panel)).enumerate() {
-                let left = &left[b * n..][depth.clone()];
-                multiply_add(level, left, right, block);
+    // Rows of the band that have an entry right of the diagonal in a panel.
+    let needed = |panel: usize| rows.len().min(panel + COLUMNS - 1 - rows.start);
+    let mut sums = vec![Line::ZERO; panels.len() * rows.len()];
+    let mut paired = vec![Line::ZERO; panels.len()];
+    let mut right = vec![Line::ZERO; panels.len() * DEPTH];
+    for (depth, length) in steps(matrix.n()) {
+        let right = &mut right[..panels.len() * length];
+        matrix.columns(columns.start, depth.clone(), length, right);
+        for (panel, paired) in right.chunks_exact(length).zip(&mut paired) {
+            add_paired(level, panel, paired);
+        }
+        for group in (0..rows.len()).step_by(GROUP) {
+            let each = right.chunks_exact(length).zip(sums.chunks_mut(rows.len()));
+            for (&panel, (right, sums)) in panels.iter().zip(each) {
+                let group = group..needed(panel).min(group + GROUP);
+                if !group.is_empty() {
+                    let left = left.rows(group.clone(), depth.start, length);
+                    multiply_add(level, left, right, &mut sums[group]);
+                }
             }
         }
     }
-    for (&panel, sums) in panels.iter().zip(sums.chunks(blocks)) {
-        for (b, block) in sums.iter().take(needed(panel)).enumerate() {
-            let first = rows.start + b * ROWS;
-            for (i, words) in (first..rows.end).zip(block) {
-                let (from, to) = (panel.max(i + 1), (panel + COLUMNS).min(columns.end));
-                if from < to {
-                    take(i, from, &words[from - panel..to - panel]);
-                }
+    let each = paired.iter().zip(sums.chunks_mut(rows.len()));
+    for (&panel, (of_columns, sums)) in panels.iter().zip(each) {
+        let all = rows.clone().zip(&left.paired).zip(sums);
+        for ((i, of_row), Line(words)) in all.take(needed(panel)) {
+            for (word, of_column) in words.iter_mut().zip(&of_columns.0) {
+                *word = word.wrapping_sub(of_row.wrapping_add(*of_column));
+            }
+            let (from, to) = (panel.max(i + 1), (panel + COLUMNS).min(columns.end));
+            if from < to {
+                take(i, from, &words[from - panel..to - panel]);
             }
         }
     }
@@ -130,22 +168,21 @@ pub fn rows_of_square(matrix: Triangle<'_>, rows: Range<usize>, level: Level) ->
     let n = matrix.n();
     let start = |i: usize| row_start(n, i);
     let base = start(rows.start);
-    let strips = band(
-        matrix,
-        rows.clone(),
-        level,
-        |strip: &mut Strip, i, j, words| {
+    let mut square = vec![0; start(rows.end) - base];
+    // Not more than one band is dense at a time.
+    for first in rows.clone().step_by(BAND) {
+        let rows = first..rows.end.min(first + BAND);
+        let strips = band(matrix, rows, level, |strip: &mut Strip, i, j, words| {
             strip.0.push((start(i) + (j - i - 1) - base, words.len()));
             strip.1.extend_from_slice(words);
-        },
-    );
-    let mut square = vec![0; start(rows.end) - base];
-    for (places, words) in strips {
-        let mut rest = words.as_slice();
-        for (at, length) in places {
-            let (own, others) = rest.split_at(length);
-            square[at..at + length].copy_from_slice(own);
-            rest = others;
+        });
+        for (places, words) in strips {
+            let mut rest = words.as_slice();
+            for (at, length) in places {
+                let (own, others) = rest.split_at(length);
+                square[at..at + length].copy_from_slice(own);
+                rest = others;
+            }
         }
     }
     square
@@ -179,27 +216,63 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn every_level_squares_every_size() {
-        for n in (2..=26).step_by(3).chain([49, 131]) {
-            let d = words(pair_count(n), 5);
-            let matrix = Triangle::new(n, &d).unwrap();
-            let (expected, weights) = (naive(n, &d), words(pair_count(n), 9));
-            let dot = |range: Range<usize>| {
-                let both = expected[range.clone()].iter().zip(&weights[range]);
-                both.fold(0u64, |sum, (x, w)| sum.wrapping_add(x.wrapping_mul(*w)))
-            };
-            for level in Level::available() {
-                for cut in [0, n / 3] {
-                    for rows in [0..cut, cut..n] {
-                        let pairs = row_start(n, rows.start)..row_start(n, rows.end);
-                        let found = rows_of_square(matrix, rows.clone(), level);
-                        assert_eq!(found, expected[pairs.clone()], "{n} {rows:?} {level:?}");
-                        let sum = contract(matrix, rows, &weights[pairs.clone()], level);
-                        assert_eq!(sum, dot(pairs));
-                    }
+    fn check(n: usize, d: &[u64]) {
+        let matrix = Triangle::new(n, d).unwrap();
+        let (expected, weights) = (naive(n, d), words(pair_count(n), 9));
+        let dot = |range: Range<usize>| {
+            let both = expected[range.clone()].iter().zip(&weights[range]);
+            both.fold(0u64, |sum, (x, w)| sum.wrapping_add(x.wrapping_mul(*w)))
+        };
+        for level in Level::available() {
+            for cut in [0, n / 3] {
+                for rows in [0..cut, cut..n] {
+                    let pairs = row_start(n, rows.start)..row_start(n, rows.end);
+                    let found = rows_of_square(matrix, rows.clone(), level);
+                    assert!(
+                        found == expected[pairs.clone()],
+                        "{n} {rows:?} {level:?} {:x}",
+                        d[0]
+                    );
+                    let sum = contract(matrix, rows, &weights[pairs.clone()], level);
+                    assert_eq!(sum, dot(pairs));
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_level_squares_every_size() {
+        // Up to more than one step of the depth, one strip of columns and one group of rows.
+        for n in (2..=26).step_by(3).chain([49, 64, 65, 128, 131, 261]) {
+            check(n, &words(pair_count(n), 5));
+        }
+    }
+
+    #[test]
+    fn halves_carry_into_each_other() {
+        for n in [2, 3, 17, 34, 131] {
+            let count = pair_count(n);
+            let few = [0, 1, u64::MAX, 1 << 63, u64::from(u32::MAX), 1 << 32];
+            for word in few.into_iter().chain([!u64::from(u32::MAX), 1 << 31]) {
+                check(n, &vec![word; count]);
+            }
+            let random = words(count, 11);
+            let map = |f: fn(u64) -> u64| random.iter().map(|x| f(*x)).collect::<Vec<u64>>();
+            check(n, &map(|x| x << 32));
+            check(n, &map(|x| x >> 32));
+            check(n, &map(|x| x | !u64::from(u32::MAX)));
+            check(n, &map(|x| x | u64::from(u32::MAX)));
+            check(n, &map(|x| if x % 3 == 0 { u64::MAX } else { x % 2 }));
+        }
+    }
+
+    #[test]
+    fn more_than_one_band_is_the_bands() {
+        let n = BAND + 100;
+        let d = words(pair_count(n), 3);
+        let matrix = Triangle::new(n, &d).unwrap();
+        let mut bands = rows_of_square(matrix, 0..BAND, Level::best());
+        bands.extend(rows_of_square(matrix, BAND..n, Level::best()));
+        assert!(bands == rows_of_square(matrix, 0..n, Level::best()));
     }
 }

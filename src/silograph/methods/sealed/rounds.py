@@ -280,7 +280,7 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
 
     >>> cost = sealed_cost(4039, 4, ["triangles"])
     >>> cost.up // 2**20, cost.memory // 2**20
-    (66, 284)
+    (64, 290)
     """
     pairs, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
     counts = cubes or "two_stars" in outputs
