@@ -95,7 +95,7 @@ def test_audit() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "elgamal/printed" in done.stdout
     found = json.loads(run("audit", "--effort", "0.01", "--json").stdout)
-    assert len(found) == 39
+    assert len(found) == 67
     assert all(line["holds"] for line in found)
 
 
