@@ -225,9 +225,9 @@ class TestLimits:
 
     def test_delta_has_its_own_limit(self, ledger: Ledger) -> None:
         ledger.set_limit("claims", 10.0)
-        with pytest.raises(BudgetError, match="δ.*: ask with delta 0"):
+        with pytest.raises(BudgetError, match=r"δ.*: ask with delta 0"):
             pay(ledger, "r1", {1: 1.0}, 1e-300)
-        with pytest.raises(BudgetError, match="nothing was spent$"):
+        with pytest.raises(BudgetError, match=r"nothing was spent$"):
             pay(ledger, "r1", {1: 11.0}, 1e-300)
         ledger.set_limit("claims", 10.0, 1e-6)
         pay(ledger, "r1", {1: 1.0}, 1e-6)
