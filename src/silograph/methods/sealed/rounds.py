@@ -35,7 +35,8 @@ What a cheat can do
     End a run, choose its own bits as it likes, add any number to a count that is opened, and, with
     the coordinator, publish a wrong answer. It cannot take noise away, lower a bound, or weigh an
     edge: a number that comes from a bit is 0 or 1 by construction, and every message is compared
-    before it is used.
+    before it is used. Whether the coordinator can decode a count with a false summand depends on
+    the noisy count alone.
 """
 
 import hashlib
@@ -61,10 +62,12 @@ from silograph.methods.committee.rounds import (
 from silograph.methods.sealed.noise import FACTORS, Bounded, Coins, Output, Parts
 
 __all__ = [
+    "CHUNK_NUMBERS",
     "CHUNK_PAIRS",
     "LINEAR",
     "MOST_MATRIX_NODES",
     "MOST_NODES",
+    "ROWS",
     "SEALED_COORDINATOR_STEPS",
     "SEALED_PARTY_STEPS",
     "SEALED_VIEW",
@@ -73,6 +76,7 @@ __all__ = [
     "SealedParameters",
     "SealedResult",
     "check_matrix",
+    "coins_of",
     "sealed_cost",
 ]
 
