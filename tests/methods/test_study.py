@@ -316,6 +316,18 @@ class TestPlans:
             ({**SEALED, "members": ()}, "does not name the four members"),
             ({**SEALED, "query": "four_cycles"}, "sealed answers"),
             ({**SEALED, "options": {"noise": "no"}}, "committee or shares"),
+            (
+                {**SEALED, "query": "edges", "options": {"answers": "degrees,triangles"}},
+                "edges is answered by edges or degrees, not by",
+            ),
+            (
+                {**SEALED, "query": "kstars", "k": 3, "options": {"answers": "two_stars"}},
+                "kstars is answered by degrees, not by",
+            ),
+            (
+                {**SEALED, "delta": 1e-9, "options": {"rule": "second", "degree_share": 1e-13}},
+                "degree_share must be from 0.0001 to 0.9999",
+            ),
             ({**SEALED, "options": {"answers": "x"}}, "answers must be of edges"),
             ({"delta": 0.1}, "no use for delta"),
             ({"options": {"channel": "1/2,1/4"}}, "for protocol 'clear' only"),

@@ -1,5 +1,6 @@
 """``silograph audit``: check certified losses by enumeration and by real runs."""
 
+import math
 from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Annotated
@@ -54,10 +55,10 @@ def _table(lines: Iterable[AuditLine]) -> Table:
         "exact ε is the least one at that δ; triangles by rule are those of one small graph.",
         caption_justify="left",
     )
-    for name in ("protocol and view", "certified", "exact", "seen", ""):
-        table.add_column(
-            name, justify="right" if name in ("certified", "exact", "seen") else "left"
-        )
+    table.add_column("protocol and view", min_width=36)
+    for name, width in (("certified", 9), ("exact", 9), ("seen", 7)):
+        table.add_column(name, justify="right", min_width=width)
+    table.add_column("")
     before = None
     for line in lines:
         asked = f"ε = {shown_loss(line.epsilon)}, {line.silos} silos, t = {line.collusion}"
@@ -65,12 +66,13 @@ def _table(lines: Iterable[AuditLine]) -> Table:
         if case != before:
             table.add_section()
             table.add_row(f"[bold]{case}[/]")
+            if line.view.delta:
+                table.add_row(f"  at δ = {shown_loss(line.view.delta)}")
         table.add_row(
             f"  {line.view.name}" + ("" if line.view.claimed else " *"),
-            shown_loss(line.view.epsilon)
-            + (f", δ = {shown_loss(line.view.delta)}" if line.view.delta else ""),
+            shown_loss(line.view.epsilon),
             shown_loss(line.exact),
-            shown_loss(line.seen, left=True),
+            shown_loss(math.floor(1e4 * line.seen) / 1e4, left=True),
             "ok" if line.holds else "[red]EXCESS[/]",
         )
         before = case

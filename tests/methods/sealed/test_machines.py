@@ -232,9 +232,9 @@ class TestAnswers:
                 digest.update(message.raw)
             found[kind] = digest.hexdigest()[:32]
         assert found == {
-            "coins": "88a6290ecf3bef4e9698fa2865547887",
-            "parts": "3cf6e3e038689bb7c7e34f0b9de17f07",
-            "bounded": "2b9837d5aa7d006524fed8fb848c1a18",
+            "coins": "8c282d5b17cb0873b255e6b43e5cdd54",
+            "parts": "c99b63c8fbb8154fc0bd031121afa024",
+            "bounded": "ebaf4a141b258b7d2b1e56d18415edf4",
         }
 
 

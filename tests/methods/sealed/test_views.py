@@ -314,7 +314,7 @@ class TestModel:
         """What one member opens to the coordinator, and tells each other member."""
         expected = packed(np.concatenate(view.openings[member]), width)
         if (member + output) % 2:
-            expected = digest("numbers", output, (2, 3) if member < 2 else (0, 1), expected)
+            expected = digest("open-numbers", output, (2, 3) if member < 2 else (0, 1), expected)
         assert bytes(noisy.open(VIEW, output)) == expected
         for receiver in MEMBERS:
             step, said = (member - receiver) % 4, noisy.tell(VIEW, output, receiver)
@@ -323,7 +323,7 @@ class TestModel:
                 continue
             expected = packed(np.concatenate(view.told[member, receiver]), width)
             if step == 2:
-                expected = digest("numbers", output, (receiver,), expected)
+                expected = digest("tell-numbers", output, (receiver,), expected)
             assert bytes(said or b"") == expected
 
     @staticmethod

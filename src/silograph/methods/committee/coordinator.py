@@ -188,7 +188,7 @@ class Host(Machine, CoordinatorSession[T_co]):
             raise
         del self._opened_parts[name, number]
         self._finished.add((name, number))
-        if self._complete():
+        if self._complete() and self.state is not State.DONE:
             self.state = self._step("all chunks")
 
     # --- the coordinator as a member ----------------------------------------------------------

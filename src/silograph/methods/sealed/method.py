@@ -24,6 +24,7 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
@@ -62,6 +63,8 @@ __all__ = [
 SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
 #: The note of every sealed answer.
 TRUST_NOTE = "assumes that of the committee's four members at most one is dishonest"
+#: The least share of epsilon that a study may name.
+_LEAST_SHARE = 0.0001
 #: The shares of epsilon that are tried for the degrees.
 _SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -276,6 +279,8 @@ class SettledSealed(SettledStudy):
         if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
             raise StudyError("triangle_share needs both triangles and two_stars")
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
+        # What no run could be made of is refused here, before anyone is asked or pays.
+        sealed_parameters(self.noise, tuple(range(MEMBERS)), study.subject)
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
@@ -354,17 +359,37 @@ def _inside(study: Study) -> bool:
     return any(member.kind == "coordinator" for member in study.members)
 
 
+#: What may be opened to answer each query; the first is opened if the study does not say.
+_OPENED: dict[str, tuple[str, ...]] = {
+    "edges": ("edges", "degrees"),
+    "degrees": ("degrees",),
+    "degree_histogram": ("degrees",),
+    "kstars": ("degrees",),
+    "triangles": ("degrees,triangles", "triangles"),
+    "clustering": ("degrees,triangles", "two_stars,triangles", "degrees,two_stars,triangles"),
+}
+_TWO_STARS = ("two_stars", "degrees,two_stars")
+
+
 def _answers(study: Study) -> "list[Answer]":
-    answers = str(study.options.get("answers", "degrees,triangles")).split(",")
-    if not set(answers) <= set(get_args(Answer)):
+    """What is opened: nothing but what the query needs, which is what a policy looks at."""
+    fitting = _OPENED.get(study.query, ())
+    if study.query == "kstars" and study.k == 2:
+        fitting += _TWO_STARS
+    answers = str(study.options.get("answers", fitting[0] if fitting else "degrees,triangles"))
+    names = answers.split(",")
+    if not set(names) <= set(get_args(Answer)):
         raise StudyError(f"option answers must be of {', '.join(get_args(Answer))}")
-    return cast("list[Answer]", answers)
+    if fitting and answers not in fitting:
+        raise StudyError(f"{study.query} is answered by {' or '.join(fitting)}, not by {answers}")
+    return cast("list[Answer]", names)
 
 
 def _share(study: Study, name: str, default: float) -> float:
     share = study.options.get(name, default)
-    if not isinstance(share, float):
-        raise StudyError(f"option {name} must be a number")
+    # A smaller share would be all noise, and long to compute.
+    if not isinstance(share, float) or not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
+        raise StudyError(f"option {name} must be from {_LEAST_SHARE} to {1 - _LEAST_SHARE}")
     return share
 
 

@@ -144,7 +144,7 @@ class Parts:
     """Noise in shares: every member draws a Pólya difference of shape 1/3 of this scale.
 
     >>> Parts(2, 1).reach
-    91
+    100
     """
 
     numerator: int
@@ -172,7 +172,7 @@ class Parts:
 
 @lru_cache(maxsize=256)
 def _reach(scale: Fraction) -> int:
-    return NoiseLaw(scale, HONEST, PARTS).least_reach(DIGIT_DELTA / 2)
+    return NoiseLaw(scale, HONEST, PARTS).far_reach(DIGIT_DELTA / 2)
 
 
 @dataclass(frozen=True)

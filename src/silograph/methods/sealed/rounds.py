@@ -102,6 +102,8 @@ SEALED_PARTY_STEPS = {**PARTY_STEPS, (State.CHUNKS, "tell"): State.CHUNKS}
 SEALED_COORDINATOR_STEPS = {
     **COORDINATOR_STEPS,
     **{(State.CHUNKS, name): State.CHUNKS for name in ("tell", "sum", "done")},
+    # Messages may overtake each other: how far a member was may come after the answer.
+    (State.DONE, "done"): State.DONE,
 }
 
 
@@ -143,8 +145,18 @@ class SealedParameters(Seating):
             raise ArgumentError("noise bounded by degrees needs degrees with their own noise")
         if self.outputs[len(self.outputs) - len(bounded) :] != tuple(bounded):
             raise ArgumentError("outputs with bounded noise come last")
+        for output in bounded:
+            self._check_bounded(output)
         self.check_members()
         self.width  # noqa: B018 - refused here if the numbers are too large
+
+    def _check_bounded(self, output: Output) -> None:
+        """Refuse a bound that a member could lower, and one below what an edge can change."""
+        if self.degrees is None or not isinstance(self.outputs[self.degrees].noise, Coins):
+            raise ArgumentError("degrees that bound other noise have noise that nobody knows")
+        most = (self.nodes - 2) * (2 if output.name == "two_stars" else 1)
+        if isinstance(output.noise, Bounded) and output.noise.cap < most:
+            raise ArgumentError(f"the bound of {output.name} must not end below {most}")
 
     def has(self, name: str) -> bool:
         """Whether this output is asked for."""
