@@ -187,18 +187,21 @@ class DigitLaw:
         return _up(chance, bits * len(self.numerators))
 
     def least_reach(self, chance: float, summed: int = 1) -> int:
-        """The smallest s ≥ 0 for which P(z ≤ −s−1) ≤ chance is certain, also for sums."""
+        """The smallest s ≥ 0 for which P(z ≤ −s−1) ≤ chance is certain, also for sums.
+
+        A large scale needs no such precision: it may be too large by a part in 4096 of the scale.
+        """
         if not chance > 0:
             raise ArgumentError("the chance must be positive")
-        guess = self._guess(chance, summed)
-        step, low, high = 1, guess, guess + 1
+        guess, grain = self._guess(chance, summed), max(int(self.scale) >> 12, 1)
+        step, low, high = grain, guess, guess + grain
         while low > 0 and self.tail(low, summed) <= chance:
             low, high, step = max(low - step, 0), low, 2 * step
-        step = 1
+        step = grain
         while self.tail(high, summed) > chance:
             low, high, step = high, high + step, 2 * step
         # tail(low) is above the chance (or low is 0, and s+1 is at least 1), tail(high) is not.
-        while high - low > 1:
+        while high - low > grain:
             middle = (low + high) // 2
             low, high = (low, middle) if self.tail(middle, summed) <= chance else (middle, high)
         return high - 1

@@ -231,7 +231,7 @@ class TestRefused:
             ({"answers": ["edges", "degrees"]}, "leave it out"),
             ({"answers": ["edges"], "degree_share": 0.5}, "degree_share needs counts"),
             ({"answers": ["triangles"], "triangle_share": 0.5}, "triangle_share needs both"),
-            ({"answers": ["degrees", "triangles"], "degree_share": 1.0}, "between 0 and 1"),
+            ({"answers": ["degrees", "triangles"], "degree_share": 1.0}, "from 0.0001 to 0.9999"),
             ({"answers": ["edges"], "rule": "largest", "delta": 1e-6}, "leave it out"),
             ({"answers": ["triangles"], "rule": "third", "delta": 1e-6}, "rule"),
             ({"answers": ["triangles"], "rule": "largest"}, "delta"),

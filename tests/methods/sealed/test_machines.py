@@ -557,12 +557,12 @@ class TestParameters:
         laws = [
             replace(cubes, rule="largest"),
             replace(cubes, margin=3),
-            replace(cubes, cap=5),
+            replace(cubes, cap=7),
             replace(cubes, numerator=2),
             replace(cubes, denominator=3),
         ]
         changed: list[SealedParameters] = [
-            parameters(FOUR, 9, bounded(8)),
+            parameters(FOUR, 7, bounded(8)),
             parameters(FOUR, 8, bounded(8), subject=b"n"),
             parameters(FOUR, 8, bounded(8), chunk_pairs=128),
             parameters(FOUR, 8, bounded(8), members=(0, 1, 3, 2)),
