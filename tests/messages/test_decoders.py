@@ -255,7 +255,7 @@ class TestSealed:
             with pytest.raises(ProtocolError, match="no such message"):
                 run.machine(receiver).receive(seal(run.binding, run.keys[sender], envelope))
 
-    @pytest.mark.slow
+    @pytest.mark.whole
     @few
     @given(st.data())
     def test_any_decrypted_payload(self, data: st.DataObject) -> None:

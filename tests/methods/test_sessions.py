@@ -32,11 +32,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "sealed": {"method": "sealed", "protocol": "committee", "members": FOUR},
     "sealed with a bound": {
         "method": "sealed", "protocol": "committee", "members": FOUR, "delta": 1e-6,
+        "query": "clustering",
         "options": {"answers": "degrees,two_stars,triangles", "rule": "second"},
     },
     "sealed in shares": {
         "method": "sealed", "protocol": "committee", "members": FOUR,
-        "options": {"answers": "edges,triangles", "noise": "shares"},
+        "options": {"answers": "triangles", "noise": "shares"},
     },
     "committee": {"protocol": "committee", "members": FOUR},
     "feat+ committee": {

@@ -17,15 +17,20 @@ SAMPLE = [
     Case("feat+", "kill", "coordinator.frozen", 4),
     Case("sealed", "kill", "silo.made", 2),
     Case("sealed", "kill", "frozen tell", 1, "silo-3"),
-    Case("sealed", "kill", "taken joint 80", 1, "notary"),
-    Case("sealed", "stall", "silo.made", 1, "silo-1"),
     Case("sealed inside", "kill", "taken done 4", 1, "hub"),
-    Case("sealed five", "kill", "frozen input 2", 1, "silo-5"),
-    Case("sealed shares", "kill", "frozen sum", 1, "notary"),
     Case("blinded", "kill", "silo.taken", 3),
     Case("committee", "kill", "silo.taken", 25),
     Case("committee", "kill", "silo.sent", 60, "notary"),
     Case("committee", "stall", "silo.taken", 30, "silo-1"),
+    *(
+        pytest.param(case, marks=pytest.mark.whole)
+        for case in (
+            Case("sealed", "kill", "taken joint 80", 1, "notary"),
+            Case("sealed", "stall", "silo.made", 1, "silo-1"),
+            Case("sealed five", "kill", "frozen input 2", 1, "silo-5"),
+            Case("sealed shares", "kill", "frozen sum", 1, "notary"),
+        )
+    ),
 ]
 
 

@@ -180,7 +180,13 @@ def test_what_travels_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert Counter(sender for sender, _, _ in told) == dict.fromkeys(NAMES[:4], 2)
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["silos", "the coordinator"])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        pytest.param(False, marks=pytest.mark.whole, id="silos"),
+        pytest.param(True, id="the coordinator"),
+    ],
+)
 def test_progress_and_aborts_while_members_count(
     inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

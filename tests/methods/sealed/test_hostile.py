@@ -49,8 +49,7 @@ pytestmark = pytest.mark.slow
 INSIDE = "the coordinator and a silo outside"
 #: The committees in which messages are falsified, and every which one: all where there is time.
 FALSIFIED = [
-    ("four silos", 5),
-    (INSIDE, 7),
+    ("four silos", 9),
     *(pytest.param(name, 1, marks=pytest.mark.whole) for name in COMMITTEES),
 ]
 ONE = Coins((1, 1), 2)
