@@ -50,8 +50,8 @@ pytestmark = pytest.mark.slow
 
 #: A thousand seeds; all but the first take minutes.
 SEEDS = [
-    range(30),
-    pytest.param(range(30, 100), marks=pytest.mark.whole),
+    range(50),
+    pytest.param(range(50, 100), marks=pytest.mark.whole),
     *(pytest.param(range(at, at + 150), marks=pytest.mark.whole) for at in range(100, 1000, 150)),
 ]
 
