@@ -5,6 +5,7 @@ from tests.bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _CHUNK = "crates/core/src/committee/chunk.rs"
+_OPENING = "crates/core/src/committee/opening.rs"
 _SEEDS = "crates/core/src/committee/seeds.rs"
 _ROUTES = "crates/core/src/committee/mod.rs"
 _MEMBER = "src/silograph/methods/committee/member.py"
@@ -255,7 +256,7 @@ _CHECKS = [
     Bug(
         "the hash of an opening not compared",
         "one member chooses the answer",
-        _CHUNK,
+        _OPENING,
         "if !bool::from(expected.ct_eq(came[hasher])) {",
         "if !bool::from(expected.ct_eq(came[hasher])) && sender > 1 {",
         _FALSIFIED,
@@ -297,7 +298,7 @@ _CHECKS = [
     Bug(
         "a committee's member goes on after a mismatch",
         "the run is not over: a cheat may try again and again",
-        _SILO,
+        _MEMBER,
         "            self._sending = []\n            self.state = State.ENDED\n",
         "            self._sending = []\n",
         _FALSIFIED,
@@ -305,7 +306,7 @@ _CHECKS = [
     Bug(
         "a committee's member says what it had begun to say",
         "messages that were made before a mismatch go out with the next ones",
-        _SILO,
+        _MEMBER,
         "            self._sending = []\n            self.state = State.ENDED\n            raise\n",
         "            self.state = State.ENDED\n            if not self._sending:\n                raise\n            return self._sent()\n",
         f"{_FOLDER}test_hostile.py -k found_by_authorise",

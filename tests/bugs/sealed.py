@@ -6,6 +6,7 @@ __all__ = ["BUGS"]
 
 _CHUNK = "crates/core/src/committee/chunk.rs"
 _NUMBERS = "crates/core/src/committee/numbers.rs"
+_OPENING = "crates/core/src/committee/opening.rs"
 _COUNT = "crates/core/src/committee/count.rs"
 _PARTS = "crates/core/src/committee/parts.rs"
 _SEEDS = "crates/core/src/committee/seeds.rs"
@@ -335,8 +336,8 @@ _BOUNDS = [
         "told degrees used although their hash does not match",
         "one member lowers the bound as far as it likes",
         _NUMBERS,
-        "        if !bool::from(expected.ct_eq(hash)) {\n            return Err(Fault::Mismatch(sender, hasher));\n        }\n        let mut sums: Vec<u64> = unpack(",
-        "        if sender == hasher && !bool::from(expected.ct_eq(hash)) {\n            return Err(Fault::Mismatch(sender, hasher));\n        }\n        let mut sums: Vec<u64> = unpack(",
+        "        if !bool::from(expected.ct_eq(hash)) {\n            return Err(Fault::Mismatch(sender, hasher));\n        }\n        let mut sums = unpack(",
+        "        if sender == hasher && !bool::from(expected.ct_eq(hash)) {\n            return Err(Fault::Mismatch(sender, hasher));\n        }\n        let mut sums = unpack(",
         _BOUND,
     ),
     Bug(
@@ -344,9 +345,9 @@ _BOUNDS = [
         "the largest bound is taken: a cheat can find out what its lie has changed",
         _PARTY,
         '        with self._comparing("tell", "noisy degrees"):\n'
-        "            degrees = noisy.learn(self._view, given.degrees or 0, came[sender], came[hasher])\n",
+        "            degrees = noisy.learn(self._view, number, came[sender], came[hasher])\n",
         "        try:\n"
-        "            degrees = noisy.learn(self._view, given.degrees or 0, came[sender], came[hasher])\n"
+        "            degrees = noisy.learn(self._view, number, came[sender], came[hasher])\n"
         "        except ValueError:\n            degrees = np.full(given.nodes, given.nodes)\n",
         _BOUND,
     ),
@@ -396,7 +397,7 @@ _ORDER = [
     Bug(
         "opened numbers not compared with their hash",
         "one member chooses the noisy degrees",
-        _NUMBERS,
+        _OPENING,
         "if !bool::from(expected.ct_eq(came[hasher])) {",
         "if !bool::from(expected.ct_eq(came[hasher])) && sender > 1 {",
         f"{_FOLDER}test_hostile.py -k not_confirmed",

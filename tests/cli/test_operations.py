@@ -415,10 +415,14 @@ class TestHelper:
         fails(ConfigError, "study", "list", "-c", config, match="role is 'helper'")
 
 
-def test_members_of_a_committee(folder: Path) -> None:
+def three_and_a_notary(folder: Path) -> LocalDeployment:
     nodes = NodeUniverse.range(20)
     silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
-    trial = LocalDeployment(folder / "trial", silos, tls=False, helpers=("notary",))
+    return LocalDeployment(folder / "trial", silos, tls=False, helpers=("notary",))
+
+
+def test_members_of_a_committee(folder: Path) -> None:
+    trial = three_and_a_notary(folder)
     propose = ("study", "propose", "edges", "--epsilon", "1", "--detach", "--protocol", "committee",
                "-c", trial.folder / "hub.toml")  # fmt: skip
     said = "'nobody' cannot be a member of the committee"
@@ -429,9 +433,7 @@ def test_members_of_a_committee(folder: Path) -> None:
 
 def test_a_sealed_study(folder: Path) -> None:
     """A committee is chosen as for a union, and it is said what policies must allow."""
-    nodes = NodeUniverse.range(20)
-    silos = [Silo.from_edges(nodes, [(0, 1)], name=name) for name in ("north", "south", "west")]
-    trial = LocalDeployment(folder / "trial", silos, tls=False, helpers=("notary",))
+    trial = three_and_a_notary(folder)
     propose = ("study", "propose", "triangles", "--epsilon", "1", "--detach", "--method", "sealed",
                "-c", trial.folder / "hub.toml")  # fmt: skip
     ok(*propose, "--option", "rule=second", "--option", "answers=triangles", "--delta", "1e-6")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,44 @@ def deployment(folder: Path, count: int, members: tuple[str, ...], helpers: int 
         TERMS, committee=members, coordinator_in_committee=inside, collusion=0 if inside else 1
     )
     return trial(folder, terms, count, helpers=("notary", "academy")[:helpers], tls=False)
+
+
+def lie(monkeypatch: pytest.MonkeyPatch, cheat: str, false: Callable[[str, int], bool]) -> None:
+    """One member falsifies some of its messages, by round and number.
+
+    They are signed and encrypted as they should be; their content is not true.
+    """
+    begin = Part.__init__
+
+    def lying(self: Part, *arguments: Any) -> None:
+        begin(self, *arguments)
+        honest, name = self._send, self._binding.roster.member(self._place).name
+        if name != cheat:
+            return
+
+        def say(kind: str, receiver: int, sequence: int, content: bytes) -> None:
+            if content and false(kind, sequence):
+                content = content[:-1] + bytes([content[-1] ^ 1])
+            honest(kind, receiver, sequence, content)
+
+        self._send = say
+
+    monkeypatch.setattr(Part, "__init__", lying)
+
+
+def overheard(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str, str]]:
+    """How often each party sends each other a message of a round, from now on."""
+    sent: Counter[tuple[str, str, str]] = Counter()
+    publish = Link.publish
+
+    async def heard(self: Link, stream: str, subject: str, raw: bytes) -> None:
+        *_, sender, receiver, name, _slot = subject.split(".")
+        sent[sender, receiver, name] += 1
+        assert peek(raw).round == name
+        await publish(self, stream, subject, raw)
+
+    monkeypatch.setattr(Link, "publish", heard)
+    return sent
 
 
 def run(made: LocalDeployment, question: Question, seconds: float = 30.0) -> dict[str, Any]:
@@ -98,22 +137,7 @@ def test_a_member_that_lies_ends_the_run_for_all(
 ) -> None:
     """Its messages are signed and encrypted as they should be; their content is not true."""
     made = deployment(tmp_path, 3, (*NAMES[:3], "notary"), 1)
-    send = Part.__init__
-
-    def lying(self: Part, *arguments: Any) -> None:
-        send(self, *arguments)
-        honest, name = self._send, self._binding.roster.member(self._place).name
-        if name != cheat:
-            return
-
-        def false(kind: str, receiver: int, sequence: int, content: bytes) -> None:
-            if kind == round_name:
-                content = content[:-1] + bytes([content[-1] ^ 1])
-            honest(kind, receiver, sequence, content)
-
-        self._send = false
-
-    monkeypatch.setattr(Part, "__init__", lying)
+    lie(monkeypatch, cheat, lambda kind, _sequence: kind == round_name)
     with pytest.raises(AbortedError) as caught:
         run(made, ASKED)
     assert caught.value.code == "protocol"
@@ -122,16 +146,7 @@ def test_a_member_that_lies_ends_the_run_for_all(
 def test_what_travels_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Members write to each other alone; the coordinator is sent keys and openings."""
     made = deployment(tmp_path, 5, NAMES[:4])
-    sent: Counter[tuple[str, str, str]] = Counter()
-    publish = Link.publish
-
-    async def heard(self: Link, stream: str, subject: str, raw: bytes) -> None:
-        *_, sender, receiver, name, _slot = subject.split(".")
-        sent[sender, receiver, name] += 1
-        assert peek(raw).round == name
-        await publish(self, stream, subject, raw)
-
-    monkeypatch.setattr(Link, "publish", heard)
+    sent = overheard(monkeypatch)
     run(made, ASKED)
     secret = {"seed", "match", "input", "check", "joint", "open"}
     for sender, receiver, name in sent:

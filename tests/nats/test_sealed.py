@@ -12,15 +12,12 @@ import pytest
 from silograph.errors import AbortedError, StudyError
 from silograph.graph.silo import union
 from silograph.ledger.book import Ledger
-from silograph.messages.envelope import peek
-from silograph.methods.committee.member import Part
 from silograph.methods.sealed import party as sealed_party
 from silograph.methods.sealed import rounds as sealed_rounds
 from silograph.methods.sealed.noise import NOISE_DELTA
 from silograph.methods.sealed.party import SealedPart
 from silograph.nats.coordinator import CoordinatorService, Question, StudyProgress
-from silograph.nats.link import Link
-from tests.nats.test_committee import KINDS, NAMES, TERMS, deployment, run
+from tests.nats.test_committee import KINDS, NAMES, TERMS, deployment, lie, overheard, run
 from tests.nats.world import serving, silos, trial
 from tests.support.local_deployment import HUB, LocalDeployment
 
@@ -128,22 +125,7 @@ def test_a_member_that_lies_ends_the_run_for_all(
     cheat: str, round_name: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = deployment(tmp_path, 3, (*NAMES[:3], "notary"), 1)
-    send = Part.__init__
-
-    def lying(self: Part, *arguments: Any) -> None:
-        send(self, *arguments)
-        honest, name = self._send, self._binding.roster.member(self._place).name
-        if name != cheat:
-            return
-
-        def false(kind: str, receiver: int, sequence: int, content: bytes) -> None:
-            if kind == round_name and sequence >= least and content:
-                content = content[:-1] + bytes([content[-1] ^ 1])
-            honest(kind, receiver, sequence, content)
-
-        self._send = false
-
-    monkeypatch.setattr(Part, "__init__", lying)
+    lie(monkeypatch, cheat, lambda kind, number: kind == round_name and number >= least)
     with pytest.raises(AbortedError) as caught:
         run(made, BOUNDED)
     assert caught.value.code == "protocol"
@@ -152,16 +134,7 @@ def test_a_member_that_lies_ends_the_run_for_all(
 def test_what_travels_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Members write to each other alone; the coordinator is sent keys, openings and steps."""
     made = deployment(tmp_path, 5, NAMES[:4])
-    sent: Counter[tuple[str, str, str]] = Counter()
-    publish = Link.publish
-
-    async def heard(self: Link, stream: str, subject: str, raw: bytes) -> None:
-        *_, sender, receiver, name, _slot = subject.split(".")
-        sent[sender, receiver, name] += 1
-        assert peek(raw).round == name
-        await publish(self, stream, subject, raw)
-
-    monkeypatch.setattr(Link, "publish", heard)
+    sent = overheard(monkeypatch)
     run(made, BOUNDED)
     between = {"seed", "match", "input", "check", "joint", "tell"}
     opened = {"open", "sum", "done"}

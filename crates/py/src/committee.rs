@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::committee::{
-    self, Circuit, Fault, MEMBERS, Opening, Owner, Route, Seeds, vector_component,
+    self, Circuit, Fault, MEMBERS, Owner, Route, Seeds, vector_component,
 };
 
 use crate::bitrows::{bytes_of_words, words_of_bits};
@@ -263,8 +263,7 @@ impl CommitteeChunk {
     fn open<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let done = self.chunk()?.layer() == self.circuit.get().0.layers();
         match self.chunk.take_if(|_| done).map(committee::Chunk::open) {
-            Some(Opening::Vector(bytes)) => Ok(PyBytes::new(py, &bytes)),
-            Some(Opening::Hash(hash)) => Ok(PyBytes::new(py, &hash)),
+            Some(bytes) => Ok(PyBytes::new(py, &bytes)),
             None => Err(PyValueError::new_err("there are layers left")),
         }
     }

@@ -100,6 +100,12 @@ impl CommitteeParts {
         Ok(Self(Some(parts)))
     }
 
+    /// Parts are shared and added up, without gates.
+    #[getter]
+    fn layers(&self) -> usize {
+        0
+    }
+
     /// Share this member's own part; returns the vector for the two others that hold it.
     fn share<'py>(
         &mut self,

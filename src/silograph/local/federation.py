@@ -477,12 +477,8 @@ class Federation:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         check_parties(len(self.silos), collusion)
-        if method == "sealed":
-            protocol = COMMITTEE
-        elif method not in ("feat", "feat+"):
-            protocol = ""
-        elif protocol is None:
-            protocol = default_protocol(len(self.silos), collusion)
+        if protocol is None:
+            protocol = default_protocol(len(self.silos), collusion, method)
         missing = max(MEMBERS - len(self.silos), 0) if protocol == COMMITTEE else 0
         parties = self._parties or Parties.fresh(self.silos, self._entropy, missing)
         if missing and not self._parties:

@@ -124,12 +124,18 @@ class SettledUnion:
         return ReportParameters(Fraction(1), Fraction(0), self.silos, pairs, subject)
 
 
-def default_protocol(members: int, collusion: int) -> str:
+def default_protocol(members: int, collusion: int, method: str = "feat") -> str:
     """The protocol that is used if none is named; ``members`` could be in a committee.
 
     >>> default_protocol(4, 1), default_protocol(3, 1), default_protocol(4, 2)
     ('committee', 'masked', 'masked')
+    >>> default_protocol(2, 1, "sealed"), default_protocol(4, 1, "baseline")
+    ('committee', '')
     """
+    if method == "sealed":
+        return COMMITTEE
+    if method not in ("feat", "feat+"):
+        return ""
     return COMMITTEE if members >= MEMBERS and collusion <= 1 else "masked"
 
 

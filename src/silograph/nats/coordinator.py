@@ -113,10 +113,7 @@ class CoordinatorService:
         protocol = question.protocol
         if protocol is None:
             could = len(silos) + len(party.roster.helpers)
-            united = question.method in ("feat", "feat+")
-            protocol = default_protocol(could, question.collusion) if united else ""
-            if question.method == "sealed":
-                protocol = COMMITTEE
+            protocol = default_protocol(could, question.collusion, question.method)
         delta = question.delta
         if question.method == "sealed":
             delta = sealed_delta(delta, question.options.get("noise"))

@@ -84,6 +84,17 @@ class Order(Protocol):
     def choice(self, acts: list[Act], /) -> Act: ...
 
 
+class Slowly:
+    """One party hears something only where nothing else can be done."""
+
+    def __init__(self, place: int, look: Callable[[], None]) -> None:
+        self._place, self._look = place, look
+
+    def choice(self, acts: list[Act], /) -> Act:
+        self._look()
+        return next((act for act in acts if act[1] != self._place), acts[0])
+
+
 def at_random(seed: object) -> Random:
     """An order that follows from a seed; also numbers for tests."""
     return Random(str(seed))  # noqa: S311 - nothing here is secret

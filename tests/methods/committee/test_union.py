@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -15,9 +14,9 @@ from tests.methods.committee.run import (
     COMMITTEES,
     FIVE,
     FOUR,
-    Act,
     Committee,
     CommitteeRun,
+    Slowly,
     at_random,
     parameters,
     random_committee,
@@ -185,17 +184,6 @@ class TestOrder:
             made += other.make({("input", 0), ("input", 2)})
         assert [m.raw for m in made] == mine[3:6] + mine[9:]
         assert other.state is State.DONE
-
-
-class Slowly:
-    """One party hears something only where nothing else can be done."""
-
-    def __init__(self, place: int, look: Callable[[], None]) -> None:
-        self._place, self._look = place, look
-
-    def choice(self, acts: list[Act], /) -> Act:
-        self._look()
-        return next((act for act in acts if act[1] != self._place), acts[0])
 
 
 class TestMemory:

@@ -27,6 +27,7 @@ from tests.methods.committee.run import (
     Act,
     Committee,
     Message,
+    Slowly,
     at_random,
     random_committee,
 )
@@ -482,17 +483,6 @@ class Eager:
     def choice(self, acts: list[Act], /) -> Act:
         work = [act for act in acts if act[0] == "make"]
         return self._rng.choice(work or acts)
-
-
-class Slowly:
-    """One party hears something only where nothing else can be done."""
-
-    def __init__(self, place: int, look: Callable[[], None]) -> None:
-        self._place, self._look = place, look
-
-    def choice(self, acts: list[Act], /) -> Act:
-        self._look()
-        return next((act for act in acts if act[1] != self._place), acts[0])
 
 
 class TestMemory:

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use super::circuit::{Circuit, Digits, Owner};
 use super::numbers::{Conversion, Numbers};
 use super::seeds::{Purpose, Seeds};
-use super::{MEMBERS, Route, others, vector_component};
+use super::{MEMBERS, Route, opening, others, vector_component};
 use crate::crypto::keystream::StreamKey;
 
 /// Words that are worked on at once.
@@ -32,14 +32,6 @@ pub enum Fault {
 
 /// What a member sends to each member in one layer; nothing to itself.
 pub type Layer = [Vec<u8>; MEMBERS];
-
-/// What a member tells the coordinator about its part of the result.
-pub enum Opening {
-    /// The sum of two components.
-    Vector(Vec<u8>),
-    /// The hash of what another member sends.
-    Hash(Hash),
-}
 
 /// A chunk on its way.
 pub struct Chunk {
@@ -264,10 +256,7 @@ impl Chunk {
         sent: &mut Layer,
         hashes: &mut [Option<Sha256>; MEMBERS],
     ) -> Shares {
-        let mut output: Shares = std::array::from_fn(|component| match component == self.place {
-            true => vec![],
-            false => vec![0; self.words],
-        });
+        let mut output = zeros(self.place, self.words);
         let routes: Vec<(Route, StreamKey)> = Route::all()
             .filter(|route| gate % 2 == route.parity && route.receiver != self.place)
             .map(|route| {
@@ -466,24 +455,16 @@ impl Chunk {
 
     /// What this member tells the coordinator, when all layers are done: the sum of two components
     /// of the noisy bits, or its hash.
-    pub fn open(self) -> Opening {
-        let (half, sends) = part(self.number, self.place);
+    pub fn open(self) -> Vec<u8> {
         let [union] = <[Shares; 1]>::try_from(self.tree).expect("the tree has one root");
         let union = negated(union);
         let mut sum = vec![0; self.words];
-        for component in half {
+        for component in opening::part(self.number, self.place).0 {
             add(&mut sum, &union[component]);
             add(&mut sum, &self.coin[component]);
         }
-        match sends {
-            true => Opening::Vector(to_bytes(&sum)),
-            false => Opening::Hash(opening_digest(
-                &self.view,
-                self.number,
-                half,
-                &to_bytes(&sum),
-            )),
-        }
+        let sum = to_bytes(&sum);
+        opening::said(opening::BITS, &self.view, self.number, self.place, sum)
     }
 
     fn message_label(&self, route: Route) -> Sha256 {
@@ -506,20 +487,6 @@ pub(super) fn labelled(label: &[u8], view: &Hash, chunk: u64, numbers: &[usize])
     hash
 }
 
-/// Which two components a member opens, and whether it sends them or their hash. The halves are
-/// those that two members know in common; in the next chunk the two change places.
-fn part(chunk: u64, place: usize) -> ([usize; 2], bool) {
-    let half = if place < 2 { [2, 3] } else { [0, 1] };
-    (half, (place as u64 + chunk).is_multiple_of(2))
-}
-
-/// The hash that goes with an opened sum of two components.
-pub fn opening_digest(view: &Hash, chunk: u64, half: [usize; 2], bytes: &[u8]) -> Hash {
-    let mut hash = labelled(b"silograph/committee/open/v1", view, chunk, &half);
-    hash.update(bytes);
-    hash.finalize().into()
-}
-
 /// The coordinator's side: the noisy bits of a chunk, from what the four members sent, after every
 /// sum was compared with its hash. Bits beyond the last pair are 0.
 pub fn opened(
@@ -529,28 +496,19 @@ pub fn opened(
     came: [&[u8]; MEMBERS],
 ) -> Result<Vec<u64>, Fault> {
     let words = pairs.div_ceil(64);
-    for (place, bytes) in came.iter().enumerate() {
-        let size = if part(chunk, place).1 { 8 * words } else { 32 };
-        if bytes.len() != size {
-            return Err(Fault::Size);
-        }
-    }
     let mut sum = vec![0; words];
-    for two in [[0, 1], [2, 3]] {
-        let [sender, hasher] = match part(chunk, two[0]).1 {
-            true => two,
-            false => [two[1], two[0]],
-        };
-        let expected = opening_digest(view, chunk, part(chunk, sender).0, came[sender]);
-        if !bool::from(expected.ct_eq(came[hasher])) {
-            return Err(Fault::Mismatch(sender, hasher));
-        }
-        add_bytes(&mut sum, came[sender]);
+    for half in opening::halves(opening::BITS, view, chunk, 8 * words, came)? {
+        add_bytes(&mut sum, half);
     }
     if !pairs.is_multiple_of(64) {
         sum[words - 1] &= (1 << (pairs % 64)) - 1;
     }
     Ok(sum)
+}
+
+/// A member's components of so many zeros.
+pub(super) fn zeros(place: usize, count: usize) -> Shares {
+    std::array::from_fn(|component| vec![0; if component == place { 0 } else { count }])
 }
 
 /// Adds the part of x·y that the sender and the hasher of a route know: the products across the two

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::chunk::Shares;
+use super::chunk::{Shares, zeros};
 use super::numbers::{Numbers, low};
 use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, others};
@@ -40,12 +40,11 @@ impl Count {
     /// Nothing was added yet.
     pub fn new(place: usize, n: usize, width: usize, triangles: bool) -> Self {
         let pairs = pair_count(n);
-        let empty = |component| vec![0; if component == place { 0 } else { n }];
         Self {
             place,
             n,
             width,
-            degrees: std::array::from_fn(empty),
+            degrees: zeros(place, n),
             edges: [0; MEMBERS],
             matrices: triangles.then(|| std::array::from_fn(|_| vec![0; pairs])),
             cubes: 0,

@@ -21,12 +21,13 @@ mod chunk;
 mod circuit;
 mod count;
 mod numbers;
+mod opening;
 mod parts;
 mod seeds;
 #[cfg(test)]
 mod tests;
 
-pub use chunk::{Chunk, Fault, Layer, Opening, Shares, opened, opening_digest};
+pub use chunk::{Chunk, Fault, Layer, Shares, opened};
 pub use circuit::{Circuit, Digits, Owner};
 pub use count::Count;
 pub use numbers::{Conversion, Numbers, opened_numbers};

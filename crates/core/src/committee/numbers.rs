@@ -3,13 +3,12 @@
 //! Only the low w bits of a word mean anything, w = 8·width. They alone travel: what is above them
 //! differs from member to member, and would tell a receiver about carries.
 
-use sha2::Digest;
 use subtle::ConstantTimeEq;
 
-use super::chunk::{BLOCK, Fault, Hash, Layer, Shares, labelled};
+use super::chunk::{BLOCK, Fault, Hash, Layer, Shares, zeros};
 use super::circuit::Digits;
 use super::seeds::{Purpose, Seeds};
-use super::{MEMBERS, Route, others};
+use super::{MEMBERS, Route, opening, others};
 use crate::crypto::keystream::Keystream;
 
 /// The bits that travel.
@@ -17,25 +16,37 @@ pub(super) fn low(width: usize) -> u64 {
     u64::MAX >> (64 - 8 * width)
 }
 
+/// Does something with `W`, a width that the compiler knows: several times as fast as one that it
+/// does not.
+macro_rules! with_width {
+    ($width:expr, $body:expr) => {
+        with_width!(@ $width, $body, 1 2 3 4 5 6 7 8)
+    };
+    (@ $width:expr, $body:expr, $($known:literal)*) => {
+        match $width {
+            $($known => {
+                const W: usize = $known;
+                $body
+            })*
+            _ => unreachable!("a number has 1 to 8 bytes"),
+        }
+    };
+}
+
 /// Writes the low `width` bytes of every word, one after the other.
 pub(super) fn pack(words: &[u64], width: usize) -> Vec<u8> {
     let mut bytes = vec![0; words.len() * width];
-    for (bytes, word) in bytes.chunks_exact_mut(width).zip(words) {
-        bytes.copy_from_slice(&word.to_le_bytes()[..width]);
-    }
+    with_width!(width, write::<W>(words, &mut bytes));
     bytes
 }
 
 /// The words that [`pack`] wrote.
-pub(super) fn unpack(bytes: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
-    bytes.chunks_exact(width).map(|bytes| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    })
+pub(super) fn unpack(bytes: &[u8], width: usize) -> Vec<u64> {
+    let mut words = vec![0; bytes.len() / width];
+    with_width!(width, read::<W>(bytes, &mut words));
+    words
 }
 
-/// The same for a width that the compiler knows, which is several times as fast.
 fn read<const W: usize>(bytes: &[u8], words: &mut [u64]) {
     let (parts, _) = bytes.as_chunks::<W>();
     for (word, part) in words.iter_mut().zip(parts) {
@@ -50,25 +61,6 @@ fn write<const W: usize>(words: &[u64], bytes: &mut [u8]) {
     for (part, word) in parts.iter_mut().zip(words) {
         part.copy_from_slice(&word.to_le_bytes()[..W]);
     }
-}
-
-/// Calls a function of a width that the compiler knows.
-macro_rules! with_width {
-    ($width:expr, $call:ident :: <W> $arguments:tt) => {
-        match $width {
-            1 => with_width!(@ $call, 1, $arguments),
-            2 => with_width!(@ $call, 2, $arguments),
-            3 => with_width!(@ $call, 3, $arguments),
-            4 => with_width!(@ $call, 4, $arguments),
-            5 => with_width!(@ $call, 5, $arguments),
-            6 => with_width!(@ $call, 6, $arguments),
-            7 => with_width!(@ $call, 7, $arguments),
-            _ => with_width!(@ $call, 8, $arguments),
-        }
-    };
-    (@ $call:ident, $width:literal, ($this:expr $(, $argument:expr)*)) => {
-        $this.$call::<$width>($($argument),*)
-    };
 }
 
 /// One chunk's bits on their way to numbers.
@@ -92,14 +84,13 @@ pub struct Conversion {
 impl Conversion {
     pub(super) fn new(place: usize, number: u64, width: usize, bits: Shares) -> Self {
         let count = 64 * bits[(place + 1) % MEMBERS].len();
-        let empty = |component| vec![0; if component == place { 0 } else { count }];
         Self {
             place,
             number,
             width,
             step: 0,
             bits,
-            factors: std::array::from_fn(empty),
+            factors: zeros(place, count),
             numbers: Shares::default(),
         }
     }
@@ -130,7 +121,7 @@ impl Conversion {
             let stream = key.stream(0);
             with_width!(
                 self.width,
-                speak_on::<W>(self, route, stream, sends, &mut said)
+                self.speak_on::<W>(route, stream, sends, &mut said)
             );
         }
     }
@@ -199,7 +190,7 @@ impl Conversion {
 
     /// Uses a message that has matched its hash.
     pub(super) fn hear(&mut self, route: Route, message: &[u8]) {
-        with_width!(self.width, hear_on::<W>(self, route.other, message));
+        with_width!(self.width, self.hear_on::<W>(route.other, message));
     }
 
     fn hear_on<const W: usize>(&mut self, component: usize, message: &[u8]) {
@@ -247,8 +238,7 @@ impl Numbers {
 
     /// So many zeros.
     pub fn zeros(place: usize, width: usize, count: usize) -> Self {
-        let empty = |component| vec![0; if component == place { 0 } else { count }];
-        Self::new(place, width, std::array::from_fn(empty))
+        Self::new(place, width, zeros(place, count))
     }
 
     /// How many there are.
@@ -301,14 +291,11 @@ impl Numbers {
     /// What this member tells the coordinator: the sum of two components, or its hash. In the next
     /// phase the two that know a sum change places.
     pub fn open(&self, view: &Hash, phase: u64) -> Vec<u8> {
-        let (half, sends) = part(phase, self.place);
+        let half = opening::part(phase, self.place).0;
         let [a, b] = half.map(|component| &self.components[component]);
         let sums: Vec<u64> = a.iter().zip(b).map(|(a, b)| a.wrapping_add(*b)).collect();
-        let bytes = pack(&sums, self.width);
-        match sends {
-            true => bytes,
-            false => opening_digest(OPEN, view, phase, &half, &bytes).to_vec(),
-        }
+        let sums = pack(&sums, self.width);
+        opening::said(opening::NUMBERS, view, phase, self.place, sums)
     }
 
     /// What this member tells another: the component that it lacks, or its hash; or nothing.
@@ -316,7 +303,7 @@ impl Numbers {
         let bytes = || pack(&self.components[receiver], self.width);
         match (self.place + MEMBERS - receiver) % MEMBERS {
             1 => Some(bytes()),
-            2 => Some(opening_digest(TELL, view, phase, &[receiver], &bytes()).to_vec()),
+            2 => Some(opening::digest(opening::TELL, view, phase, &[receiver], &bytes()).to_vec()),
             _ => None,
         }
     }
@@ -334,11 +321,11 @@ impl Numbers {
         if bytes.len() != self.len() * self.width || hash.len() != 32 {
             return Err(Fault::Size);
         }
-        let expected = opening_digest(TELL, view, phase, &[self.place], bytes);
+        let expected = opening::digest(opening::TELL, view, phase, &[self.place], bytes);
         if !bool::from(expected.ct_eq(hash)) {
             return Err(Fault::Mismatch(sender, hasher));
         }
-        let mut sums: Vec<u64> = unpack(bytes, self.width).collect();
+        let mut sums = unpack(bytes, self.width);
         for component in others(self.place) {
             for (sum, word) in sums.iter_mut().zip(&self.components[component]) {
                 *sum = sum.wrapping_add(*word);
@@ -358,20 +345,8 @@ pub fn opened_numbers(
     came: [&[u8]; MEMBERS],
 ) -> Result<Vec<i64>, Fault> {
     let mut sums = vec![0u64; count];
-    for two in [[0, 1], [2, 3]] {
-        let [sender, hasher] = match part(phase, two[0]).1 {
-            true => two,
-            false => [two[1], two[0]],
-        };
-        if came[sender].len() != count * width || came[hasher].len() != 32 {
-            return Err(Fault::Size);
-        }
-        let half = part(phase, sender).0;
-        let expected = opening_digest(OPEN, view, phase, &half, came[sender]);
-        if !bool::from(expected.ct_eq(came[hasher])) {
-            return Err(Fault::Mismatch(sender, hasher));
-        }
-        for (sum, word) in sums.iter_mut().zip(unpack(came[sender], width)) {
+    for half in opening::halves(opening::NUMBERS, view, phase, count * width, came)? {
+        for (sum, word) in sums.iter_mut().zip(unpack(half, width)) {
             *sum = sum.wrapping_add(word);
         }
     }
@@ -383,27 +358,4 @@ pub fn centred(words: &[u64], width: usize) -> Vec<i64> {
     let shift = 64 - 8 * width;
     let centre = |word: &u64| (word << shift).cast_signed() >> shift;
     words.iter().map(centre).collect()
-}
-
-/// Which two components a member opens, and whether it sends them or their hash. The halves are
-/// those that two members know in common.
-pub(super) fn part(phase: u64, place: usize) -> ([usize; 2], bool) {
-    let half = if place < 2 { [2, 3] } else { [0, 1] };
-    (half, (place as u64 + phase).is_multiple_of(2))
-}
-
-/// The labels of hashes: of a sum of two components, and of one component.
-const OPEN: &[u8] = b"silograph/committee/open-numbers/v1";
-const TELL: &[u8] = b"silograph/committee/tell-numbers/v1";
-
-fn opening_digest(
-    label: &[u8],
-    view: &Hash,
-    phase: u64,
-    components: &[usize],
-    bytes: &[u8],
-) -> Hash {
-    let mut hash = labelled(label, view, phase, components);
-    hash.update(bytes);
-    hash.finalize().into()
 }

@@ -94,7 +94,7 @@ impl Parts {
                 let words: Vec<u64> = match component == travels(member) {
                     true => {
                         let vector = self.vectors[member].as_ref();
-                        unpack(vector.expect("all vectors are here"), self.width).collect()
+                        unpack(vector.expect("all vectors are here"), self.width)
                     }
                     false => self.drawn(seeds, component, member),
                 };

@@ -4,7 +4,7 @@ It may be one of the four members, if the study says so. Then it does what a hel
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Any, ClassVar, TypeVar
 
 from silograph import _core
@@ -18,14 +18,13 @@ from silograph.errors import (
 from silograph.messages.entropy import Entropy
 from silograph.messages.envelope import EVERYONE, Envelope, Outgoing
 from silograph.messages.identity import COORDINATOR, Identity, Roster
-from silograph.messages.machine import CoordinatorSession, Machine
+from silograph.messages.machine import CoordinatorSession
 from silograph.messages.rounds import Collection
 from silograph.messages.secrecy import TAG_BYTES, view_digest
-from silograph.methods.committee.member import Lines, Part, ReleasePart
+from silograph.methods.committee.member import Lines, Seat
 from silograph.methods.committee.rounds import (
     COORDINATOR_STEPS,
     MEMBERS,
-    VIEW,
     CommitteeParameters,
     Seating,
     State,
@@ -36,7 +35,7 @@ __all__ = ["CommitteeCoordinator", "Host"]
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Host(Machine, CoordinatorSession[T_co]):
+class Host(Seat, CoordinatorSession[T_co]):
     """The coordinator of any run with a committee.
 
     Each of the four members sends one message about everything that is opened. What these messages
@@ -56,10 +55,6 @@ class Host(Machine, CoordinatorSession[T_co]):
     )
     #: The rounds in which members open something.
     OPENS: ClassVar[tuple[str, ...]] = ("open",)
-    #: The label of the digest that all parties sign.
-    VIEW: ClassVar[bytes] = VIEW
-    #: Makes the part of a member.
-    PART: ClassVar[Callable[..., Part]] = ReleasePart
 
     def __init__(
         self,
@@ -69,18 +64,11 @@ class Host(Machine, CoordinatorSession[T_co]):
         identity: Identity,
         entropy: Entropy,
     ) -> None:
-        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
-        parameters.check(roster)
-        self._seating = parameters
-        self._secret = _core.RunSecret(entropy.bytes(32))
+        super().__init__(parameters, roster, run, COORDINATOR, identity, entropy, State.KEYS)
         self._collection = Collection(self._binding, roster.places[parameters.silos :])
         self._finished: set[tuple[str, int]] = set()
         self._keys: dict[int, bytes] = {}
-        self._view = b""
-        self._lines: Lines | None = None
-        self._part: Part | None = None
         self._opened_parts: dict[tuple[str, int], dict[int, bytes]] = {}
-        self._sending: list[Outgoing] = []
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a party's message."""
@@ -93,9 +81,7 @@ class Host(Machine, CoordinatorSession[T_co]):
             return self._open(message)
         if self._part is None:
             raise self._refuse(OrderError, "the coordinator is not a member", message)
-        self._part.check(message)
-        self._part.take(message, self._line.open(message, COORDINATOR))
-        return self._advance()
+        return self._take(message)
 
     def _check_sender(self, message: Envelope) -> None:
         if message.sender == COORDINATOR:
@@ -127,11 +113,9 @@ class Host(Machine, CoordinatorSession[T_co]):
         self.state = self._step("all confirms")
         if COORDINATOR not in self._seating.members:
             return bundle
-        self._part = type(self).PART(
-            self._seating, self._binding, self._secret, COORDINATOR, self._view, self._send, None
-        )
-        self._part.confirm()
-        self._part.authorise()  # it has no bits, so it pays for nothing
+        part = self._sit(None)
+        part.confirm()
+        part.authorise()  # it has no bits, so it pays for nothing
         return [*bundle, *self._advance()]
 
     def _word(self, message: Envelope) -> bytes:
@@ -166,7 +150,7 @@ class Host(Machine, CoordinatorSession[T_co]):
             raise self._refuse(OrderError, f"chunk {number} came twice", message)
         if len(message.payload) != size + TAG_BYTES:
             raise self._refuse(PayloadError, "it has the wrong size", message)
-        self._keep(name, number, message.sender, self._line.open(message, COORDINATOR))
+        self._keep(name, number, message.sender, self._content(message))
         return []
 
     def _keep(self, name: str, number: int, member: int, content: bytes) -> None:
@@ -193,33 +177,11 @@ class Host(Machine, CoordinatorSession[T_co]):
 
     # --- the coordinator as a member ----------------------------------------------------------
 
-    def _advance(self) -> list[Outgoing]:
-        assert self._part is not None  # noqa: S101 - called if it is a member
-        try:
-            self._part.advance()
-        except MismatchError:
-            self._sending = []
-            self.state = State.ENDED
-            raise
-        sent, self._sending = self._sending, []
-        return sent
-
     def _send(self, name: str, receiver: int, sequence: int, content: bytes) -> None:
         if receiver == COORDINATOR:  # its own part of an opening
             self._keep(name, sequence, COORDINATOR, content)
-            return
-        message = Envelope(name, COORDINATOR, receiver, sequence, content)
-        raw = self._seal(name, receiver, self._line.close(message).payload, sequence)
-        self._sending.append(Outgoing(receiver, raw))
-
-    @property
-    def _line(self) -> Lines:
-        assert self._lines is not None  # noqa: S101 - guaranteed by the table of steps
-        return self._lines
-
-    def wants(self, place: int) -> bool:
-        """Whether a party may go on; a silo outside the committee may not run far ahead of it."""
-        return self._part is None or self._part.wants(place)
+        else:
+            super()._send(name, receiver, sequence, content)
 
     @property
     def room(self) -> bool:
@@ -233,11 +195,10 @@ class Host(Machine, CoordinatorSession[T_co]):
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """Do the next piece of a member's long work."""
-        if not self.room or self._part is None:
+        if not self.room:
             return []
         self._step("make")
-        self._part.work()
-        return self._advance()
+        return self._work()
 
 
 class CommitteeCoordinator(Host[bytes]):

@@ -1,4 +1,4 @@
-"""A member's part of a run, whoever the member is: from seeds to openings.
+"""A member's part of a run, whoever the member is: from seeds to openings; and a party's seat.
 
 Everything follows from the messages that have come: a member that has all it needs for a step
 takes it. Messages may come in any order, and before they can be used; each comes once. Nothing that
@@ -10,23 +10,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from silograph import _core
 from silograph.errors import MismatchError, OrderError, PayloadError, ProtocolError
-from silograph.messages.envelope import Binding, Envelope
-from silograph.messages.identity import COORDINATOR, pack
+from silograph.messages.entropy import Entropy
+from silograph.messages.envelope import Binding, Envelope, Outgoing
+from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
+from silograph.messages.machine import Machine
 from silograph.messages.rounds import Bits
 from silograph.messages.secrecy import TAG_BYTES, Lock, pairs_of, weak_key
 from silograph.methods.committee.rounds import (
     MEMBERS,
     SECRET_ROUNDS,
+    VIEW,
     WINDOW,
     CommitteeParameters,
     Seating,
+    State,
 )
 
-__all__ = ["Lines", "Part", "ReleasePart", "Send", "outside_seeds", "outside_sent"]
+__all__ = ["Lines", "Part", "ReleasePart", "Seat", "Send", "outside_seeds", "outside_sent"]
 
 _OF_CHUNKS = ("input", "check", "joint")
 
@@ -85,22 +89,12 @@ def _name(message: Envelope) -> tuple[str, int, int]:
     return message.round, message.sequence, message.sender
 
 
-class Core(Protocol):
-    """A chunk as the core has it: inputs come, and are compared before anything else is done."""
-
-    def take(self, owner: int, vector: bytes, /) -> None: ...
-    def complete(self) -> bool: ...
-    def inputs_digest(self, other: int, /) -> bytes: ...
-
-
-C = TypeVar("C", bound=Core)
-
-
 @dataclass
-class _Chunk(Generic[C]):
+class _Chunk:
     """A chunk on its way."""
 
-    core: C
+    #: A :class:`_core.CommitteeChunk`, or something that has inputs and layers as well.
+    core: Any
     #: Whether the inputs have been compared.
     begun: bool = False
     #: The hashes of the inputs that were sent, by the receiver's place.
@@ -141,7 +135,7 @@ class Part(ABC):
         self._matched = self._authorised = self._confirmed = False
         #: The names of all messages that came for a chunk, until it is done.
         self._seen: dict[int, set[tuple[str, int, int]]] = {}
-        self._chunks: dict[int, _Chunk[Any]] = {}
+        self._chunks: dict[int, _Chunk] = {}
         self._done = 0
         self._begun = 0
         self._inputs = dict.fromkeys(parameters.outside, 0)
@@ -161,10 +155,6 @@ class Part(ABC):
         """The inputs of a chunk were compared: begin with its layers."""
 
     @abstractmethod
-    def _layers_of(self, core: Any) -> int:
-        """The number of layers of a chunk."""
-
-    @abstractmethod
     def _finish(self, number: int, core: Any) -> None:
         """All layers of a chunk are done."""
 
@@ -182,8 +172,8 @@ class Part(ABC):
         return False
 
     def work(self) -> None:
-        """Do a piece of the work that takes long."""
-        raise NotImplementedError
+        """Do a piece of the work that takes long; a member may have none."""
+        raise OrderError("there is no work to do", round="make")
 
     # --- what may come ------------------------------------------------------------------------
 
@@ -227,7 +217,7 @@ class Part(ABC):
         """Whether a chunk has such a layer. Nobody sends one before it has heard our ``check``."""
         if number not in self._chunks:
             return False
-        layers = self._layers_of(self._chunks[number].core)
+        layers: int = self._chunks[number].core.layers
         return message.sequence % self._seating.stride < layers
 
     def _chunk_of(self, message: Envelope) -> int:
@@ -381,7 +371,7 @@ class Part(ABC):
                 if other != self._seating.travels(number, self._place):
                     self._send("input", place, number, vector)
 
-    def _advance_chunk(self, number: int, chunk: _Chunk[Any]) -> None:
+    def _advance_chunk(self, number: int, chunk: _Chunk) -> None:
         for place, vector in self._came.pop(("input", number), {}).items():
             chunk.core.take(self._seating.owner(number, place), vector)
         if not chunk.digests:
@@ -407,9 +397,9 @@ class Part(ABC):
             chunk.layer += 1
             self._speak(number, chunk)
 
-    def _speak(self, number: int, chunk: _Chunk[Any]) -> None:
+    def _speak(self, number: int, chunk: _Chunk) -> None:
         """Send our messages of the next layer, or finish the chunk after the last one."""
-        if chunk.layer < self._layers_of(chunk.core):
+        if chunk.layer < chunk.core.layers:
             sent = chunk.core.speak(self._ready_seeds)
             sequence = number * self._seating.stride + chunk.layer
             for other, place in self._others:
@@ -418,7 +408,7 @@ class Part(ABC):
             self._finish(number, chunk.core)
             chunk.layer = -1
 
-    def _hear(self, chunk: _Chunk[Any], came: dict[int, bytes]) -> None:
+    def _hear(self, chunk: _Chunk, came: dict[int, bytes]) -> None:
         parts = [came.get(place, b"") for place in self._seating.members]
         with self._comparing("joint", "products"):
             chunk.core.hear(parts)
@@ -474,8 +464,88 @@ class ReleasePart(Part):
     def _begin(self, number: int, core: _core.CommitteeChunk) -> None:
         core.begin(self._ready_seeds, self._outside)
 
-    def _layers_of(self, core: _core.CommitteeChunk) -> int:
-        return self._parameters.circuit.layers
-
     def _finish(self, number: int, core: _core.CommitteeChunk) -> None:
         self._send("open", COORDINATOR, number, core.open())
+
+
+class Seat(Machine):
+    """A party of a run with a committee: its lines to all others; its part, if it is a member."""
+
+    #: The label of the digest that all parties sign.
+    VIEW: ClassVar[bytes] = VIEW
+    #: Makes the part of a member.
+    PART: ClassVar[Callable[..., Part]] = ReleasePart
+
+    def __init__(
+        self,
+        parameters: Seating,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        entropy: Entropy,
+        state: State,
+    ) -> None:
+        super().__init__(parameters, roster, run, place, identity, state)
+        parameters.check(roster)
+        self._seating = parameters
+        # There is one secret per run. The run key and all seeds of this party are derived from it,
+        # so a message that is made again has exactly the same bytes.
+        self._secret = _core.RunSecret(entropy.bytes(32))
+        self._view = b""
+        self._lines: Lines | None = None
+        self._part: Part | None = None
+        self._sending: list[Outgoing] = []
+
+    def wants(self, place: int) -> bool:
+        """Whether a party may go on; a silo outside the committee may not run far ahead of it."""
+        return self._part is None or self._part.wants(place)
+
+    def _sit(self, bits: Bits | None) -> Part:
+        """Take our seat in the committee, when all keys are known."""
+        given, binding, secret = self._seating, self._binding, self._secret
+        self._part = type(self).PART(
+            given, binding, secret, self._place, self._view, self._send, bits
+        )
+        return self._part
+
+    def _take(self, message: Envelope) -> list[Outgoing]:
+        """Take a message to a member."""
+        if self._part is None:
+            raise self._refuse(OrderError, "we are not a member of the committee", message)
+        self._part.check(message)
+        self._part.take(message, self._content(message))
+        return self._advance()
+
+    def _content(self, message: Envelope) -> bytes:
+        """What a message to us says."""
+        assert self._lines is not None  # noqa: S101 - guaranteed by the table of steps
+        return self._lines.open(message, self._place)
+
+    def _work(self) -> list[Outgoing]:
+        """Do the next piece of a member's long work."""
+        assert self._part is not None  # noqa: S101 - called for members alone
+        self._part.work()
+        return self._advance()
+
+    def _advance(self) -> list[Outgoing]:
+        """Take all steps that can be taken. If two parties do not say the same, the run is over."""
+        assert self._part is not None  # noqa: S101 - called for members alone
+        try:
+            self._part.advance()
+        except MismatchError:
+            self._sending = []
+            self.state = State.ENDED
+            raise
+        return self._sent()
+
+    def _send(self, name: str, receiver: int, sequence: int, content: bytes) -> None:
+        assert self._lines is not None  # noqa: S101 - guaranteed by the table of steps
+        message = Envelope(name, self._place, receiver, sequence, content)
+        closed = self._lines.close(message)
+        raw = self._seal(name, receiver, closed.payload, sequence)
+        self._sending.append(Outgoing(receiver, raw))
+
+    def _sent(self) -> list[Outgoing]:
+        sent, self._sending = self._sending, []
+        return sent

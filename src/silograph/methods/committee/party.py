@@ -4,30 +4,24 @@ The rounds are in :mod:`silograph.methods.committee.rounds`. A party is one of t
 committee, a silo outside it, or a helper, which is in it and has no bits.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import ClassVar
 
 from silograph import _core
-from silograph.errors import ArgumentError, MismatchError, OrderError
+from silograph.errors import ArgumentError, OrderError
 from silograph.messages.entropy import Entropy
 from silograph.messages.envelope import EVERYONE, Envelope, Outgoing
 from silograph.messages.identity import COORDINATOR, Identity, Roster
-from silograph.messages.machine import Machine, SiloSession
+from silograph.messages.machine import SiloSession
 from silograph.messages.rounds import Bits, open_bundle
 from silograph.messages.secrecy import check_own_key, check_views, view_digest
-from silograph.methods.committee.member import (
-    Lines,
-    Part,
-    ReleasePart,
-    outside_seeds,
-    outside_sent,
-)
-from silograph.methods.committee.rounds import PARTY_STEPS, VIEW, Seating, State
+from silograph.methods.committee.member import Lines, Seat, outside_seeds, outside_sent
+from silograph.methods.committee.rounds import PARTY_STEPS, Seating, State
 
 __all__ = ["CommitteeParty"]
 
 
-class CommitteeParty(Machine, SiloSession):
+class CommitteeParty(Seat, SiloSession):
     """One party in one run. ``bits(chunk)`` returns one bit per pair; a helper has None.
 
     What members compute together and open is up to their :class:`Part`. A party that is rebuilt
@@ -45,10 +39,6 @@ class CommitteeParty(Machine, SiloSession):
         "check",
         "joint",
     )
-    #: The label of the digest that all parties sign.
-    VIEW: ClassVar[bytes] = VIEW
-    #: Makes the part of a member.
-    PART: ClassVar[Callable[..., Part]] = ReleasePart
 
     def __init__(
         self,
@@ -60,34 +50,21 @@ class CommitteeParty(Machine, SiloSession):
         entropy: Entropy,
         bits: Bits | None,
     ) -> None:
-        super().__init__(parameters, roster, run, place, identity, State.NEW)
-        parameters.check(roster)
+        super().__init__(parameters, roster, run, place, identity, entropy, State.NEW)
         if (bits is None) != (place >= parameters.silos):
             raise ArgumentError("silos have bits, and helpers have none")
-        self._parameters = parameters
         self._bits = bits
-        # There is one secret per run. The run key and all seeds of this party are derived from it,
-        # so a message that is made again has exactly the same bytes.
-        self._secret = _core.RunSecret(entropy.bytes(32))
-        self._view = b""
-        self._lines: Lines | None = None
-        self._part: Part | None = None
         self._seeds: _core.CommitteeSeeds | None = None
         self._made = 0
-        self._sending: list[Outgoing] = []
 
     @property
     def sources(self) -> tuple[int, ...]:
         """The coordinator; for a member also the other members and all silos."""
         if self._outside:
             return (COORDINATOR,)
-        given = self._parameters
+        given = self._seating
         peers = {*given.members, *range(given.silos)} - {self._place, COORDINATOR}
         return (COORDINATOR, *sorted(peers))
-
-    def wants(self, place: int) -> bool:
-        """Whether a party may go on; a silo outside the committee may not run far ahead of it."""
-        return self._part is None or self._part.wants(place)
 
     # --- the handshake ------------------------------------------------------------------------
 
@@ -116,7 +93,7 @@ class CommitteeParty(Machine, SiloSession):
 
     def _agree(self, message: Envelope) -> list[Outgoing]:
         binding, place = self._binding, self._place
-        helpers = binding.roster.places[self._parameters.silos :]
+        helpers = binding.roster.places[self._seating.silos :]
         after = (*helpers, COORDINATOR)
         keys = open_bundle(binding, message, "key", receiver=place, length=32, after=after)
         check_own_key(binding, keys[place], self._secret.public(), place)
@@ -126,17 +103,15 @@ class CommitteeParty(Machine, SiloSession):
         sent = self._seal("confirm", EVERYONE, view)
         self._lines, self._view = lines, view
         if self._outside:
-            vector = self._parameters.vector(place)
+            vector = self._seating.vector(place)
             self._seeds = _core.CommitteeSeeds(outside_seeds(self._secret, vector), view)
         else:
-            self._part = type(self).PART(
-                self._parameters, binding, self._secret, place, view, self._send, self._bits
-            )
+            self._sit(self._bits)
         self.state = self._step("keys")
         return [Outgoing(COORDINATOR, sent)]
 
     def _confirm(self, message: Envelope) -> list[Outgoing]:
-        helpers = self._binding.roster.places[self._parameters.silos :]
+        helpers = self._binding.roster.places[self._seating.silos :]
         views = open_bundle(
             self._binding, message, "confirm", receiver=self._place, length=32, after=helpers
         )
@@ -145,8 +120,8 @@ class CommitteeParty(Machine, SiloSession):
         if self._part is not None:
             self._part.confirm()
             return self._advance()
-        seeds = outside_seeds(self._secret, self._parameters.vector(self._place))
-        for number, place in enumerate(self._parameters.members):
+        seeds = outside_seeds(self._secret, self._seating.vector(self._place))
+        for number, place in enumerate(self._seating.members):
             self._send("seed", place, 0, outside_sent(seeds, number))
         self.state = self._step("all seeds")
         return self._sent()
@@ -166,27 +141,14 @@ class CommitteeParty(Machine, SiloSession):
 
     # --- a member -----------------------------------------------------------------------------
 
-    def _take(self, message: Envelope) -> list[Outgoing]:
-        if self._part is None or self._lines is None:
-            raise self._refuse(OrderError, "we are not a member of the committee", message)
-        self._part.check(message)
-        self._part.take(message, self._lines.open(message, self._place))
-        return self._advance()
-
     def _advance(self) -> list[Outgoing]:
-        """Take all steps that can be taken. If two parties do not say the same, the run is over."""
+        sent = super()._advance()
         assert self._part is not None  # noqa: S101 - called for members alone
-        try:
-            self._part.advance()
-        except MismatchError:
-            self._sending = []
-            self.state = State.ENDED
-            raise
         if self.state is State.SEEDS and self._part.matched:
             self.state = self._step("all seeds")
         if self.state is State.CHUNKS and self._part.complete:
             self.state = self._step("all chunks")
-        return self._sent()
+        return sent
 
     # --- what is done unprompted --------------------------------------------------------------
 
@@ -195,14 +157,11 @@ class CommitteeParty(Machine, SiloSession):
         if not self.room:
             return []
         self._step("make")
-        if self._part is not None:
-            self._part.work()
-            return self._advance()
-        return self._upload(sent)
+        return self._upload(sent) if self._part is None else self._work()
 
     def _upload(self, sent: Container[tuple[str, int]]) -> list[Outgoing]:
         """The next chunk of a silo outside the committee, for the three members that hold it."""
-        number, given = self._made, self._parameters
+        number, given = self._made, self._seating
         assert self._seeds is not None and self._bits is not None  # noqa: S101, PT018
         if ("input", number) not in sent:
             bits, size = self._bits(number), given.chunk_size(number)
@@ -231,15 +190,4 @@ class CommitteeParty(Machine, SiloSession):
 
     @property
     def _outside(self) -> bool:
-        return self._place not in self._parameters.members
-
-    def _send(self, name: str, receiver: int, sequence: int, content: bytes) -> None:
-        assert self._lines is not None  # noqa: S101 - guaranteed by the table of steps
-        message = Envelope(name, self._place, receiver, sequence, content)
-        closed = self._lines.close(message)
-        raw = self._seal(name, receiver, closed.payload, sequence)
-        self._sending.append(Outgoing(receiver, raw))
-
-    def _sent(self) -> list[Outgoing]:
-        sent, self._sending = self._sending, []
-        return sent
+        return self._place not in self._seating.members

@@ -32,6 +32,7 @@ Assumptions
 """
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -119,6 +120,14 @@ class Seating(Chunked):
         """The size of an input of a chunk."""
         return self.bit_bytes(item)
 
+    @abstractmethod
+    def opened_bytes(self, number: int) -> int:
+        """The size of a sum of two components that is opened to the coordinator."""
+
+    def opening_bytes(self, member: int, number: int) -> int:
+        """The size of what a member opens: a sum, or under every second number its hash."""
+        return 32 if (member + number) % 2 else self.opened_bytes(number)
+
     @property
     def outside(self) -> tuple[int, ...]:
         """The silos that are not members."""
@@ -162,9 +171,9 @@ class CommitteeParameters(Seating):
         fields += [self.subject, _STREAM, _COIN]
         return hashlib.sha256(pack(b"silograph/committee/v1", *fields)).digest()
 
-    def opening_bytes(self, member: int, chunk: int) -> int:
-        """The size of what a member opens: a sum, or in every second chunk the hash of one."""
-        return 32 if (member + chunk) % 2 else self.bit_bytes(chunk)
+    def opened_bytes(self, number: int) -> int:
+        """The size of a sum of two components of a chunk."""
+        return self.bit_bytes(number)
 
     @cached_property
     def circuit(self) -> _core.CommitteeCircuit:  # type: ignore[override]

@@ -93,9 +93,6 @@ class SealedPart(Part):
             pairs = self._parameters.noise_chunk(number) is None
             core.begin(self._ready_seeds, self._outside if pairs else [])
 
-    def _layers_of(self, core: Any) -> int:
-        return int(core.layers) if isinstance(core, _core.CommitteeChunk) else 0
-
     def _finish(self, number: int, core: Any) -> None:
         given, chunk = self._parameters, self._parameters.noise_chunk(number)
         if chunk is None:
@@ -173,13 +170,13 @@ class SealedPart(Part):
 
     def _learn(self) -> bool:
         """Compute the bounds, once both messages about the degrees came and match."""
-        given, noisy = self._parameters, self._degrees
-        if noisy is None or len(self._came.get(("tell", given.degrees or 0), {})) < 2:
+        given, noisy, number = self._parameters, self._degrees, self._parameters.degrees
+        if noisy is None or number is None or len(self._came.get(("tell", number), {})) < 2:
             return False
-        came = self._came.pop(("tell", given.degrees or 0))
+        came = self._came.pop(("tell", number))
         sender, hasher = (given.members[(self._number + step) % MEMBERS] for step in (1, 2))
         with self._comparing("tell", "noisy degrees"):
-            degrees = noisy.learn(self._view, given.degrees or 0, came[sender], came[hasher])
+            degrees = noisy.learn(self._view, number, came[sender], came[hasher])
         self._degrees = None
         self._bound(degrees)
         return True

@@ -253,9 +253,9 @@ class SealedParameters(Seating):
         chunk = self.noise_chunk(item)
         return self.bit_bytes(item) if chunk is None else chunk.size * self.width
 
-    def opening_bytes(self, member: int, output: int) -> int:
-        """The size of what a member opens: a sum, or in every second output the hash of one."""
-        return 32 if (member + output) % 2 else self.length(self.outputs[output]) * self.width
+    def opened_bytes(self, number: int) -> int:
+        """The size of a sum of two components of an output."""
+        return self.length(self.outputs[number]) * self.width
 
     @property
     def bands(self) -> int:
