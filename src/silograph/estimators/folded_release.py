@@ -166,9 +166,7 @@ class FoldedRelease(PaidFor):
         def raised(view: View) -> View:
             # A view of the release that the search does not name sees what is worst there.
             more = spent.get(view.name, max(views, key=lambda each: each.epsilon))
-            return replace(
-                view, epsilon=view.epsilon + more.epsilon, delta=view.delta + more.delta
-            )
+            return replace(view, epsilon=view.epsilon + more.epsilon, delta=view.delta + more.delta)
 
         return replace(
             self,
@@ -198,9 +196,7 @@ class FoldedRelease(PaidFor):
             "nodes": self.nodes,
             "hub_epsilon": self.hub_epsilon,
         }
-        release_file.write(
-            path, release_file.FOLDED, own, self._statement(), self.counts.bits
-        )
+        release_file.write(path, release_file.FOLDED, own, self._statement(), self.counts.bits)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FoldedRelease":
@@ -270,7 +266,9 @@ class FoldedRelease(PaidFor):
         return "\n".join(["folded release", *lines, *(f"  {view}" for view in self.views)])
 
 
-def _own(header: release_file.Fields) -> tuple[tuple[Layout, tuple[str, ...], str, int, float], int]:
+def _own(
+    header: release_file.Fields,
+) -> tuple[tuple[Layout, tuple[str, ...], str, int, float], int]:
     hubs = header.texts("hubs")
     try:
         layout = Layout(header.whole("groups", 2), len(hubs), header.whole("sub", 1))

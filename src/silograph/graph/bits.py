@@ -15,7 +15,15 @@ from silograph import _core
 from silograph.errors import ArgumentError, GraphError
 from silograph.graph.silo import Silo
 
-__all__ = ["BitRows", "PairBits", "bits_in_chunks", "chunk_of", "memory_of", "simd_levels", "triangle_bytes"]
+__all__ = [
+    "BitRows",
+    "PairBits",
+    "bits_in_chunks",
+    "chunk_of",
+    "memory_of",
+    "simd_levels",
+    "triangle_bytes",
+]
 
 
 # --- A graph as padded rows of bits, and exact counts on it (the kernels are in Rust) -------------

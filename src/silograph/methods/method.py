@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from silograph.dp.loss import View
 from silograph.errors import StudyError
 from silograph.estimators.estimate import Estimate, Provenance
-from silograph.estimators.reference import Reference
 from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.reference import Reference
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
