@@ -53,7 +53,7 @@ pub fn bytes_of_words<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py
 }
 
 /// Pairs in one list, checked to be u < v < n.
-fn flat_pairs<'a>(n: usize, pairs: &'a PyReadonlyArray2<'_, u32>) -> PyResult<&'a [u32]> {
+pub fn flat_pairs<'a>(n: usize, pairs: &'a PyReadonlyArray2<'_, u32>) -> PyResult<&'a [u32]> {
     let flat = pairs.as_slice()?;
     let valid = flat.len() % 2 == 0
         && flat

@@ -8,6 +8,7 @@ mod channel;
 mod committee;
 mod edgelist;
 mod elgamal;
+mod fold;
 mod generate;
 mod identity;
 mod ids;
@@ -32,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     committee::register(module)?;
     edgelist::register(module)?;
     elgamal::register(module)?;
+    fold::register(module)?;
     generate::register(module)?;
     identity::register(module)?;
     ids::register(module)?;

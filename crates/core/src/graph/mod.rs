@@ -3,6 +3,7 @@
 pub mod bitrows;
 mod compact;
 pub mod edgelist;
+pub mod fold;
 pub mod generate;
 pub mod ids;
 pub mod kernels;
