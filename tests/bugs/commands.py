@@ -132,7 +132,7 @@ BUGS = [
     Bug(
         "commands: a list that was tampered with",
         "a saved node list whose name ends in .csv is not checked against its digest",
-        "src/silograph/graph/universe.py",
+        "src/silograph/graph/node_list.py",
         "if _is_own(text):  # whatever its name ends in",
         "if delimiter is None and _is_own(text):",
         "pytest tests/graph/test_convert.py",

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import igraph
@@ -15,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, EdgeError, UniverseError
-from silograph.graph import NodeUniverse, Silo, clustered_power_law, union
+from silograph.graph import NodeUniverse, Silo, clustered_power_law, split, union
+from silograph.graph.bits import PairBits
+from silograph.local.federation import Federation
 
 IDS = ["10", "7", "ada", "bob", "eve"]
 NAMED = NodeUniverse(IDS)
@@ -238,3 +242,130 @@ def test_triangles_like_networkx(n: int, each: int, seed: int) -> None:
     graph = clustered_power_law(n, min(each, n - 1), 0.7, seed)
     other = nx.Graph(graph.pairs.tolist())
     assert graph.triangles() == sum(nx.triangles(other).values()) // 3
+
+
+# --- Open universes -------------------------------------------------------------------------------
+
+OPEN = NodeUniverse.open(strip=True, case="lower")
+ROWS = [("Eve", "7"), ("7", " eve"), ("ADA", "ada"), ("10", "Bob "), ("eve", "bob")]
+
+
+def open_silos(folder: Path) -> dict[str, Silo]:
+    """The same edges by every road that carries ids."""
+    frame = pd.DataFrame(ROWS, columns=["source", "target"])
+    plain = nx.Graph([(u.strip().lower(), v.strip().lower()) for u, v in ROWS])
+    numbered = igraph.Graph.TupleList(ROWS)
+    (folder / "a.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in ROWS))
+    frame.to_parquet(folder / "a.parquet")
+    return {
+        "edges": Silo.from_edges(OPEN, ROWS),
+        "array": Silo.from_edges(OPEN, np.array(ROWS)),
+        "csv": Silo.from_file(OPEN, folder / "a.csv"),
+        "parquet": Silo.from_file(OPEN, folder / "a.parquet"),
+        "pandas": Silo.from_pandas(OPEN, frame),
+        "polars": Silo.from_polars(OPEN, pl.DataFrame(ROWS, schema=["a", "b"], orient="row")),
+        "networkx": Silo.from_networkx(OPEN, plain),
+        "igraph": Silo.from_igraph(OPEN, numbered),
+    }
+
+
+def test_an_open_universe_by_every_road(tmp_path: Path) -> None:
+    silos = open_silos(tmp_path)
+    for road, silo in silos.items():
+        assert silo == silos["edges"], road
+        assert hash(silo) == hash(silos["edges"])
+        assert silo.universe is OPEN
+        # "ada" occurs in a self-loop alone, which is no edge.
+        assert silo.nodes == NodeUniverse(["10", "7", "bob", "eve"], strip=True, case="lower")
+        assert silo.pairs.tolist() == [[0, 2], [1, 3], [2, 3]]
+        assert silo.degrees().tolist() == [1, 1, 2, 2]
+        assert silo.triangles() == 0
+        assert len(silo) == 3
+    assert silos["csv"].report.self_loops == 1
+    assert repr(silos["csv"]) == "<Silo: 3 edges over 4 nodes of an open universe>"
+
+
+def test_exports_over_an_open_universe(tmp_path: Path) -> None:
+    silo = open_silos(tmp_path)["edges"]
+    assert silo.to_edges().tolist() == [["10", "bob"], ["7", "eve"], ["bob", "eve"]]
+    assert Silo.from_pandas(OPEN, silo.to_pandas()) == silo
+    assert Silo.from_polars(OPEN, silo.to_polars()) == silo
+    assert Silo.from_networkx(OPEN, silo.to_networkx()) == silo
+    assert Silo.from_igraph(OPEN, silo.to_igraph()) == silo
+    assert silo.to_scipy().shape == (4, 4)
+    for name in ("out.csv", "out.tsv", "out.parquet"):
+        silo.to_file(tmp_path / name)
+        assert Silo.from_file(OPEN, tmp_path / name) == silo
+    again = pickle.loads(pickle.dumps(silo))  # noqa: S301
+    assert again == silo
+    assert again.universe.is_open
+    assert copy.deepcopy(silo) is silo
+
+
+def test_equality_over_open_universes() -> None:
+    one, other = (Silo.from_edges(NodeUniverse.open(), [pair]) for pair in [("a", "b"), ("a", "c")])
+    assert np.array_equal(one.pairs, other.pairs)
+    assert one != other  # the same positions of other nodes
+    assert one != Silo.from_edges(NodeUniverse.open(strip=True), [("a", "b")])
+    assert one != Silo.from_edges(one.nodes, [("a", "b")])
+    assert len(Silo.from_edges(NodeUniverse.open(), []).nodes) == 0
+
+
+def test_numbers_over_an_open_universe() -> None:
+    silo = Silo.from_edges(NodeUniverse.open(), np.array([[10, 9], [9, 10**19]], dtype=np.uint64))
+    assert silo.nodes.ids == ("9", "10", str(10**19))
+    assert silo == Silo.from_edges(NodeUniverse.open(), [("9", str(10**19)), (10, 9)])
+    assert Silo.from_edges(NodeUniverse.open(), [(-3, 9)]).nodes.ids == ("-3", "9")
+
+
+def test_union_and_split_over_an_open_universe() -> None:
+    universe = NodeUniverse.open()
+    silos = [
+        Silo.from_edges(universe, pairs)
+        for pairs in ([("c", "b")], [("a", "c"), ("b", "c")], [("d", "a")])
+    ]
+    assert union(silos) == Silo.from_edges(universe, [("a", "c"), ("a", "d"), ("b", "c")])
+    whole = Silo.from_edges(universe, clustered_power_law(60, seed=1).to_edges())
+    parts = split(whole, 3, rate=0.2)
+    assert all(len(part.nodes) < len(whole.nodes) for part in parts)
+    held = {tuple(edge) for edge in whole.to_edges().tolist()}
+    for part in parts:
+        assert {tuple(edge) for edge in part.to_edges().tolist()} <= held
+        assert part == Silo.from_edges(universe, part.to_edges())
+
+
+def test_positions_need_a_list() -> None:
+    universe = NodeUniverse.open()
+    for make, source in [
+        (Silo.from_pairs, [[0, 1]]),
+        (Silo.from_adjacency, [[0, 1], [1, 0]]),
+        (Silo.from_scipy, scipy.sparse.eye_array(2)),
+    ]:
+        with pytest.raises(UniverseError, match="an open universe has no positions"):
+            make(universe, source)
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([("a", "b"), (" a", "c")], "edge 1: id ' a' begins or ends with white space"),
+        ([("a", "")], "edge 0: an empty id"),
+        ([("a", "b\n")], "edge 0: an id with a line break"),
+        ([("a", None)], "edge 0: the id is missing"),
+        ([("a", 1.5)], "edge 0: 1.5 is a float"),
+    ],
+)
+def test_what_no_open_universe_takes(edges: list[tuple[Any, Any]], message: str) -> None:
+    with pytest.raises(EdgeError, match=re.escape(message)):
+        Silo.from_edges(NodeUniverse.open(), edges)
+
+
+def test_methods_on_pairs_need_a_list() -> None:
+    silos = [Silo.from_edges(NodeUniverse.open(), [(0, number)]) for number in (1, 2, 3, 4)]
+    with pytest.raises(UniverseError, match="no list of nodes"):
+        PairBits.of(silos[0])
+    federation = Federation.simulate(silos)
+    assert repr(federation) == "Federation(4 silos, open)"
+    for method in ("auto", "feat", "baseline"):
+        with pytest.raises(UniverseError, match="no list of nodes"):
+            federation.count("triangles", epsilon=1.0, method=method)

@@ -323,3 +323,110 @@ def test_compare() -> None:
         "  the normalisation (strip, case) is different"
     )
     assert not here.compare(NodeUniverse(["a", "c", "e"])).order_differs
+
+
+# --- Open universes -------------------------------------------------------------------------------
+
+FORMS: list[dict[str, Any]] = [
+    {"strip": strip, "case": case} for strip in (False, True) for case in (None, "lower", "upper")
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_open_universe_everywhere(tmp_path: Path, form: dict[str, Any]) -> None:
+    universe = NodeUniverse.open(**form)
+    listed = NodeUniverse(["a", "b"] if form["case"] != "upper" else ["A", "B"], **form)
+    assert universe.is_open
+    assert not listed.is_open
+    assert (universe.strip, universe.case) == (form["strip"], form["case"])
+    assert universe.form == listed.form
+    assert NodeUniverse._open_with(universe.form) == universe
+    assert pickle.loads(pickle.dumps(universe)) == universe  # noqa: S301
+    assert copy.copy(universe) is copy.deepcopy(universe) is universe
+    assert (universe.size, universe.size_text) == (None, "open")
+    assert (listed.size, listed.size_text) == (2, "2 nodes")
+    universe.save(tmp_path / "open.txt")
+    assert NodeUniverse.from_file(tmp_path / "open.txt") == universe
+    assert len((tmp_path / "open.txt").read_text().splitlines()) == 1
+    normal = universe.form.encode()
+    content = b"silograph/open-universe/v1\0" + len(normal).to_bytes(4, "little") + normal
+    assert universe.digest == hashlib.sha256(content).hexdigest()
+
+
+def test_open_universes_differ_by_their_form() -> None:
+    universes = [NodeUniverse.open(**form) for form in FORMS]
+    universes += [NodeUniverse([], **form) for form in FORMS]
+    assert len(set(universes)) == len({universe.digest for universe in universes}) == 12
+    assert repr(universes[0]) == "<open NodeUniverse>"
+    assert repr(NodeUniverse.open(strip=True, case="lower")) == (
+        "<open NodeUniverse: strip=True, case='lower'>"
+    )
+
+
+def test_an_open_universe_has_no_list() -> None:
+    universe = NodeUniverse.open()
+    assert universe  # although it has no length
+    needs: list[Any] = [
+        len,
+        list,
+        lambda it: it.ids,
+        lambda it: it.id(0),
+        lambda it: it.index("a"),
+    ]
+    for need in needs:
+        with pytest.raises(UniverseError, match="an open universe has no list of nodes"):
+            need(universe)
+
+
+def test_ids_of_an_open_universe() -> None:
+    universe = NodeUniverse.open()
+    assert all(id_ in universe for id_ in ["a", 7, "007", "a b", "é"])
+    assert not any(id_ in universe for id_ in ["", " a", "a\n", "\0", None, 1.5, "\ud800"])
+    assert " a" in NodeUniverse.open(strip=True)
+    assert "  " not in NodeUniverse.open(strip=True)
+
+
+def test_compare_open_universes() -> None:
+    universe, listed = NodeUniverse.open(), NodeUniverse(["a"])
+    assert universe.compare(NodeUniverse.open())
+    assert str(universe.compare(universe)) == "both are open"
+    found = universe.compare(listed)
+    assert not found
+    assert found.sizes == (None, 1)
+    assert not found.normalisation_differs
+    assert str(found) == "different universes: open here, 1 there"
+    assert str(listed.compare(NodeUniverse.open(strip=True))) == (
+        "different universes: 1 nodes here, open there\n"
+        "  the normalisation (strip, case) is different"
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["", "strip=1", "strip=2;case=none", "strip=1;case=Lower", "strip=1;case=none\n", None, b""],
+)
+def test_a_form_in_another_spelling(form: Any) -> None:
+    with pytest.raises(UniverseError, match="is not a form of identifiers"):
+        NodeUniverse._open_with(form)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("strip=false", "strip=true"), ("\n", "\na\n"), ("open", "n=0"), ("sha256=", "sha256=f")],
+)
+def test_damaged_file_of_an_open_universe(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "open.txt"
+    NodeUniverse.open().save(path)
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UniverseError, match="damaged"):
+        NodeUniverse.from_file(path)
+
+
+def test_options_of_an_open_universe(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError):
+        NodeUniverse.open(strip=1)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        NodeUniverse.open(case="title")  # type: ignore[arg-type]
+    NodeUniverse.open(case="lower").save(tmp_path / "open.txt")
+    with pytest.raises(UniverseError, match="leave both out"):
+        NodeUniverse.from_file(tmp_path / "open.txt", strip=True)

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from silograph.errors import ConfigError
+from silograph.errors import ConfigError, EdgeError
+from silograph.graph.universe import NodeUniverse
 from silograph.messages.identity import Identity, Member
 from silograph.party.config import (
     CoordinatorConfig,
     HelperConfig,
     PartyConfig,
     SiloConfig,
+    load_silo,
     read_config,
     read_served,
 )
@@ -219,3 +221,30 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         SiloConfig.read(tmp_path / "absent.toml")
+
+
+def test_an_open_universe(tmp_path: Path) -> None:
+    found = read(tmp_path, SILO.replace('"nodes.txt"', '"open"'))
+    universe = found.nodes()
+    assert universe == NodeUniverse.open()
+    (tmp_path / "edges.csv").write_text("from,to\nAda,bob\nbob,eve\n")
+    loaded = load_silo(found, NodeUniverse.open(case="lower"))
+    assert (loaded.silo.nodes.ids, loaded.outside) == (("ada", "bob", "eve"), 0)
+    (tmp_path / "edges.csv").write_text("from,to\nAda,bob\nbob,\n")
+    with pytest.raises(EdgeError, match=r"edges.csv:3: an empty id"):
+        load_silo(found, NodeUniverse.open())
+    path = tmp_path / "notary.toml"
+    path.write_text(HELPER.replace("state =", 'universe = "open"\nstate ='))
+    assert HelperConfig.read(path).nodes() == NodeUniverse.open()
+
+
+def test_files_of_universes(tmp_path: Path) -> None:
+    NodeUniverse(["a", "b"]).save(tmp_path / "open")
+    NodeUniverse.open(strip=True).save(tmp_path / "nodes.txt")
+    assert read(tmp_path, SILO.replace('"nodes.txt"', '"./open"')).nodes() == NodeUniverse(
+        ["a", "b"]
+    )
+    assert read(tmp_path).nodes() == NodeUniverse.open(strip=True)
+    path = tmp_path / "notary.toml"
+    path.write_text(HELPER)
+    assert HelperConfig.read(path).nodes() is None

@@ -78,3 +78,41 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot be made|cannot be written"):
         Snapshots(tmp_path / "s", OLD)
+
+
+OPEN = NodeUniverse.open(case="lower")
+
+
+def test_an_open_universe(tmp_path: Path) -> None:
+    """The ids are kept with the pairs; any id, even with a line separator of Unicode in it."""
+    old = Silo.from_edges(
+        OPEN, [("Ada", "bob"), ("x\u2028y", "a\x85b"), ("7", "bob")], name="north"
+    )
+    edges = [("Ada", "bob"), ("x\u2028y", "a\x85c"), ("7", "bob")]
+    other = Silo.from_edges(OPEN, edges, name="north")
+    assert np.array_equal(old.pairs, other.pairs)
+    folder = tmp_path / "s"
+    first = Snapshots(folder, old).digest
+    new = Snapshots(folder, other)
+    assert new.digest != first
+    again = new.silo(first)
+    assert again == old
+    assert (again.name, again.universe.is_open) == ("north", True)
+    none = Snapshots(folder, Silo.from_edges(OPEN, [])).digest
+    assert len(new.silo(none)) == 0
+
+
+def test_ids_of_an_open_universe_that_were_changed(tmp_path: Path) -> None:
+    old = Silo.from_edges(OPEN, [("ada", "bob")])
+    first = Snapshots(tmp_path / "s", old).digest
+    new = Snapshots(tmp_path / "s", Silo.from_edges(OPEN, []))
+    path = tmp_path / "s" / f"{first}.npy"
+    content = path.read_bytes()
+    for damaged in (
+        content.replace(b"bob", b"bo\xff"),
+        content.replace(b"bob", b"eve"),
+        content[:-4],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(StoreError, match="are damaged"):
+            new.silo(first)

@@ -210,6 +210,6 @@ def compare(
 
 def _say(path: Path, universe: NodeUniverse, as_json: bool) -> None:
     if as_json:
-        echo_json({"path": str(path), "nodes": len(universe), "digest": universe.digest})
+        echo_json({"path": str(path), "nodes": universe.size, "digest": universe.digest})
     else:
-        typer.echo(f"{path}: {len(universe):,} nodes\ndigest {universe.digest}")
+        typer.echo(f"{path}: {universe.size_text}\ndigest {universe.digest}")

@@ -96,8 +96,8 @@ def _checked(
     ]
     if party.has_universe:
         universe = party.universe
-        found |= {"nodes": len(universe), "digest": universe.digest}
-        rows += [("universe", f"{len(universe):,} nodes, digest {universe.digest[:16]}…")]
+        found |= {"nodes": universe.size, "digest": universe.digest}
+        rows += [("universe", f"{universe.size_text}, digest {universe.digest[:16]}…")]
     if isinstance(given, SiloConfig):
         ledger = given.ledger
         data = load_silo(given, party.universe)

@@ -314,7 +314,7 @@ def guess(
 
 
 def _rows(graph: Silo) -> BitRows:
-    return BitRows.from_pairs(len(graph.universe), graph.pairs)
+    return BitRows.from_pairs(len(graph.nodes), graph.pairs)
 
 
 def _sample(rows: BitRows, *, with_paths: bool) -> EdgeSample:

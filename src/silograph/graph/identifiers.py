@@ -187,6 +187,15 @@ Positions = npt.NDArray[np.uint32]
 _NONE = 2**32 - 1
 
 
+def placed_texts(values: Iterable[object], place: Callable[[int], str]) -> list[str]:
+    """All values as text; :class:`EdgeError` says where the first value is that is no id."""
+    try:
+        return id_texts(values.tolist() if isinstance(values, np.ndarray) else values)
+    except NotAnIdError as error:
+        what, position = error.args
+        raise EdgeError(f"{place(position)}: {what}") from None
+
+
 def find(
     table: IdTable,
     values: Iterable[object],
@@ -202,12 +211,8 @@ def find(
     if integers is not None:
         found = table.find_ints(integers)
     else:
-        values = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        try:
-            found = table.find_texts(id_texts(values))
-        except NotAnIdError as error:
-            what, position = error.args
-            raise EdgeError(f"{place(position)}: {what}") from None
+        values = values if isinstance(values, np.ndarray) else list(values)
+        found = table.find_texts(placed_texts(values, place))
     missing = found == _NONE
     if missing.any():
         position = int(missing.argmax())

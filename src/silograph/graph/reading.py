@@ -18,10 +18,11 @@ from silograph.graph.identifiers import (
     Case,
     Lookup,
     NotAnIdError,
+    Positions,
     find,
-    id_texts,
     line_fault,
     open_text,
+    placed_texts,
     plain_integers,
     shown,
 )
@@ -427,6 +428,60 @@ def read_alone(
     return _explained(ask, text, read, None)
 
 
+def find_alone(
+    ends: tuple[Iterable[object], Iterable[object]],
+    place: Callable[[int], str],
+    strip: bool,
+    case: Case,
+) -> tuple[IdTable, Positions, Positions]:
+    """The sorted ids that two columns of values contain, and the position of every value.
+
+    ``place`` describes in words where the value with a given number stands.
+    """
+    first, second = (plain_integers(end) for end in ends)
+    if first is not None and second is not None:
+        numbers = np.unique(np.concatenate([first, second])).astype(str).tolist()
+        table = IdTable.from_texts(numbers, strip, case)
+        return table, table.find_ints(first), table.find_ints(second)
+    columns: list[list[str]] = []
+    ids: set[str] = set()
+    for end in ends:
+        texts = placed_texts(end, place)
+        for text in dict.fromkeys(texts):
+            # Normalise before sorting, so that ids that become equal occur once.
+            try:
+                ids.add(normalised(text, strip, case))
+            except NotAnIdError as error:
+                raise EdgeError(f"{place(texts.index(text))}: {error.args[0]}") from None
+        columns.append(texts)
+    table = IdTable.from_texts(sorted_ids(ids), strip, case)
+    return table, table.find_texts(columns[0]), table.find_texts(columns[1])
+
+
+_PLAIN = re.compile(r"[!-~]+")  # ASCII without white space and control characters
+
+
+def normalised(text: str, strip: bool, case: Case) -> str:
+    """An id of which no list is given, in its normal form; :class:`NotAnIdError` if it has none.
+
+    >>> normalised(" Ada", True, "lower")
+    'ada'
+    """
+    if _PLAIN.fullmatch(text):  # most ids, by the short way
+        return text if case is None else text.lower() if case == "lower" else text.upper()
+    try:
+        id_ = IdTable.from_texts([text], strip, case).texts(0, 1)[0]
+        spaced = not strip and id_ != IdTable.from_texts([id_], True, None).texts(0, 1)[0]
+    except IdError as error:
+        what = "an empty id" if error.args[0] == "empty" else "an id with a line break in it"
+        raise NotAnIdError(what) from None
+    if spaced:
+        raise NotAnIdError(
+            f"id {shown(text)} begins or ends with white space; pass strip=True to remove it"
+        )
+    return id_
+
+
 def sorted_ids(texts: set[str]) -> list[str]:
     """Sort ids by value if all are integers in their usual spelling, otherwise by code point.
 
@@ -513,49 +568,21 @@ def _explained(ask: Ask, text: EdgeText, read: Callable[[], _T], universe: Looku
 
 
 def _parquet_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
-    return _settled(universe._table, ask, read_parquet(ask.path, ask.columns), universe)
+    table = read_parquet(ask.path, ask.columns)
+    ends = [find(universe._table, end, _row(ask), universe) for end in table.ends]
+    return _settled(ends, ask, table.choice)
 
 
-def _settled(
-    ids: IdTable, ask: Ask, table: ParquetTable, universe: Lookup | None = None
-) -> tuple[Words, LoadReport]:
-    ends = [find(ids, end, _row(ask), universe) for end in table.ends]
+def _settled(ends: Sequence[Positions], ask: Ask, choice: Choice) -> tuple[Words, LoadReport]:
     words, loops, repeats = settle_pairs(ends[0], ends[1])
-    return words, _report(ask, "parquet", table.choice, (len(ends[0]), 0, loops, repeats))
+    return words, _report(ask, "parquet", choice, (len(ends[0]), 0, loops, repeats))
 
 
 def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, LoadReport]:
-
     table = read_parquet(ask.path, ask.columns)
-    integers = [plain_integers(end) for end in table.ends]
-    if integers[0] is not None and integers[1] is not None:
-        ids = np.unique(np.concatenate([integers[0], integers[1]])).astype(str).tolist()
-    else:
-        # Normalise before sorting, so that ids that become equal occur once.
-        ids = sorted_ids(
-            {
-                _file_id(_row(ask)(number), value, strip, case)
-                for end in table.ends
-                for number, value in enumerate(end)
-            }
-        )
-    own = IdTable.from_texts(ids, strip, case)
-    words, report = _settled(own, ask, table)
+    own, *ends = find_alone(table.ends, _row(ask), strip, case)
+    words, report = _settled(ends, ask, table.choice)
     return own, words, report
-
-
-def _file_id(place: str, value: object, strip: bool, case: Case) -> str:
-    """An id of a file, normalised as in the universe."""
-    try:
-        text = id_texts([value])[0]
-        if not strip and text != text.strip():
-            raise NotAnIdError(f"id {shown(text)} begins or ends with white space; pass strip=True")
-        return IdTable.from_texts([text], strip, case).texts(0, 1)[0]
-    except NotAnIdError as error:
-        raise EdgeError(f"{place}: {error.args[0]}") from None
-    except IdError as error:
-        what = "an empty id" if error.args[0] == "empty" else "an id with a line break in it"
-        raise EdgeError(f"{place}: {what}") from None
 
 
 def _row(ask: Ask) -> Callable[[int], str]:

@@ -109,7 +109,7 @@ def split(
         pairs = graph.pairs[(masks >> number) & 1 == 1]
         name = f"silo {number + 1}"
         report = LoadReport(source="split", format="split", rows=len(pairs), edges=len(pairs))
-        parts.append(Silo._with(graph.universe, pairs, report, name))
+        parts.append(graph._only(pairs, report, name))
     return tuple(parts)
 
 

@@ -1,17 +1,26 @@
 """A silo: the edges that one party holds, over a universe that all parties share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from silograph._core import settle_pairs, sparse_triangles
+from silograph._core import IdTable, settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph import convert
 from silograph.graph.identifiers import Case, find
-from silograph.graph.reading import Ask, Choice, Columns, LoadReport, read_alone, read_over
+from silograph.graph.reading import (
+    Ask,
+    Choice,
+    Columns,
+    LoadReport,
+    find_alone,
+    read_alone,
+    read_over,
+    sorted_ids,
+)
 from silograph.graph.universe import NodeUniverse
 
 if TYPE_CHECKING:
@@ -32,17 +41,22 @@ class Silo:
     says what was merged and dropped. A silo is made by one of the ``from_…`` methods. The exports
     (``to_…``) are meant for the silo's own tools only.
 
+    Over an open universe, a silo's nodes are the ids that occur in its edges; see :attr:`nodes`.
+
     Examples
     --------
     >>> universe = NodeUniverse(["ada", "bob", "eve"])
     >>> silo = Silo.from_edges(universe, [("bob", "ada"), ("ada", "bob")])
     >>> len(silo), silo.pairs.tolist(), silo.report.repeats
     (1, [[0, 1]], 1)
+    >>> Silo.from_edges(NodeUniverse.open(), [("bob", "ada")]).nodes.ids
+    ('ada', 'bob')
     """
 
-    __slots__ = ("_name", "_pairs", "_report", "_universe")
+    __slots__ = ("_name", "_nodes", "_pairs", "_report", "_universe")
 
     _universe: NodeUniverse
+    _nodes: NodeUniverse
     _pairs: Pairs
     _report: LoadReport
     _name: str
@@ -57,19 +71,33 @@ class Silo:
         words: npt.NDArray[np.uint64],
         report: LoadReport,
         name: str,
+        table: IdTable | None = None,
     ) -> Self:
-        """Make a silo from the 64-bit words of the core; each word is a pair in memory."""
+        """Make a silo from the 64-bit words of the core; each word is a pair in memory.
+
+        ``table`` has the ids of the pairs if the universe is open.
+        """
         words.setflags(write=False)
-        return cls._with(universe, words.view(np.uint32).reshape(-1, 2), report, name)
+        pairs, nodes = words.view(np.uint32).reshape(-1, 2), universe
+        if table is not None:
+            nodes, pairs = _occurring(universe, table, pairs)
+        return cls._with(universe, pairs, report, name, nodes)
 
     @classmethod
-    def _with(cls, universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str) -> Self:
+    def _with(
+        cls,
+        universe: NodeUniverse,
+        pairs: Pairs,
+        report: LoadReport,
+        name: str,
+        nodes: NodeUniverse,
+    ) -> Self:
         if not isinstance(name, str):
             raise ArgumentError(f"name is {name!r}; it must be text")
         pairs.setflags(write=False)
         pairs = pairs.view()  # a view of a locked array cannot be unlocked again
         silo = cls.__new__(cls)
-        for slot, value in zip(cls.__slots__, (name, pairs, report, universe), strict=True):
+        for slot, value in zip(cls.__slots__, (name, nodes, pairs, report, universe), strict=True):
             object.__setattr__(silo, slot, value)
         return silo
 
@@ -84,10 +112,14 @@ class Silo:
         choice: Choice | None = None,
     ) -> Self:
         """Make a silo from ids: look them up, then merge repeats and drop self-loops."""
-        first, second = (
-            find(universe._table, end, lambda number: f"edge {number}", universe) for end in ends
+        table = None
+        if universe.is_open:
+            table, first, second = find_alone(ends, _edge, universe.strip, universe.case)
+        else:
+            first, second = (find(universe._table, end, _edge, universe) for end in ends)
+        return cls._settled(
+            universe, first, second, kind=kind, name=name, choice=choice, table=table
         )
-        return cls._settled(universe, first, second, kind=kind, name=name, choice=choice)
 
     @classmethod
     def _settled(
@@ -99,6 +131,7 @@ class Silo:
         kind: str,
         name: str,
         choice: Choice | None = None,
+        table: IdTable | None = None,
     ) -> Self:
         words, loops, repeats = settle_pairs(first, second)
         report = LoadReport(
@@ -112,7 +145,7 @@ class Silo:
             columns=choice.columns if choice else None,
             ignored=choice.ignored if choice else (),
         )
-        return cls._of(universe, words, report, name)
+        return cls._of(universe, words, report, name, table)
 
     @classmethod
     def from_edges(cls, universe: NodeUniverse, source: object, *, name: str = "") -> Self:
@@ -173,8 +206,8 @@ class Silo:
         >>> len(Silo.from_pairs(NodeUniverse(["a", "b", "c"]), [[0, 1], [1, 2]]))
         2
         """
-        _check(universe)
-        first, second = convert.position_ends(source, len(universe))
+        n = _listed(universe)
+        first, second = convert.position_ends(source, n)
         return cls._settled(universe, first, second, kind="pairs", name=name)
 
     @classmethod
@@ -229,7 +262,11 @@ class Silo:
         2
         """
         _check(universe)
-        words, report = read_over(universe, Ask(path, columns, format, header))
+        ask = Ask(path, columns, format, header)
+        if universe.is_open:
+            table, words, report = read_alone(ask, strip=universe.strip, case=universe.case)
+            return cls._of(universe, words, report, name, table)
+        words, report = read_over(universe, ask)
         return cls._of(universe, words, report, name)
 
     @classmethod
@@ -250,9 +287,8 @@ class Silo:
         Silo
             The silo.
         """
-        _check(universe)
-        places = convert.scipy_ends(source, len(universe))
-        first, second = convert.position_ends(places, len(universe))
+        n = _listed(universe)
+        first, second = convert.position_ends(convert.scipy_ends(source, n), n)
         return cls._settled(universe, first, second, kind="scipy", name=name)
 
     @classmethod
@@ -278,9 +314,8 @@ class Silo:
         >>> Silo.from_adjacency(NodeUniverse.range(2), [[0, 1], [0, 0]]).pairs.tolist()
         [[0, 1]]
         """
-        _check(universe)
-        places = convert.matrix_ends(source, len(universe))
-        first, second = convert.position_ends(places, len(universe))
+        n = _listed(universe)
+        first, second = convert.position_ends(convert.matrix_ends(source, n), n)
         return cls._settled(universe, first, second, kind="adjacency", name=name)
 
     @classmethod
@@ -398,6 +433,13 @@ class Silo:
         _check(universe)
         return cls._found(universe, convert.igraph_ends(source, attribute), "igraph", name)
 
+    def _only(self, pairs: Pairs, report: LoadReport, name: str) -> Self:
+        """A silo with some of the edges of this one."""
+        nodes = self._nodes
+        if self._universe.is_open:
+            nodes, pairs = _occurring(self._universe, nodes._table, pairs)
+        return self._with(self._universe, pairs, report, name, nodes)
+
     def to_edges(self) -> npt.NDArray[np.str_]:
         """The edges as a (k, 2) array of ids.
 
@@ -406,7 +448,7 @@ class Silo:
         >>> Silo.from_edges(NodeUniverse(["a", "b"]), [("b", "a")]).to_edges().tolist()
         [['a', 'b']]
         """
-        return convert.edges(self.universe.ids, self.pairs)
+        return convert.edges(self.nodes.ids, self.pairs)
 
     def to_file(self, path: str | PathLike[str]) -> None:
         """Write an edge file, completely or not at all.
@@ -417,33 +459,42 @@ class Silo:
             The file; its name ends in .csv, .tsv or .parquet.
         """
         # If a column's name is also an id, the header could be read as an edge; omit it.
-        header = not any(word in self.universe for word in convert.COLUMNS)
-        convert.to_file(self.universe.ids, self.pairs, path, header=header)
+        header = not any(word in self.nodes for word in convert.COLUMNS)
+        convert.to_file(self.nodes.ids, self.pairs, path, header=header)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
         """The symmetric n × n adjacency matrix; rows are positions."""
-        return convert.to_scipy(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
+        return convert.to_scipy(self.nodes.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return convert.to_pandas(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
+        return convert.to_pandas(self.nodes.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_polars(self) -> "polars.DataFrame":
         """A frame with the columns ``source`` and ``target``."""
-        return convert.to_polars(self.universe.ids, self.pairs)  # type: ignore[no-any-return]
+        return convert.to_polars(self.nodes.ids, self.pairs)  # type: ignore[no-any-return]
 
     def to_networkx(self) -> "networkx.Graph[Any]":
-        """An undirected graph whose nodes are all ids of the universe."""
-        return convert.to_networkx(self.universe.ids, self.pairs)
+        """An undirected graph whose nodes are all ids of :attr:`nodes`."""
+        return convert.to_networkx(self.nodes.ids, self.pairs)
 
     def to_igraph(self) -> "igraph.Graph":
-        """An undirected graph whose vertices are named by all ids of the universe."""
-        return convert.to_igraph(self.universe.ids, self.pairs)
+        """An undirected graph whose vertices are named by all ids of :attr:`nodes`."""
+        return convert.to_igraph(self.nodes.ids, self.pairs)
 
     @property
     def universe(self) -> NodeUniverse:
-        """The nodes."""
+        """The nodes that the silos agree on."""
         return self._universe
+
+    @property
+    def nodes(self) -> NodeUniverse:
+        """The list of nodes that positions refer to.
+
+        It is the universe itself, unless that is open; then it is the sorted list of the ids that
+        occur in this silo's edges. Such a list shows edges, and is for the silo alone.
+        """
+        return self._nodes
 
     @property
     def name(self) -> str:
@@ -461,14 +512,14 @@ class Silo:
         return self._report
 
     def degrees(self) -> npt.NDArray[np.int64]:
-        """The number of edges at every node, in the order of the universe.
+        """The number of edges at every node, in the order of :attr:`nodes`.
 
         Examples
         --------
         >>> Silo.from_edges(NodeUniverse.range(3), [(0, 1), (1, 2)]).degrees().tolist()
         [1, 2, 1]
         """
-        counts = np.bincount(self._pairs.ravel(), minlength=len(self._universe))
+        counts = np.bincount(self._pairs.ravel(), minlength=len(self._nodes))
         return counts.astype(np.int64, copy=False)
 
     def triangles(self) -> int:
@@ -484,7 +535,7 @@ class Silo:
         >>> Silo.from_edges(NodeUniverse.range(4), [(0, 1), (1, 2), (0, 2), (2, 3)]).triangles()
         1
         """
-        return sparse_triangles(len(self._universe), self._pairs)
+        return sparse_triangles(len(self._nodes), self._pairs)
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -495,14 +546,19 @@ class Silo:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Silo):
             return NotImplemented
-        return np.array_equal(self._pairs, other._pairs) and self._universe == other._universe
+        return (
+            np.array_equal(self._pairs, other._pairs)
+            and self._universe == other._universe
+            and self._nodes == other._nodes
+        )
 
     def __hash__(self) -> int:
-        return hash((self._universe, self._pairs.tobytes()))
+        return hash((self._universe, self._nodes, self._pairs.tobytes()))
 
     def __repr__(self) -> str:
         called = f" {self._name!r}" * bool(self._name)
-        return f"<Silo{called}: {len(self):,} edges over {len(self._universe):,} nodes>"
+        of = " of an open universe" * self._universe.is_open
+        return f"<Silo{called}: {len(self):,} edges over {len(self._nodes):,} nodes{of}>"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a Silo cannot be changed")
@@ -517,7 +573,7 @@ class Silo:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self._universe, self._pairs, self._report, self._name)
+        return _restore, (self._universe, self._pairs, self._report, self._name, self._nodes)
 
 
 def union(silos: Iterable[Silo], name: str = "") -> Silo:
@@ -559,13 +615,54 @@ def union(silos: Iterable[Silo], name: str = "") -> Silo:
             raise UniverseError(
                 f"silo {number} has another universe than silo 0: {universe.compare(silo.universe)}"
             )
-    pairs = np.concatenate([silo.pairs for silo in every])
+    table, held = None, [silo.pairs for silo in every]
+    if universe.is_open:
+        ids = sorted_ids({id_ for silo in every for id_ in silo.nodes})
+        table = IdTable.from_texts(ids, universe.strip, universe.case)
+        held = [table.find_texts(list(silo.nodes))[silo.pairs] for silo in every]
+    pairs = np.concatenate(held)
     first, second = (np.ascontiguousarray(pairs[:, end]) for end in (0, 1))
-    return Silo._settled(universe, first, second, kind="union", name=name)
+    return Silo._settled(universe, first, second, kind="union", name=name, table=table)
 
 
-def _restore(universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str) -> Silo:
-    return Silo._with(universe, pairs, report, name)
+def _restore(
+    universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str, nodes: NodeUniverse
+) -> Silo:
+    return Silo._with(universe, pairs, report, name, nodes)
+
+
+def restored(universe: NodeUniverse, ids: Sequence[str], pairs: object, name: str) -> Silo:
+    """A silo over an open universe from the ids and the pairs of an earlier one, checked again."""
+    table = NodeUniverse(ids, strip=universe.strip, case=universe.case)._table
+    first, second = convert.position_ends(pairs, len(table))
+    return Silo._settled(universe, first, second, kind="pairs", name=name, table=table)
+
+
+def _occurring(universe: NodeUniverse, table: IdTable, pairs: Pairs) -> tuple[NodeUniverse, Pairs]:
+    """The ids that occur in edges, and the pairs of their positions.
+
+    An id that occurs in self-loops alone is dropped with them: the same edges give the same nodes.
+    """
+    occurs = np.zeros(len(table), dtype=bool)
+    occurs[pairs] = True
+    if not occurs.all():
+        texts = table.texts(0, len(table))
+        kept = [text for text, here in zip(texts, occurs, strict=True) if here]
+        table = IdTable.from_texts(kept, universe.strip, universe.case)
+        pairs = (np.cumsum(occurs, dtype=np.uint32) - np.uint32(1))[pairs]
+    return NodeUniverse._of(table, universe.strip, universe.case), pairs
+
+
+def _edge(number: int) -> str:
+    return f"edge {number}"
+
+
+def _listed(universe: NodeUniverse) -> int:
+    """The number of nodes, for what is given by positions."""
+    _check(universe)
+    if universe.is_open:
+        raise UniverseError("an open universe has no positions; edges over it are pairs of ids")
+    return len(universe)
 
 
 def _check(universe: object) -> None:

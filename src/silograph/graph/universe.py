@@ -1,4 +1,6 @@
-"""The node universe: the public, ordered list of nodes that all silos agree on, and its file."""
+"""The node universe: the public, ordered list of nodes that all silos agree on; or an open one,
+which has no list, and in which any identifier in the agreed form is a node.
+"""
 
 import hashlib
 import re
@@ -6,25 +8,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
-from typing import Literal, NoReturn, Self
+from typing import NoReturn, Self
 
 import numpy as np
 
-from silograph._core import EdgeText, IdError, IdTable, LineError
-from silograph.errors import ArgumentError, EdgeError, UniverseError
+from silograph._core import IdError, IdTable
+from silograph.errors import ArgumentError, UniverseError
 from silograph.graph.identifiers import (
     Case,
     NotAnIdError,
     check_normalisation,
     id_text,
     id_texts,
-    line_fault,
-    open_text,
     plain_integers,
     shown,
 )
-from silograph.graph.reading import Ask, Columns, is_number, read_alone, sorted_ids
-from silograph.whole_files import written_whole
+from silograph.graph.node_list import Kept, read, write
+from silograph.graph.reading import Ask, Columns, normalised, read_alone, sorted_ids
 
 # --- How two node universes differ ----------------------------------------------------------------
 
@@ -42,12 +42,12 @@ class UniverseComparison:
 
     same: bool
     """Whether the digests are equal: ids, order and normalisation."""
-    sizes: tuple[int, int]
-    """The number of nodes here and there."""
+    sizes: tuple[int | None, int | None]
+    """The number of nodes here and there; None for an open universe."""
     only_here: int
-    """How many ids only this universe has."""
+    """How many ids only this universe has; 0 if one of the two is open."""
     only_there: int
-    """How many ids only the other universe has."""
+    """How many ids only the other universe has; 0 if one of the two is open."""
     examples_here: tuple[str, ...]
     """A few of the ids that are only here."""
     examples_there: tuple[str, ...]
@@ -61,10 +61,10 @@ class UniverseComparison:
         return self.same
 
     def __str__(self) -> str:
-        here, there = self.sizes
+        here, there = map(_size_text, self.sizes)
         if self.same:
-            return f"the same universe of {here:,} nodes"
-        lines = [f"different universes: {here:,} nodes here, {there:,} there"]
+            return f"the same universe of {here}" if self.sizes[0] is not None else "both are open"
+        lines = [f"different universes: {here} here, {there.removesuffix(' nodes')} there"]
         sides = (
             ("here", self.only_here, self.examples_here),
             ("there", self.only_there, self.examples_there),
@@ -80,136 +80,16 @@ class UniverseComparison:
         return "\n".join(lines)
 
 
-# --- Universe files: Silograph's own format with a digest, and plain lists or tables of ids -------
-#
-# The own format is text: one line ``# silograph-universe v1 n=… strip=… case=… sha256=…``, then one
-# id per line.
-_MARK = "# silograph-universe "
-_FIRST = re.compile(
-    r"# silograph-universe v1 n=(\d{1,10}) strip=(true|false) case=(none|lower|upper)"
-    r" sha256=([0-9a-f]{64})"
-)
-_NAMES = frozenset({"id", "ids", "node", "nodes", "node_id", "nodeid", "name", "vertex", "user_id"})
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The content of the first line of the own format."""
-
-    n: int
-    strip: bool
-    case: Literal["lower", "upper"] | None
-    digest: str
-
-
-def name(path: str | PathLike[str]) -> str:
-    """A path as messages show it."""
-    return fspath(path)
-
-
-def write(path: str | PathLike[str], kept: Kept, ids: Iterable[str]) -> None:
-    """Write the own format, completely or not at all."""
-    first = (
-        f"{_MARK}v1 n={kept.n} strip={str(kept.strip).lower()} "
-        f"case={kept.case or 'none'} sha256={kept.digest}\n"
-    )
-    with written_whole(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(first)
-        file.writelines(f"{id_}\n" for id_ in ids)
-
-
-def read(
-    path: str | PathLike[str], *, column: str | int | None, header: bool | None
-) -> tuple[list[str], Kept | None]:
-    """The ids of a file, and the content of its first line if it is in the own format."""
-    source = name(path)
-    delimiter = _delimiter(source)
-    try:
-        text = open_text(path)
-        if _is_own(text):  # whatever its name ends in
-            lines = text.lines()
-            return lines[1:], _kept(source, lines[0])
-        if delimiter is None and column is None:
-            ids = [line for line in text.lines() if line.strip()][bool(header) :]
-        else:
-            ids = _column(source, text, delimiter, column, header)
-    except LineError as error:
-        raise UniverseError(str(line_fault(source, error))) from None
-    except EdgeError as error:
-        raise UniverseError(str(error)) from None
-    if not ids:
-        raise UniverseError(f"{source}: there are no ids in it")
-    return ids, None
-
-
-def _is_own(text: EdgeText) -> bool:
-    try:
-        rows = text.head(ord(","), 1)
-    except LineError:  # a list may contain lines that a table may not
-        return False
-    return bool(rows) and rows[0][0].startswith(_MARK)
-
-
-def _delimiter(source: str) -> int | None:
-    stem = source.lower().removesuffix(".gz")
-    if stem.endswith(".csv"):
-        return ord(",")
-    return ord("\t") if stem.endswith((".tsv", ".tab")) else None
-
-
-def _kept(source: str, line: str) -> Kept:
-    match = _FIRST.fullmatch(line)
-    if match is None:
-        raise UniverseError(
-            f"{source}:1: a universe file of another version, or a damaged first line"
-        )
-    n, strip, case, digest = match.groups()
-    known: dict[str, Literal["lower", "upper"] | None] = {"lower": "lower", "upper": "upper"}
-    return Kept(int(n), strip == "true", known.get(case), digest)
-
-
-def _column(
-    source: str,
-    text: EdgeText,
-    delimiter: int | None,
-    column: str | int | None,
-    header: bool | None,
-) -> list[str]:
-    rows = text.head(delimiter, 100)
-    if not rows:
-        return []
-    first, body = rows[0], rows[1:]
-    if column is None:
-        known = [place for place, field in enumerate(first) if field.strip().lower() in _NAMES]
-        if len(first) > 1 and len(known) != 1:
-            some = ", ".join(map(shown, first[:8]))
-            raise UniverseError(
-                f"{source}:1: {len(first)} columns ({some}); pass column= to choose one"
-            )
-        place = known[0] if len(known) == 1 else 0
-    elif isinstance(column, str):
-        if column not in first or header is False:
-            some = ", ".join(map(shown, first[:8]))
-            raise ArgumentError(f"{source}: no column {shown(column)}; the first row is {some}")
-        place, header = first.index(column), True
-    else:
-        place = column
-        if isinstance(column, bool) or not 0 <= column < len(first):
-            raise ArgumentError(
-                f"{source}: column is {column!r}; the columns are 0 … {len(first) - 1}"
-            )
-    if header is None:
-        numbers = bool(body) and all(is_number(row[place]) for row in body if place < len(row))
-        named = first[place].strip().lower() in _NAMES
-        header = named or (numbers and not is_number(first[place]))
-    # The second column of a layout is not used here; any position past the last one will do.
-    return text.column((delimiter, len(first), place, len(first), header))
+def _size_text(size: int | None) -> str:
+    return "open" if size is None else f"{size:,} nodes"
 
 
 # --- The node universe ----------------------------------------------------------------------------
 
 MOST_NODES = 2**32 - 1
 _DOMAIN = b"silograph/node-universe/v1\0"
+_OPEN_DOMAIN = b"silograph/open-universe/v1\0"
+_FORM = re.compile(r"strip=([01]);case=(none|lower|upper)")
 _STEP = 1 << 16
 
 
@@ -242,9 +122,9 @@ class NodeUniverse:
     (1, True, False)
     """
 
-    __slots__ = ("_case", "_digest", "_strip", "_table")
+    __slots__ = ("_case", "_digest", "_list", "_strip")
 
-    _table: IdTable
+    _list: IdTable | None  # None: open
     _strip: bool
     _case: Case
     _digest: str | None
@@ -264,16 +144,54 @@ class NodeUniverse:
             raise UniverseError(_id_fault(error, originals, strip, case)) from None
         self._fill(table, strip, case)
 
-    def _fill(self, table: IdTable, strip: bool, case: Case) -> None:
-        for name, value in (("_table", table), ("_strip", strip), ("_case", case)):
+    def _fill(self, table: IdTable | None, strip: bool, case: Case) -> None:
+        for name, value in (("_list", table), ("_strip", strip), ("_case", case)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_digest", None)
 
     @classmethod
-    def _of(cls, table: IdTable, strip: bool = False, case: Case = None) -> Self:
+    def _of(cls, table: IdTable | None, strip: bool = False, case: Case = None) -> Self:
         universe = cls.__new__(cls)
         universe._fill(table, strip, case)
         return universe
+
+    @classmethod
+    def open(cls, *, strip: bool = False, case: Case = None) -> Self:
+        """A universe without a list: any identifier is a node.
+
+        Parties that use it agree on the form of identifiers alone. It serves studies in which
+        nodes are folded into groups. Whatever needs a list of nodes, such as :func:`len`, raises
+        :class:`~silograph.errors.UniverseError`.
+
+        Parameters
+        ----------
+        strip
+            Whether white space at both ends of an id is removed. Otherwise an id must have none.
+        case
+            ``"lower"`` or ``"upper"``, to convert ids to this case.
+
+        Returns
+        -------
+        NodeUniverse
+            The universe.
+
+        Examples
+        --------
+        >>> universe = NodeUniverse.open(strip=True, case="lower")
+        >>> universe.is_open, "any id" in universe, universe.form
+        (True, True, 'strip=1;case=lower')
+        """
+        check_normalisation(strip, case)
+        return cls._of(None, strip, case)
+
+    @classmethod
+    def _open_with(cls, form: str) -> Self:
+        """The open universe with this :attr:`form`, in its one spelling."""
+        match = _FORM.fullmatch(form) if isinstance(form, str) else None
+        if match is None:
+            raise UniverseError(f"{shown(form)} is not a form of identifiers")
+        known: dict[str, Case] = {"lower": "lower", "upper": "upper"}
+        return cls._of(None, match[1] == "1", known.get(match[2]))
 
     @classmethod
     def range(cls, n: int) -> Self:
@@ -351,19 +269,24 @@ class NodeUniverse:
             try:
                 return cls(ids, strip=bool(strip), case=case)
             except UniverseError as error:
-                raise UniverseError(f"{name(path)}: {error}") from None
+                raise UniverseError(f"{fspath(path)}: {error}") from None
         if (strip is not None and strip != kept.strip) or (case is not None and case != kept.case):
             raise UniverseError(
-                f"{name(path)}: it was saved with strip={kept.strip}, "
+                f"{fspath(path)}: it was saved with strip={kept.strip}, "
                 f"case={kept.case!r}; leave both out to read it"
             )
+        if kept.n is None:
+            universe = cls.open(strip=kept.strip, case=kept.case)
+            if ids or universe.digest != kept.digest:
+                raise UniverseError(f"{fspath(path)}: damaged: not the file of an open universe")
+            return universe
         try:
             universe = cls(ids, strip=kept.strip, case=kept.case)
         except UniverseError as error:
-            raise UniverseError(f"{name(path)}: damaged: {error}") from None
+            raise UniverseError(f"{fspath(path)}: damaged: {error}") from None
         if len(universe) != kept.n or universe.digest != kept.digest:
             raise UniverseError(
-                f"{name(path)}: damaged: the {len(universe):,} ids in it do not "
+                f"{fspath(path)}: damaged: the {len(universe):,} ids in it do not "
                 f"have the digest in its first line (made from {kept.n:,})"
             )
         return universe
@@ -421,6 +344,8 @@ class NodeUniverse:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a readable file, completely or not at all: a line with the digest, then the ids.
 
+        The file of an open universe has the first line alone.
+
         Parameters
         ----------
         path
@@ -434,8 +359,41 @@ class NodeUniverse:
         >>> NodeUniverse.from_file(path).ids
         ('a', 'b')
         """
-        kept = Kept(len(self), self._strip, self._case, self.digest)
-        write(path, kept, iter(self))
+        kept = Kept(self.size, self._strip, self._case, self.digest)
+        write(path, kept, () if self.is_open else self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no list of nodes; see :meth:`open`."""
+        return self._list is None
+
+    @property
+    def form(self) -> str:
+        """The normalisation as a short text, the same for all parties.
+
+        Examples
+        --------
+        >>> NodeUniverse(["ada"], case="upper").form
+        'strip=0;case=upper'
+        """
+        return f"strip={int(self._strip)};case={self._case or 'none'}"
+
+    @property
+    def _table(self) -> IdTable:
+        """The list of nodes, for all that needs it."""
+        if self._list is None:
+            raise UniverseError("an open universe has no list of nodes, and this needs one")
+        return self._list
+
+    @property
+    def size(self) -> int | None:
+        """The number of nodes; None if the universe is open."""
+        return None if self._list is None else len(self._list)
+
+    @property
+    def size_text(self) -> str:
+        """The number of nodes in words, such as ``1,000 nodes``, or ``open``."""
+        return _size_text(self.size)
 
     @property
     def strip(self) -> bool:
@@ -449,13 +407,15 @@ class NodeUniverse:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of the ids in order, their number and the normalisation."""
+        """SHA-256 (hex) of the ids in order, their number and the normalisation; of an open
+        universe, the normalisation alone.
+        """
         if self._digest is None:
-            normal = f"strip={int(self._strip)};case={self._case or 'none'}".encode()
-            total = hashlib.sha256(_DOMAIN)
-            total.update(len(self).to_bytes(8, "little"))
+            normal, n = self.form.encode(), self.size
+            total = hashlib.sha256(_OPEN_DOMAIN if n is None else _DOMAIN)
+            total.update(b"" if n is None else n.to_bytes(8, "little"))
             total.update(len(normal).to_bytes(4, "little") + normal)
-            for start in range(0, len(self), _STEP):
+            for start in range(0, n or 0, _STEP):
                 total.update(self._table.encode(start, start + _STEP))
             object.__setattr__(self, "_digest", total.hexdigest())
         assert self._digest is not None  # noqa: S101
@@ -544,13 +504,14 @@ class NodeUniverse:
           only there: 1 ('d')
           the common ids are in another order
         """
-        here, there = self.ids, other.ids
+        both = not (self.is_open or other.is_open)  # ids are compared if both have a list
+        here, there = (self.ids, other.ids) if both else ((), ())
         mine, theirs = set(here), set(there)
         common_here = (id_ for id_ in here if id_ in theirs)
         common_there = (id_ for id_ in there if id_ in mine)
         return UniverseComparison(
             same=self == other,
-            sizes=(len(self), len(other)),
+            sizes=(self.size, other.size),
             only_here=len(mine - theirs),
             only_there=len(theirs - mine),
             examples_here=tuple(islice((id_ for id_ in here if id_ not in theirs), examples)),
@@ -568,10 +529,19 @@ class NodeUniverse:
         return self._table.get(text)
 
     def __contains__(self, id_: object) -> bool:
-        return self._find(id_) is not None
+        if not self.is_open:
+            return self._find(id_) is not None
+        try:
+            normalised(id_texts([id_])[0], self._strip, self._case)
+        except NotAnIdError:
+            return False
+        return True
 
     def __len__(self) -> int:
         return len(self._table)
+
+    def __bool__(self) -> bool:
+        return self.size != 0
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _STEP):
@@ -580,17 +550,19 @@ class NodeUniverse:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NodeUniverse):
             return NotImplemented
-        return self is other or (len(self) == len(other) and self.digest == other.digest)
+        return self is other or (self.size == other.size and self.digest == other.digest)
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def __repr__(self) -> str:
+        normal = ", strip=True" * self._strip + (f", case={self._case!r}" if self._case else "")
+        if self.is_open:
+            return f"<open NodeUniverse{normal.replace(',', ':', 1)}>"
         if len(self) <= 4:
             some = ", ".join(map(shown, self))
         else:
             some = f"{shown(self.id(0))}, {shown(self.id(1))}, …, {shown(self.id(len(self) - 1))}"
-        normal = ", strip=True" * self._strip + (f", case={self._case!r}" if self._case else "")
         return f"<NodeUniverse of {len(self):,} nodes: {some}{normal}>"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -606,10 +578,12 @@ class NodeUniverse:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (list(self), self._strip, self._case)
+        return _restore, (None if self.is_open else list(self), self._strip, self._case)
 
 
-def _restore(ids: list[str], strip: bool, case: Case) -> NodeUniverse:
+def _restore(ids: list[str] | None, strip: bool, case: Case) -> NodeUniverse:
+    if ids is None:
+        return NodeUniverse.open(strip=strip, case=case)
     return NodeUniverse(ids, strip=strip, case=case)
 
 

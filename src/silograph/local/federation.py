@@ -135,7 +135,7 @@ class Federation:
                     f"silos 1 and {place} are over different universes:\n"
                     f"{silos[0].universe.compare(silo.universe)}"
                 )
-        if len(silos[0].universe) < 2:
+        if not silos[0].universe.is_open and len(silos[0].universe) < 2:
             raise UniverseError("a universe of one node has no pairs")
         names = [silo.name for silo in silos if silo.name]
         if len(set(names)) != len(names):
@@ -522,7 +522,7 @@ class Federation:
         return plan.outcome(result, self.universe)
 
     def __repr__(self) -> str:
-        return f"Federation({len(self.silos)} silos, {len(self.universe):,} nodes)"
+        return f"Federation({len(self.silos)} silos, {self.universe.size_text})"
 
 
 def _committee(roster: Roster) -> tuple[StudyMember, ...]:

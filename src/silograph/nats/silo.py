@@ -459,7 +459,7 @@ class SiloService(Service):
         data = load_silo(config, self._party.universe)
         self.silo = data.silo
         # Computed once for all runs, so that no run's time shows the number of edges.
-        self._bits = PairBits.of(self.silo)
+        self._bits = None if self._party.universe.is_open else PairBits.of(self.silo)
         if data.outside:
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)

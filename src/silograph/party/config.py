@@ -7,7 +7,7 @@ names the file and the key. Paths are relative to the configuration file. An exa
     name = "north"                  # this party's name in the roster
     identity = "north.key"
     roster = "roster.toml"
-    universe = "nodes.txt"          # the public node list
+    universe = "nodes.txt"          # the public node list, or "open" for none (see below)
     state = "state"                 # a folder that only this party uses
 
     [broker]
@@ -41,6 +41,10 @@ names the file and the key. Paths are relative to the configuration file. An exa
     ]
     helpers = true                  # whether parties without edges may be among them
     coordinator_in_committee = false
+
+``universe = "open"`` means that there is no node list: any identifier is a node, character by
+character. Identifiers are converted to one form (``strip``, ``case``) if ``universe`` names a file
+that ``NodeUniverse.open(...).save`` wrote. A node list in a file named ``open`` is ``"./open"``.
 
 The file of a helper has ``role = "helper"`` at the top, and no ``[data]`` and no ``[ledger]``. It
 may leave out ``universe``; the helper then does not check which node list a study is about. Other
@@ -83,6 +87,8 @@ __all__ = [
 
 _LARGEST = 1 << 18
 _LONGEST_PASSPHRASE_FILE = 4096
+#: The universe without a node list. A file of this name has a folder before it.
+OPEN = Path("open")
 T = TypeVar("T")
 
 
@@ -127,7 +133,7 @@ class PartyConfig:
     identity: Path
     passphrase_file: Path | None
     roster: Path
-    #: The node list. Only a helper's configuration may leave it out.
+    #: The node list, or :data:`OPEN`. Only a helper's configuration may leave it out.
     universe: Path | None
     state: Path
     broker: BrokerConfig
@@ -137,6 +143,12 @@ class PartyConfig:
     def store(self) -> Path:
         """The path of the party's state store."""
         return self.state / "store.db"
+
+    def nodes(self) -> NodeUniverse | None:
+        """The universe that the configuration names, if any."""
+        if self.universe is None or self.universe == OPEN:
+            return None if self.universe is None else NodeUniverse.open()
+        return NodeUniverse.from_file(self.universe)
 
     def passphrase(self) -> str | None:
         """The passphrase of a sealed identity, or None if no passphrase file is configured."""
@@ -334,11 +346,16 @@ def _party(top: _Table, role: str) -> dict[str, Any]:
         "identity": top.path("identity"),
         "passphrase_file": top.maybe_path("passphrase_file"),
         "roster": top.path("roster"),
-        "universe": top.maybe_path("universe") if helper else top.path("universe"),
+        "universe": _universe(top) if top.has("universe") or not helper else None,
         "state": state,
         "broker": _broker(top.table("broker")),
         "metrics": _metrics(top, state / "metrics.prom"),
     }
+
+
+def _universe(top: _Table) -> Path:
+    given = top.take("universe", str)
+    return OPEN if given == str(OPEN) else top.file.parent / given
 
 
 def _broker(table: _Table) -> BrokerConfig:
@@ -443,6 +460,8 @@ def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
         )  # fmt: skip
         return SiloData(silo, 0)
     except EdgeError:
+        if universe.is_open:
+            raise  # no id is outside
         # If the error had another cause than unknown nodes, this call raises it again.
         whole = read_graph(
             data.edges, columns=columns, format=data.format, header=data.header,

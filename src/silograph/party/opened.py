@@ -54,9 +54,7 @@ class Party:
                 f"{config.role}"
             )
         self.roster = file.roster
-        self._universe: NodeUniverse | None = None
-        if config.universe is not None:
-            self._universe = NodeUniverse.from_file(config.universe)
+        self._universe = config.nodes()
         self.store = open_store(config)
         known = self.store.roster()
         if known is not None:

@@ -5,6 +5,7 @@ What
     restarts with a changed edge file. So every message that is made again has the same bytes. The
     store records the digest of the edges with the run, and a file ``DIGEST.npy`` of mode 0600 in
     the folder ``snapshots`` of the state holds the pairs. Runs with the same edges share a file.
+    If the universe is open, the ids of the silo's nodes follow in the same file, one a line.
 Guarantee
     A file is written whole and synced before its digest is recorded. It is compared with its digest
     when it is read; a file that is missing or damaged raises an error.
@@ -22,7 +23,7 @@ import numpy as np
 
 from silograph import whole_files
 from silograph.errors import SilographError, StoreError
-from silograph.graph.silo import Silo
+from silograph.graph.silo import Silo, restored
 from silograph.messages.identity import pack
 
 __all__ = ["Snapshots"]
@@ -46,10 +47,8 @@ class Snapshots:
         try:
             self._read(self.digest)
         except StoreError:
-            content = io.BytesIO()
-            np.save(content, silo.pairs)
             try:
-                whole_files.replace(self._path(self.digest), content.getvalue(), StoreError)
+                whole_files.replace(self._path(self.digest), _content(silo), StoreError)
             except StoreError as error:
                 raise StoreError(str(error).replace(self.digest, "…")) from None
 
@@ -72,8 +71,7 @@ class Snapshots:
     def _read(self, digest: str) -> Silo:
         path = self._path(digest)
         try:
-            pairs = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
-            found = Silo.from_pairs(self._silo.universe, pairs, name=self._silo.name)
+            found = self._silo_of(io.BytesIO(path.read_bytes()))
             whole = _digest(found) == digest
         except OSError as error:
             what = f"the edges that the run began with cannot be read: {error.strerror}"
@@ -87,8 +85,26 @@ class Snapshots:
             )
         return found
 
+    def _silo_of(self, content: io.BytesIO) -> Silo:
+        universe, name = self._silo.universe, self._silo.name
+        pairs = np.load(content, allow_pickle=False)
+        if universe.is_open:
+            return restored(universe, content.read().decode().split("\n")[:-1], pairs, name)
+        return Silo.from_pairs(universe, pairs, name=name)
+
+
+def _content(silo: Silo) -> bytes:
+    content = io.BytesIO()
+    np.save(content, silo.pairs)
+    if silo.universe.is_open:
+        content.writelines(f"{id_}\n".encode() for id_ in silo.nodes)
+    return content.getvalue()
+
 
 def _digest(silo: Silo) -> str:
+    """The digest of the nodes and the pairs; the nodes are the universe's, unless it is open."""
     pairs = np.ascontiguousarray(silo.pairs, dtype="<u4").tobytes()
-    label = b"silograph/snapshot/v1"
-    return hashlib.sha256(pack(label, silo.universe.digest.encode(), pairs)).hexdigest()
+    parts = [b"silograph/snapshot/v1", silo.universe.digest.encode(), pairs]
+    if silo.universe.is_open:
+        parts.append(silo.nodes.digest.encode())
+    return hashlib.sha256(pack(*parts)).hexdigest()
