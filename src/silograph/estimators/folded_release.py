@@ -266,9 +266,10 @@ class FoldedRelease(PaidFor):
         return "\n".join(["folded release", *lines, *(f"  {view}" for view in self.views)])
 
 
-def _own(
-    header: release_file.Fields,
-) -> tuple[tuple[Layout, tuple[str, ...], str, int, float], int]:
+_Own = tuple[Layout, tuple[str, ...], str, int, float]
+
+
+def _own(header: release_file.Fields) -> tuple[_Own, int]:
     hubs = header.texts("hubs")
     try:
         layout = Layout(header.whole("groups", 2), len(hubs), header.whole("sub", 1))

@@ -167,7 +167,7 @@ def folded_in_chunks(
 
     @lru_cache(maxsize=1)
     def words(view: bytes) -> NDArray[np.uint64]:
-        return Folding.of(view, layout, hubs).fold(silo.universe, silo.pairs)
+        return Folding.of(view, layout, hubs).fold(silo.nodes, silo.pairs)
 
     def chunk(view: bytes, number: int) -> bytes:
         start = number * chunk_buckets

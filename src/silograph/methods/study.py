@@ -22,7 +22,8 @@ from typing import Any
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
-from silograph.graph.fold import Layout
+from silograph.graph.fold import Fold, Layout
+from silograph.graph.universe import NodeUniverse
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack
 
@@ -37,6 +38,7 @@ __all__ = [
     "Option",
     "Study",
     "StudyMember",
+    "folded_index",
     "open_proposal",
     "places_of",
     "read_proposal",
@@ -139,6 +141,14 @@ class Index:
     def layout(self) -> Layout:
         """The shape of a folded index."""
         return Layout(self.groups, len(self.hubs), self.sub)
+
+
+def folded_index(fold: Fold, universe: NodeUniverse) -> Index:
+    """The index of a study that folds its nodes; hubs are put into the universe's normal form."""
+    if isinstance(fold.hubs, int):
+        raise StudyError("the hubs of a study are a list; find them first")
+    hubs = tuple(dict.fromkeys(universe.normal(hub) for hub in fold.hubs))
+    return Index("fold", fold.groups, hubs, fold.sub, universe.form)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from silograph.methods.sealed.rounds import (
     check_matrix,
 )
 from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
+from silograph.methods.union import input_bits
 
 __all__ = [
     "SEALED_QUERIES",
