@@ -26,7 +26,14 @@ from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameter
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.study import COMMITTEE, PROTOCOLS, Study, StudyMember, places_of
 
-__all__ = ["SettledUnion", "channel_option", "default_protocol", "given_channel", "settle_union"]
+__all__ = [
+    "SettledUnion",
+    "channel_option",
+    "default_protocol",
+    "given_channel",
+    "settle_union",
+    "unclaimed",
+]
 
 
 Noise = MaskedNoise | CommitteeNoise | ElgamalNoise
@@ -131,9 +138,13 @@ def default_protocol(members: int, collusion: int, method: str = "feat") -> str:
     ('committee', 'masked', 'masked')
     >>> default_protocol(2, 1, "sealed"), default_protocol(4, 1, "baseline")
     ('committee', '')
+    >>> default_protocol(4, 1, "hubs")
+    'masked'
     """
     if method == "sealed":
         return COMMITTEE
+    if method == "hubs":
+        return "masked"
     if method not in ("feat", "feat+"):
         return ""
     return COMMITTEE if members >= MEMBERS and collusion <= 1 else "masked"
@@ -201,15 +212,20 @@ def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
             f"Algorithm 3 as printed has a loss of {shown_loss(noise.epsilon(noise.silos))} "
             "(the number of silos times ε), and its release is calibrated wrongly"
         )
-    beyond = [view for view in noise.views if not view.claimed]
-    if beyond:
-        return (
-            f"with collusion=0 a silo that gets to see the release has a loss of "
-            f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
-        )
     if noise.silos - noise.collusion == 1:
         return "with one honest silo, every silo adds all noise for itself, as in the local model"
-    return ""
+    return unclaimed(noise.views)
+
+
+def unclaimed(views: tuple[View, ...]) -> str:
+    """What to tell a caller of the first view that is not claimed; empty if all are."""
+    beyond = [view for view in views if not view.claimed]
+    if not beyond:
+        return ""
+    return (
+        f"with collusion=0 a silo that gets to see the release has a loss of "
+        f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
+    )
 
 
 def channel_option(channel: Channel) -> str:
