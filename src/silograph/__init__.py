@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from silograph.ledger.book import Ledger
     from silograph.local.federation import Federation
     from silograph.methods.baseline.answer import Reports
+    from silograph.methods.hubs.answer import HubSearch
     from silograph.methods.planner import Plan, plan
     from silograph.methods.sealed.answer import SealedRelease
     from silograph.page.result import result_page, save_page
@@ -47,6 +48,7 @@ __all__ = [
     "Channel",
     "Estimate",
     "Federation",
+    "HubSearch",
     "Ledger",
     "LoadReport",
     "NodeUniverse",
@@ -77,6 +79,7 @@ _HOMES = {
     "Channel": "dp.channel",
     "Estimate": "estimators.estimate",
     "Federation": "local.federation",
+    "HubSearch": "methods.hubs.answer",
     "Ledger": "ledger.book",
     "LoadReport": "graph",
     "NodeUniverse": "graph",

@@ -1,7 +1,8 @@
-//! Bindings of `crypto::masked` and `crypto::agreement`: what a silo does in the masked union.
+//! Bindings of `crypto::masked` and `crypto::agreement`: what a silo does in sums under masks.
 
 use std::borrow::Cow;
 
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,10 +18,15 @@ fn refuse(error: PackedError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A silo's secrets in one run of the masked union. It shows nothing of them.
-#[pyclass(frozen, module = "silograph._core")]
-struct Masker {
+/// A silo's secrets in one run that sums 64-bit numbers. It shows nothing of them.
+#[pyclass(frozen, subclass, module = "silograph._core")]
+struct WordMasker {
     secret: RunSecret,
+}
+
+/// A silo's secrets in one run of the masked union.
+#[pyclass(frozen, extends = WordMasker, module = "silograph._core")]
+struct Masker {
     ring: Ring,
     coin: Probability,
 }
@@ -29,17 +35,23 @@ struct Masker {
 #[pyclass(frozen, module = "silograph._core")]
 struct SharedMasks(Vec<(SharedSecret, bool)>);
 
+impl SharedMasks {
+    fn seeds(&self, chunk: u64) -> Vec<SharedSeed> {
+        let seed = |(s, add): &(SharedSecret, bool)| SharedSeed {
+            seed: s.chunk_seed(chunk),
+            add: *add,
+        };
+        self.0.iter().map(seed).collect()
+    }
+}
+
 #[pymethods]
-impl Masker {
+impl WordMasker {
     #[new]
-    fn new(run_secret: [u8; 32], q: u32, b: (Vec<u8>, Vec<u8>)) -> PyResult<Self> {
-        let ring = Ring::new(q).map_err(refuse)?;
-        let coin = probability(&b)?;
-        Ok(Self {
+    fn new(run_secret: [u8; 32]) -> Self {
+        Self {
             secret: RunSecret::new(run_secret),
-            ring,
-            coin,
-        })
+        }
     }
 
     /// The public run key.
@@ -58,9 +70,43 @@ impl Masker {
         Ok(SharedMasks(agreed.collect::<PyResult<_>>()?))
     }
 
+    /// The masked numbers of one chunk.
+    fn contribute_words<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &SharedMasks,
+        chunk: u64,
+        values: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (values, shared) = (values.as_slice()?, shared.seeds(chunk));
+        PyBytes::new_with(py, 8 * values.len(), |wire| {
+            py.detach(|| masked::contribute_words(values, wire, &shared));
+            Ok(())
+        })
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "Masker(…)"
+    }
+}
+
+#[pymethods]
+impl Masker {
+    #[new]
+    fn new(
+        run_secret: [u8; 32],
+        q: u32,
+        b: (Vec<u8>, Vec<u8>),
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let ring = Ring::new(q).map_err(refuse)?;
+        let coin = probability(&b)?;
+        let base = PyClassInitializer::from(WordMasker::new(run_secret));
+        Ok(base.add_subclass(Self { ring, coin }))
+    }
+
     /// The masked contributions of one chunk.
     fn contribute<'py>(
-        &self,
+        slf: PyRef<'py, Self>,
         py: Python<'py>,
         shared: &SharedMasks,
         chunk: u64,
@@ -68,24 +114,13 @@ impl Masker {
         pairs: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let bits = words_of_bits(bits, pairs)?;
-        let own = self
-            .secret
-            .derive(b"silograph/contribution/v2", &chunk.to_le_bytes());
-        let seeds = |(s, add): &(SharedSecret, bool)| SharedSeed {
-            seed: s.chunk_seed(chunk),
-            add: *add,
-        };
-        let shared: Vec<SharedSeed> = shared.0.iter().map(seeds).collect();
-        PyBytes::new_with(py, self.ring.bytes(pairs), |wire| {
-            py.detach(|| {
-                masked::contribute(self.ring, &self.coin, (&bits, pairs), wire, own, &shared)
-            });
+        let (ring, coin, shared) = (slf.ring, &slf.coin, shared.seeds(chunk));
+        let secret = &slf.as_super().secret;
+        let own = secret.derive(b"silograph/contribution/v2", &chunk.to_le_bytes());
+        PyBytes::new_with(py, ring.bytes(pairs), |wire| {
+            py.detach(|| masked::contribute(ring, coin, (&bits, pairs), wire, own, &shared));
             Ok(())
         })
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "Masker(…)"
     }
 }
 
@@ -159,8 +194,40 @@ impl MaskedSum {
     }
 }
 
+/// The running sum of one chunk of numbers, at the coordinator.
+#[pyclass(module = "silograph._core")]
+struct WordSum(Vec<u64>);
+
+#[pymethods]
+impl WordSum {
+    #[new]
+    fn new(count: usize) -> Self {
+        Self(vec![0; count])
+    }
+
+    /// Add one silo's masked numbers; a wrong vector changes nothing.
+    fn add(&mut self, vector: &[u8]) -> PyResult<()> {
+        match masked::accumulate_words(&mut self.0, vector) {
+            true => Ok(()),
+            false => Err(PyValueError::new_err(format!(
+                "{} bytes were due, not {}",
+                8 * self.0.len(),
+                vector.len()
+            ))),
+        }
+    }
+
+    /// The sums, as numbers with a sign.
+    fn sums<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let signed: Vec<i64> = self.0.iter().map(|&sum| sum as i64).collect();
+        signed.into_pyarray(py)
+    }
+}
+
 /// Adds this file's names to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<WordMasker>()?;
+    module.add_class::<WordSum>()?;
     module.add_class::<Masker>()?;
     module.add_class::<SharedMasks>()?;
     module.add_class::<MaskedSum>()

@@ -8,7 +8,7 @@ import typer
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError
-from silograph.methods.catalogue import METHODS, QUERIES
+from silograph.methods.catalogue import ANSWERING, QUERIES
 from silograph.methods.catalogue import TRUST as TRUSTS
 from silograph.methods.study import PROTOCOLS
 
@@ -99,8 +99,8 @@ Collusion = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help=f"{', '.join(METHODS)}, or auto: the best method that --trust allows.",
-        autocompletion=one_of(("auto", *METHODS)),
+        help=f"{', '.join(ANSWERING)}, or auto: the best method that --trust allows.",
+        autocompletion=one_of(("auto", *ANSWERING)),
     ),
 ]
 Protocol = Annotated[
@@ -217,8 +217,8 @@ def check_question(query: str, k: int | None, method: str = "auto") -> None:
         raise ArgumentError("kstars needs --k, the number of leaves")
     if query != "kstars" and k is not None:
         raise ArgumentError(f"--k is for kstars, not for {query}")
-    if method not in ("auto", *METHODS):
-        raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(METHODS)}, auto")
+    if method not in ("auto", *ANSWERING):
+        raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(ANSWERING)}, auto")
 
 
 def column_pair(text: str | None) -> "ColumnPair":

@@ -37,7 +37,8 @@ def propose(
     query: Annotated[
         str,
         typer.Argument(
-            help=f"What to count: {', '.join(QUERIES)}; or release, which answers all of them.",
+            help=f"What to count: {', '.join(QUERIES)}; or release, which answers all of them, or "
+            "finds hubs.",
             show_default=False,
             autocompletion=one_of((*QUERIES, RELEASE)),
         ),

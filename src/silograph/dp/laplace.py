@@ -44,14 +44,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from silograph import _core
 from silograph.dp.loss import log_upper
 from silograph.errors import ArgumentError
 
-__all__ = ["NoiseLaw", "round_up", "scale_for"]
+__all__ = ["NoiseLaw", "Share", "round_up", "scale_for"]
 
-# The limits of the samplers (crates/core/src/dp/laplace.rs).
+# The limits of the samplers (crates/core/src/dp/laplace.rs and polya.rs).
 _LARGEST_PART = 2**62
 _LARGEST_SCALE = 2**50
+_MOST_SHARES = 64
 # The fractional bits of the recursion for ρ, and how far out it starts.
 _BITS = 128
 _REACH = 24
@@ -119,6 +121,33 @@ def _room(a: int, b: int, c: int, d: int) -> int:
     """How often c/d can be added to a/b."""
     rooms = [(_LARGEST_PART - x) // y for x, y in ((a, c), (b, d)) if y]
     return max(min(rooms), 0)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one party draws: one of ``shares`` shares of a discrete Laplace variable of this scale.
+
+    These are plain integers, which do not know what they cost: what the parties of a run sign.
+
+    >>> Share(32, 1, 3).draw(4, bytes(32)).shape
+    (4,)
+    """
+
+    numerator: int
+    denominator: int
+    shares: int
+
+    def __post_init__(self) -> None:
+        if not all(1 <= part <= _LARGEST_PART for part in (self.numerator, self.denominator)):
+            raise ArgumentError("a noise's scale is a ratio of integers from 1 to 2^62")
+        if self.numerator > self.denominator * _LARGEST_SCALE:
+            raise ArgumentError("a noise's scale is at most 2^50")
+        if not 1 <= self.shares <= _MOST_SHARES:
+            raise ArgumentError(f"a noise has 1 to {_MOST_SHARES} shares")
+
+    def draw(self, count: int, seed: bytes) -> NDArray[np.int64]:
+        """One party's shares of so many independent noises."""
+        return _core.polya_difference(count, self.numerator, self.denominator, self.shares, seed)
 
 
 @dataclass(frozen=True)

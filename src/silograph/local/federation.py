@@ -10,8 +10,8 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import check_delta, check_epsilon, check_number, check_parties
 from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
 from silograph.estimators.estimate import Estimate
-from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
@@ -21,8 +21,9 @@ from silograph.local.drive import Parties, Record, drive_study
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Roster
 from silograph.methods.baseline.answer import Reports
-from silograph.methods.catalogue import METHODS, QUERIES, settle_study
+from silograph.methods.catalogue import ANSWERING, QUERIES, settle_study
 from silograph.methods.committee.rounds import MEMBERS
+from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.method import Outcome
 from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.prediction import Question
@@ -372,6 +373,48 @@ class Federation:
         outcome = self._ask(*study, delta=delta, options=options, progress=progress)
         return cast("SealedRelease", outcome.source)
 
+    def find_hubs(
+        self, epsilon: float, collusion: int = 1, *, progress: bool | None = None
+    ) -> HubSearch:
+        """Sum the silos' degrees with noise, to find the nodes that have the largest.
+
+        The degrees are summed under masks: nobody sees those of a single silo. An edge has two ends
+        and up to m holders, so the noise has the scale 2m/epsilon. The nodes that are found may be
+        published, and a later study can name them as hubs.
+
+        Parameters
+        ----------
+        epsilon
+            The privacy budget of the search.
+        collusion
+            How many silos may pool what they know with the coordinator and still learn no more than
+            epsilon allows.
+        progress
+            Whether to show a progress bar; by default only on a terminal.
+
+        Returns
+        -------
+        HubSearch
+            One noisy sum per node, and the nodes with the largest.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not valid.
+
+        Examples
+        --------
+        >>> import warnings, silograph
+        >>> silos = silograph.split(silograph.clustered_power_law(100, seed=1), 4)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # no ledger: this is only an example
+        ...     found = Federation.simulate(silos).find_hubs(epsilon=0.25)
+        >>> found.scale, len(found.top(10)), found.epsilon
+        (32.0, 10, 0.25)
+        """
+        outcome = self._ask("hubs", RELEASE, epsilon, collusion, progress=progress)
+        return cast("HubSearch", outcome.source)
+
     def count(
         self,
         query: str,
@@ -465,8 +508,8 @@ class Federation:
         """
         if query not in QUERIES:
             raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
-        if method not in (*METHODS, "auto"):
-            known = ", ".join((*METHODS, "auto"))
+        if method not in (*ANSWERING, "auto"):
+            known = ", ".join((*ANSWERING, "auto"))
             raise ArgumentError(f"unknown method {method!r}; choose from {known}")
         Release.check_leaves(query, k, len(self.universe))
         epsilon = check_epsilon(epsilon)

@@ -115,7 +115,7 @@ class Chunked(ABC):
         """SHA-256 of every parameter."""
 
     def bit_bytes(self, chunk: int) -> int:
-        """The size of one bit per pair of a chunk, in bytes, padded to 64-bit words."""
+        """The size of what a silo has of a chunk: one bit per pair, padded to 64-bit words."""
         return -(-self.chunk_size(chunk) // 64) * 8
 
 
@@ -184,8 +184,9 @@ class UploadingSilo(Machine, SiloSession):
     def _check_chunk(self, number: int, bits: bytes) -> None:
         if not 0 <= number < self._parameters.chunks:
             raise OrderError(f"there is no chunk {number}", round=self.ROUND)
-        if len(bits) != self._parameters.bit_bytes(number):
-            raise PayloadError("there is not one bit per pair", round=self.ROUND)
+        due = self._parameters.bit_bytes(number)
+        if len(bits) != due:
+            raise PayloadError(f"{due} bytes were due, not {len(bits)}", round=self.ROUND)
 
     @property
     def room(self) -> bool:

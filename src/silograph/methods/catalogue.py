@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from silograph.estimators.reference import Reference
     from silograph.methods.method import SettledStudy
 
-__all__ = ["METHODS", "QUERIES", "TRUST", "plan_study", "settle_study"]
+__all__ = ["ANSWERING", "METHODS", "QUERIES", "TRUST", "plan_study", "settle_study"]
 
 QUERIES = (
     "edges",
@@ -33,7 +33,10 @@ METHODS = {
     "feat+": ("silograph.methods.featplus.method", "SettledFeatPlus"),
     "sealed": ("silograph.methods.sealed.method", "SettledSealed"),
     "baseline": ("silograph.methods.baseline.method", "SettledBaseline"),
+    "hubs": ("silograph.methods.hubs.method", "SettledHubs"),
 }
+#: The methods that answer queries; a hub search names nodes instead.
+ANSWERING = tuple(name for name in METHODS if name != "hubs")
 #: What a user may be ready to assume, and what each word means.
 TRUST = {
     "coordinator": "the coordinator follows the protocol",

@@ -25,6 +25,7 @@ from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import Reports
+from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.study import COMMITTEE, RELEASE, Study
 from silograph.methods.union import SettledUnion
@@ -32,8 +33,8 @@ from silograph.methods.union import SettledUnion
 __all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
 
 
-#: The result of a run, which answers queries.
-Source = Release | FoldedRelease | Reports | SealedRelease
+#: The result of a run, which answers queries, or names hubs.
+Source = Release | FoldedRelease | Reports | SealedRelease | FoldedRelease | HubSearch
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ class Outcome:
     answer: Estimate[Any] | None
 
     def save(self, folder: Path, run: str) -> Path | None:
-        """Write the release to ``folder``; return its path, or None if there is no release."""
-        if not isinstance(self.source, Release | FoldedRelease):
+        """Write the release or the degree sums to ``folder``; return the path, or None."""
+        if not isinstance(self.source, Release | FoldedRelease | HubSearch):
             return None
-        path = folder / f"{run}.release"
+        kind = "hubs.csv" if isinstance(self.source, HubSearch) else "release"
+        path = folder / f"{run}.{kind}"
         self.source.save(path)
         return path
 

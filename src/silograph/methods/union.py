@@ -35,6 +35,7 @@ __all__ = [
     "given_channel",
     "input_bits",
     "settle_union",
+    "unclaimed",
 ]
 
 PAIRS = Index()
@@ -150,9 +151,13 @@ def default_protocol(members: int, collusion: int, method: str = "feat") -> str:
     ('committee', 'masked', 'masked')
     >>> default_protocol(2, 1, "sealed"), default_protocol(4, 1, "baseline")
     ('committee', '')
+    >>> default_protocol(4, 1, "hubs")
+    'masked'
     """
     if method == "sealed":
         return COMMITTEE
+    if method == "hubs":
+        return "masked"
     if method not in ("feat", "feat+"):
         return ""
     return COMMITTEE if members >= MEMBERS and collusion <= 1 else "masked"
@@ -220,15 +225,20 @@ def _advice(protocol: str, noise: MaskedNoise | ElgamalNoise) -> str:
             f"Algorithm 3 as printed has a loss of {shown_loss(noise.epsilon(noise.silos))} "
             "(the number of silos times ε), and its release is calibrated wrongly"
         )
-    beyond = [view for view in noise.views if not view.claimed]
-    if beyond:
-        return (
-            f"with collusion=0 a silo that gets to see the release has a loss of "
-            f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
-        )
     if noise.silos - noise.collusion == 1:
         return "with one honest silo, every silo adds all noise for itself, as in the local model"
-    return ""
+    return unclaimed(noise.views)
+
+
+def unclaimed(views: tuple[View, ...]) -> str:
+    """What to tell a caller of the first view that is not claimed; empty if all are."""
+    beyond = [view for view in views if not view.claimed]
+    if not beyond:
+        return ""
+    return (
+        f"with collusion=0 a silo that gets to see the release has a loss of "
+        f"{shown_loss(beyond[0].epsilon)}; show it to the coordinator alone"
+    )
 
 
 def channel_option(channel: Channel) -> str:

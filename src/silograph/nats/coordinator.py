@@ -138,8 +138,8 @@ class CoordinatorService:
         )
         plan = settle_study(study)
         study = plan.study
-        if study.query == RELEASE and study.method != "feat":
-            raise StudyError(f"a study for a release is by feat, not by {study.method}")
+        if study.query == RELEASE and study.method not in ("feat", "hubs"):
+            raise StudyError(f"a study for a release is by feat or hubs, not by {study.method}")
         self._plans[study.run] = plan
         proposal, secret = study.propose(party.roster, party.identity), self._entropy.bytes(32)
         with self._store.together():

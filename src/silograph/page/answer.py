@@ -25,7 +25,6 @@ from silograph.ledger.entries import loss_at, round_up
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
-from silograph.methods.method import Source
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import choose_noise, expected_error
@@ -58,6 +57,9 @@ __all__ = [
     "known_graph",
     "observers",
 ]
+
+#: What a run makes that answers queries; a page can be made of it.
+Answering = Release | SealedRelease | Reports
 
 
 # --- What a run took from a ledger, and what is left there ----------------------------------------
@@ -222,13 +224,13 @@ class Known:
 
     reference: Reference
     origin: Origin
-    release: Source | None
+    release: Answering | None
 
 
-def _paid_for(origin: Origin | None) -> Source | None:
+def _paid_for(origin: Origin | None) -> Answering | None:
     """What was paid for, where it is at hand."""
     found = origin.release if origin is not None else None
-    return found if isinstance(found, Release | SealedRelease | Reports) else None
+    return found if isinstance(found, Answering) else None
 
 
 def known_graph(
@@ -334,7 +336,7 @@ def _to_one(shares: tuple[float, float, float]) -> tuple[float, float, float]:
 # --- The answer -----------------------------------------------------------------------------------
 
 #: What a page can be made of.
-Page = Estimate[Any] | Release | SealedRelease | Reports
+Page = Estimate[Any] | Answering
 
 
 @dataclass(frozen=True)
@@ -436,7 +438,7 @@ def facts_of(
     title: str | None = None,
 ) -> Facts:
     """Everything that there is to say of an answer."""
-    if not isinstance(answer, Estimate | Release | SealedRelease | Reports):
+    if not isinstance(answer, Estimate | Answering):
         raise ArgumentError(
             "a page is made of an Estimate, a Release, a SealedRelease or Reports, "
             f"not of {type(answer).__name__}"
@@ -480,7 +482,7 @@ def facts_of(
     )
 
 
-def _standard(source: Release | SealedRelease | Reports | None) -> list[Estimate[Any]]:
+def _standard(source: Answering | None) -> list[Estimate[Any]]:
     """Every count that a run answers, in order of what it takes to count."""
     if source is None:
         return []
@@ -505,7 +507,7 @@ def _standard(source: Release | SealedRelease | Reports | None) -> list[Estimate
     return found
 
 
-def _left_out(source: Release | SealedRelease | Reports | None) -> str:
+def _left_out(source: Answering | None) -> str:
     if source is None or isinstance(source, SealedRelease) or source.n <= LARGE:
         return ""
     return f"4-cycles are not shown: among {source.n:,} nodes they take long to count."
@@ -532,9 +534,7 @@ def _count(answer: Estimate[Any], curve: Curve | None) -> Count:
     )
 
 
-def _vector(
-    answer: Estimate[Any], curve: Curve | None, source: Release | SealedRelease | Reports | None
-) -> Vector:
+def _vector(answer: Estimate[Any], curve: Curve | None, source: Answering | None) -> Vector:
     low, high = answer.interval
     universe = source.universe if source is not None else None
     return Vector(
@@ -565,7 +565,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _degrees(
-    asked: Estimate[Any] | None, source: Release | SealedRelease | Reports | None
+    asked: Estimate[Any] | None, source: Answering | None
 ) -> tuple[tuple[Range, ...], str]:
     """The degree distribution, or why there is none."""
     found = asked if asked is not None and asked.query == "degree_histogram" else None
@@ -601,7 +601,7 @@ def _without_empty_end(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _outline(graph: Known, source: Release | SealedRelease | Reports | None) -> str:
+def _outline(graph: Known, source: Answering | None) -> str:
     if isinstance(source, Release) and source.n <= LARGE:
         return "the graph as this release shows it"
     return f"what is known of the graph now ({graph.reference.source})"
@@ -665,7 +665,7 @@ def _sealed_run(noise: SealedNoise) -> dict[str, str]:
 def _run(
     answer: Estimate[Any],
     origin: Origin | None,
-    source: Release | SealedRelease | Reports | None,
+    source: Answering | None,
 ) -> dict[str, str]:
     found = {"method": answer.method}
     if origin is not None:

@@ -33,7 +33,7 @@ class Policy:
     coordinators: tuple[str, ...]
     #: ``"feat committee"`` (if the policy pins a committee), ``"feat masked"``, ``"feat+ masked"``,
     #: ``"feat elgamal/blinded"``, ``"baseline"``, ``"sealed"`` (if the policy pins a
-    #: committee; its noise needs a delta of 2^-60, unless it is in shares) …
+    #: committee; its noise needs a delta of 2^-60, unless it is in shares), ``"hubs masked"`` …
     methods: tuple[str, ...] = ("feat committee", "feat masked")
     #: Queries that may be asked; empty for all.
     queries: tuple[str, ...] = ()

@@ -14,6 +14,9 @@
 //!
 //! What is drawn and when depends on the streams alone: bits of a silo only ever select between
 //! drawn values.
+//!
+//! Numbers are summed in the same way, without elements and coins: a silo's 64-bit numbers, noise
+//! included, plus and minus masks of 64 bits, all modulo 2^64. A mask is a word of the stream.
 
 use rayon::prelude::*;
 
@@ -53,10 +56,7 @@ pub fn contribute(
     shared: &[SharedSeed],
 ) {
     let own = StreamKey::new(&own);
-    let keys: Vec<(StreamKey, bool)> = shared
-        .iter()
-        .map(|peer| (StreamKey::new(&peer.seed), peer.add))
-        .collect();
+    let keys = stream_keys(shared);
     let size = BLOCK * ring.digits();
     wire.par_chunks_mut(BLOCK * WORD)
         .zip(bits.par_chunks(size / 64))
@@ -74,6 +74,53 @@ pub fn contribute(
                 desk.finish(pairs, wire);
             },
         );
+}
+
+fn stream_keys(shared: &[SharedSeed]) -> Vec<(StreamKey, bool)> {
+    let key = |peer: &SharedSeed| (StreamKey::new(&peer.seed), peer.add);
+    shared.iter().map(key).collect()
+}
+
+/// The masked numbers of one silo for one chunk, as they travel: 64-bit words, the lowest byte first,
+/// written to `wire`, which has 8 bytes for each number.
+pub fn contribute_words(values: &[i64], wire: &mut [u8], shared: &[SharedSeed]) {
+    let keys = stream_keys(shared);
+    wire.par_chunks_mut(BLOCK * 8)
+        .zip(values.par_chunks(BLOCK))
+        .enumerate()
+        .with_min_len(FEWEST)
+        .for_each_init(
+            || vec![0u64; BLOCK],
+            |masks, (block, (wire, values))| {
+                let masks = &mut masks[..values.len()];
+                let mut sums: Vec<u64> = values.iter().map(|&value| value as u64).collect();
+                for (key, add) in &keys {
+                    key.stream(block as u64).words().fill(masks);
+                    for (sum, &mask) in sums.iter_mut().zip(&*masks) {
+                        *sum = match add {
+                            true => sum.wrapping_add(mask),
+                            false => sum.wrapping_sub(mask),
+                        };
+                    }
+                }
+                for (eight, sum) in wire.as_chunks_mut().0.iter_mut().zip(sums) {
+                    *eight = sum.to_le_bytes();
+                }
+            },
+        );
+}
+
+/// Adds a silo's masked numbers to their running sum, which has as many words; false, with nothing
+/// changed, if they are not of its size.
+pub fn accumulate_words(total: &mut [u64], vector: &[u8]) -> bool {
+    let (words, rest) = vector.as_chunks::<8>();
+    let fits = words.len() == total.len() && rest.is_empty();
+    if fits {
+        for (sum, word) in total.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+        }
+    }
+    fits
 }
 
 /// Adds a silo's vector to the running sum of a chunk, which is packed too.
@@ -442,17 +489,72 @@ mod tests {
         bits: &[u64],
         pairs: usize,
     ) -> Vec<u8> {
-        let shared: Vec<SharedSeed> = (0..m)
-            .filter(|&j| j != i)
-            .map(|j| SharedSeed {
-                seed: pair_seed(i, j),
-                add: i < j,
-            })
-            .collect();
         let mut wire = vec![0u8; ring.bytes(pairs)];
         let own = [200 + i as u8; 32];
-        contribute(ring, b, (bits, pairs), &mut wire, own, &shared);
+        contribute(ring, b, (bits, pairs), &mut wire, own, &seeds(m, i));
         wire
+    }
+
+    fn seeds(m: usize, i: usize) -> Vec<SharedSeed> {
+        let with = |j| SharedSeed {
+            seed: pair_seed(i, j),
+            add: i < j,
+        };
+        (0..m).filter(|&j| j != i).map(with).collect()
+    }
+
+    fn masked_words(m: usize, i: usize, values: &[i64]) -> Vec<u8> {
+        let mut wire = vec![0u8; 8 * values.len()];
+        contribute_words(values, &mut wire, &seeds(m, i));
+        wire
+    }
+
+    #[test]
+    fn masks_of_numbers_cancel() {
+        for count in [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, FEWEST * BLOCK + 77] {
+            for m in [2, 3, 5] {
+                let number = |i: usize, k: usize| (k as i64 - 3).wrapping_mul((i as i64 + 1) << 40);
+                let mut total = vec![0u64; count];
+                for i in 0..m {
+                    let values: Vec<i64> = (0..count).map(|k| number(i, k)).collect();
+                    assert!(accumulate_words(&mut total, &masked_words(m, i, &values)));
+                }
+                for (k, &sum) in total.iter().enumerate() {
+                    let expected = (0..m).fold(0i64, |sum, i| sum.wrapping_add(number(i, k)));
+                    assert_eq!(sum as i64, expected);
+                }
+            }
+        }
+    }
+
+    /// No word of a mask comes again: not in another block, nor with another silo.
+    #[test]
+    fn masks_of_numbers_are_words_of_their_own() {
+        let count = 3 * BLOCK + 5;
+        let mut masks: Vec<[u8; 8]> = vec![];
+        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+            let mut wire = vec![0u8; 8 * count];
+            let shared = SharedSeed {
+                seed: pair_seed(i, j),
+                add: true,
+            };
+            contribute_words(&vec![0; count], &mut wire, &[shared]);
+            masks.extend(wire.as_chunks().0);
+        }
+        masks.sort_unstable();
+        masks.dedup();
+        assert_eq!(masks.len(), 3 * count);
+    }
+
+    #[test]
+    fn numbers_of_another_size_change_nothing() {
+        let mut total = vec![7u64; 3];
+        for bytes in [0, 8, 23, 25, 32] {
+            assert!(!accumulate_words(&mut total, &vec![1; bytes]));
+            assert_eq!(total, [7; 3]);
+        }
+        assert!(accumulate_words(&mut total, &[255; 24]));
+        assert_eq!(total, [6; 3]);
     }
 
     #[test]

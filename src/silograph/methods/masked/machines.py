@@ -1,4 +1,4 @@
-"""The masked union as two state machines: one for a silo, one for the coordinator.
+"""Sums under pairwise masks as two state machines, and the masked union, which is one of them.
 
 Rounds
     ``key``      each silo publishes a fresh X25519 run key, signed by its identity
@@ -7,14 +7,19 @@ Rounds
     ``confirms`` the coordinator relays all of them; a silo continues only if all digests agree
     ``chunk``    each silo uploads its masked contributions, chunk by chunk
 
+:class:`MaskingSilo` and :class:`SummingCoordinator` have all rounds; what is contributed and how it
+is summed is left to the machines that are made of them.
+
 Two rules hold in both machines. A refused message changes nothing. Nothing that depends on a silo's
-bits leaves the silo before :meth:`MaskedSilo.authorise` is called, after the ledger was charged.
+edges leaves the silo before :meth:`MaskingSilo.authorise` is called, after the ledger was charged.
 """
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from silograph import _core
 from silograph.dp.channel import limbs
@@ -31,9 +36,228 @@ __all__ = [
     "MaskedCoordinator",
     "MaskedParameters",
     "MaskedSilo",
+    "MaskingSilo",
     "State",
+    "Sum",
+    "SummingCoordinator",
     "packed_bytes",
 ]
+
+# --- Sums under masks -----------------------------------------------------------------------------
+
+
+class State(StrEnum):
+    """The states of a machine."""
+
+    NEW = "new"
+    KEYS = "waiting for keys"
+    CONFIRMS = "waiting for confirmations"
+    AGREED = "agreed, not yet authorised"
+    CHUNKS = "chunks"
+    DONE = "done"
+
+
+#: All steps that a silo can take; anything else is refused and changes nothing.
+SILO_STEPS: dict[tuple[State, str], State] = {
+    (State.NEW, "start"): State.KEYS,
+    (State.KEYS, "keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirms"): State.AGREED,
+    (State.AGREED, "authorise"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+}
+#: All steps of the coordinator.
+COORDINATOR_STEPS: dict[tuple[State, str], State] = {
+    (State.KEYS, "key"): State.KEYS,
+    (State.KEYS, "all keys"): State.CONFIRMS,
+    (State.CONFIRMS, "confirm"): State.CONFIRMS,
+    (State.CONFIRMS, "all confirms"): State.CHUNKS,
+    (State.CHUNKS, "chunk"): State.CHUNKS,
+    (State.CHUNKS, "all chunks"): State.DONE,
+}
+
+
+class MaskingSilo(UploadingSilo):
+    """A silo in one run that sums contributions under masks.
+
+    ``bits(chunk)`` returns what the silo itself has of a chunk.
+    """
+
+    STEPS = SILO_STEPS
+    TAKES = ("keys", "confirms")
+    ROUND = "chunk"
+    #: The label of the digest that silos confirm.
+    VIEW: ClassVar[bytes]
+
+    def __init__(
+        self,
+        parameters: Chunked,
+        roster: Roster,
+        run: bytes,
+        place: int,
+        identity: Identity,
+        masker: _core.WordMasker,
+        bits: Bits,
+    ) -> None:
+        super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
+        self._masker = masker
+        self._masks: _core.SharedMasks | None = None
+        self._sent: dict[int, bytes] = {}
+
+    @abstractmethod
+    def _contribution(self, masks: _core.SharedMasks, number: int, bits: bytes) -> bytes:
+        """The masked contributions of a chunk, the same ones whenever they are asked for."""
+
+    def start(self) -> list[Outgoing]:
+        """Publish the run key."""
+        state = self._step("start")
+        raw = self._seal("key", EVERYONE, self._masker.public())
+        self.state = state
+        return [Outgoing(COORDINATOR, raw)]
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a bundle that the coordinator relays."""
+        bundle = self._opened(raw)
+        state = self._step(bundle.round)
+        if bundle.round == "keys":
+            masks, view = self._agree(self._bundled(bundle, "key"))
+            sent = self._seal("confirm", EVERYONE, view)
+            self._masks, self._view, self.state = masks, view, state
+            return [Outgoing(COORDINATOR, sent)]
+        check_views(self._binding, self._bundled(bundle, "confirm"), self._view)
+        self.state = state
+        return []
+
+    @property
+    def ready(self) -> bool:
+        """Whether all silos confirmed the same keys."""
+        return self.state is State.AGREED
+
+    def authorise(self) -> list[Outgoing]:
+        """Record that the run's whole cost is in the ledger; chunks are made only after this."""
+        self.state = self._step("authorise")
+        return []
+
+    def chunk(self, number: int, bits: bytes) -> Outgoing:
+        """The masked contributions of one chunk, from what the silo has of it.
+
+        A repeated call returns the same bytes. A call with other bits is refused, since two vectors
+        under one mask would show where they differ.
+        """
+        state = self._step("chunk")
+        self._check_chunk(number, bits)
+        assert self._masks is not None  # noqa: S101 - guaranteed by the table of steps
+        vector = self._contribution(self._masks, number, bits)
+        seen = hashlib.sha256(vector).digest()
+        if self._sent.setdefault(number, seen) != seen:
+            raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
+        raw = self._seal("chunk", COORDINATOR, vector, number, digest=seen)
+        self.state = state
+        return Outgoing(COORDINATOR, raw)
+
+    def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
+        """The masks shared with every other silo, and the digest of all keys that we were sent."""
+        check_own_key(self._binding, keys[self._place], self._masker.public(), self._place)
+        pairs = pairs_of(self._binding, dict(enumerate(keys)), self._place)
+        try:
+            masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
+        except ValueError as error:
+            raise weak_key(self._binding, pairs[error.args[0]].place) from None
+        return masks, view_digest(self.VIEW, self._binding, keys)
+
+    def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
+        return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
+
+
+class Sum(Protocol):
+    """The running sum of one chunk."""
+
+    def add(self, vector: bytes) -> None:
+        """Add one silo's vector; a wrong one is a ValueError and changes nothing."""
+
+
+T = TypeVar("T")
+SumT = TypeVar("SumT", bound=Sum)
+
+
+class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
+    """The coordinator in one run: it relays keys, sums contributions, and learns only the sums."""
+
+    STEPS = COORDINATOR_STEPS
+    TAKES = ("key", "confirm", "chunk")
+
+    def __init__(self, parameters: Chunked, roster: Roster, run: bytes, identity: Identity) -> None:
+        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
+        self._parameters = parameters
+        self._collection = Collection(self._binding)
+        self._sums: dict[int, tuple[SumT, set[int]]] = {}
+        self._results: dict[int, T] = {}
+        self._uploads = Uploads(parameters)
+
+    @abstractmethod
+    def _nothing(self, size: int) -> SumT:
+        """The sum of a chunk of this size before anything was added to it."""
+
+    @abstractmethod
+    def _whole(self, total: SumT) -> T:
+        """The result of a chunk, from the sum over all silos."""
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        """Take a silo's message."""
+        envelope = self._opened(raw)
+        if envelope.round == "chunk":
+            self._add(envelope)
+            return []
+        if len(envelope.payload) != 32:
+            raise self._refuse(PayloadError, "32 bytes were due", envelope)
+        bundle = self._collection.take(envelope, raw, self._identity)
+        if bundle:
+            self.state = self._step(f"all {envelope.round}s")
+        return bundle
+
+    def _add(self, envelope: Envelope) -> None:
+        number = envelope.sequence
+        if number >= self._parameters.chunks:
+            raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
+        if number in self._results:
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        size = self._parameters.chunk_size(number)
+        total, seen = self._sums.get(number) or (self._nothing(size), set())
+        if envelope.sender in seen:
+            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        try:
+            total.add(envelope.payload)
+        except ValueError as error:
+            raise self._refuse(PayloadError, f"chunk {number}: {error}", envelope) from None
+        seen.add(envelope.sender)
+        self._uploads.take(envelope.sender)
+        self._sums[number] = total, seen
+        if len(seen) == self._parameters.silos:
+            self._results[number] = self._whole(total)
+            del self._sums[number]
+        if len(self._results) == self._parameters.chunks:
+            self.state = self._step("all chunks")
+
+    def wants(self, place: int) -> bool:
+        """Whether this silo is not too far ahead of the slowest one."""
+        return self._uploads.wants(place)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How much of the chunks all silos have sent, and how much there is."""
+        return self._uploads.progress
+
+    def missing(self) -> dict[int, list[int]]:
+        """The incomplete chunks, each with the silos that have not yet sent it."""
+        silos = range(self._parameters.silos)
+        return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
+
+    def _in_order(self) -> list[T]:
+        """The results of all chunks; only available when all are complete."""
+        self._require(State.DONE, "result")
+        return [self._results[number] for number in range(self._parameters.chunks)]
+
+
+# --- The masked union -----------------------------------------------------------------------------
 
 #: The number of pairs in a chunk.
 CHUNK_PAIRS = 1 << 20
@@ -78,43 +302,11 @@ class MaskedParameters(Chunked):
         return hashlib.sha256(pack(b"silograph/masked/v2", *fields)).digest()
 
 
-class State(StrEnum):
-    """The states of a machine."""
-
-    NEW = "new"
-    KEYS = "waiting for keys"
-    CONFIRMS = "waiting for confirmations"
-    AGREED = "agreed, not yet authorised"
-    CHUNKS = "chunks"
-    DONE = "done"
-
-
-#: All steps that a silo can take; anything else is refused and changes nothing.
-SILO_STEPS: dict[tuple[State, str], State] = {
-    (State.NEW, "start"): State.KEYS,
-    (State.KEYS, "keys"): State.CONFIRMS,
-    (State.CONFIRMS, "confirms"): State.AGREED,
-    (State.AGREED, "authorise"): State.CHUNKS,
-    (State.CHUNKS, "chunk"): State.CHUNKS,
-}
-#: All steps of the coordinator.
-COORDINATOR_STEPS: dict[tuple[State, str], State] = {
-    (State.KEYS, "key"): State.KEYS,
-    (State.KEYS, "all keys"): State.CONFIRMS,
-    (State.CONFIRMS, "confirm"): State.CONFIRMS,
-    (State.CONFIRMS, "all confirms"): State.CHUNKS,
-    (State.CHUNKS, "chunk"): State.CHUNKS,
-    (State.CHUNKS, "all chunks"): State.DONE,
-}
-
-
-class MaskedSilo(UploadingSilo):
+class MaskedSilo(MaskingSilo):
     """A silo in one run of the masked union. ``bits(view, chunk)`` is one bit per pair."""
 
-    STEPS = SILO_STEPS
-    TAKES = ("keys", "confirms")
-    ROUND = "chunk"
-    _parameters: MaskedParameters
+    VIEW = b"silograph/masked/view/v2"
+    _masker: _core.Masker
 
     def __init__(
         self,
@@ -126,145 +318,27 @@ class MaskedSilo(UploadingSilo):
         entropy: Entropy,
         bits: Bits,
     ) -> None:
-        super().__init__(parameters, roster, run, place, identity, bits, State.NEW)
         # There is one secret per run. The run key and all chunks are derived from it, so a chunk
         # that is made again has exactly the same bytes.
-        self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
-        self._masks: _core.SharedMasks | None = None
-        self._sent: dict[int, bytes] = {}
+        masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
+        super().__init__(parameters, roster, run, place, identity, masker, bits)
 
-    def start(self) -> list[Outgoing]:
-        """Publish the run key."""
-        state = self._step("start")
-        raw = self._seal("key", EVERYONE, self._masker.public())
-        self.state = state
-        return [Outgoing(COORDINATOR, raw)]
-
-    def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a bundle that the coordinator relays."""
-        bundle = self._opened(raw)
-        state = self._step(bundle.round)
-        if bundle.round == "keys":
-            masks, view = self._agree(self._bundled(bundle, "key"))
-            sent = self._seal("confirm", EVERYONE, view)
-            self._masks, self._view, self.state = masks, view, state
-            return [Outgoing(COORDINATOR, sent)]
-        check_views(self._binding, self._bundled(bundle, "confirm"), self._view)
-        self.state = state
-        return []
-
-    @property
-    def ready(self) -> bool:
-        """Whether all silos confirmed the same keys."""
-        return self.state is State.AGREED
-
-    def authorise(self) -> list[Outgoing]:
-        """Record that the run's whole cost is in the ledger; chunks are made only after this."""
-        self.state = self._step("authorise")
-        return []
-
-    def chunk(self, number: int, bits: bytes) -> Outgoing:
-        """The masked contributions of one chunk, from one bit per pair.
-
-        A repeated call returns the same bytes. A call with other bits is refused, since two vectors
-        under one mask would show where they differ.
-        """
-        state = self._step("chunk")
-        self._check_chunk(number, bits)
+    def _contribution(self, masks: _core.SharedMasks, number: int, bits: bytes) -> bytes:
         size = self._parameters.chunk_size(number)
-        assert self._masks is not None  # noqa: S101 - guaranteed by the table of steps
-        vector = self._masker.contribute(self._masks, number, bits, size)
-        seen = hashlib.sha256(vector).digest()
-        if self._sent.setdefault(number, seen) != seen:
-            raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
-        raw = self._seal("chunk", COORDINATOR, vector, number, digest=seen)
-        self.state = state
-        return Outgoing(COORDINATOR, raw)
-
-    def _agree(self, keys: list[bytes]) -> tuple[_core.SharedMasks, bytes]:
-        """The masks shared with every other silo, and the digest of all keys that we were sent."""
-        check_own_key(self._binding, keys[self._place], self._masker.public(), self._place)
-        pairs = pairs_of(self._binding, dict(enumerate(keys)), self._place)
-        try:
-            masks = self._masker.agree([(pair.key, pair.context, pair.first) for pair in pairs])
-        except ValueError as error:
-            raise weak_key(self._binding, pairs[error.args[0]].place) from None
-        return masks, view_digest(b"silograph/masked/view/v2", self._binding, keys)
-
-    def _bundled(self, bundle: Envelope, expected: str) -> list[bytes]:
-        return open_bundle(self._binding, bundle, expected, receiver=self._place, length=32)
+        return self._masker.contribute(masks, number, bits, size)
 
 
-class MaskedCoordinator(Machine, CoordinatorSession[bytes]):
-    """The coordinator in one run: it relays keys, sums contributions, and learns only the sums.
+class MaskedCoordinator(SummingCoordinator[_core.MaskedSum, bytes]):
+    """The coordinator in one run of the masked union. Its result is Y, one bit per pair."""
 
-    Its result is Y, one bit per pair.
-    """
+    _parameters: MaskedParameters
 
-    STEPS = COORDINATOR_STEPS
-    TAKES = ("key", "confirm", "chunk")
+    def _nothing(self, size: int) -> _core.MaskedSum:
+        return _core.MaskedSum(self._parameters.q, size)
 
-    def __init__(
-        self, parameters: MaskedParameters, roster: Roster, run: bytes, identity: Identity
-    ) -> None:
-        super().__init__(parameters, roster, run, COORDINATOR, identity, State.KEYS)
-        self._parameters = parameters
-        self._collection = Collection(self._binding)
-        self._sums: dict[int, tuple[_core.MaskedSum, set[int]]] = {}
-        self._results: dict[int, bytes] = {}
-        self._uploads = Uploads(parameters)
-
-    def receive(self, raw: bytes) -> list[Outgoing]:
-        """Take a silo's message."""
-        envelope = self._opened(raw)
-        if envelope.round == "chunk":
-            self._add(envelope)
-            return []
-        if len(envelope.payload) != 32:
-            raise self._refuse(PayloadError, "32 bytes were due", envelope)
-        bundle = self._collection.take(envelope, raw, self._identity)
-        if bundle:
-            self.state = self._step(f"all {envelope.round}s")
-        return bundle
-
-    def _add(self, envelope: Envelope) -> None:
-        number = envelope.sequence
-        if number >= self._parameters.chunks:
-            raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
-        if number in self._results:
-            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
-        size = self._parameters.chunk_size(number)
-        total, seen = self._sums.get(number) or (_core.MaskedSum(self._parameters.q, size), set())
-        if envelope.sender in seen:
-            raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
-        try:
-            total.add(envelope.payload)
-        except ValueError as error:
-            raise self._refuse(PayloadError, f"chunk {number}: {error}", envelope) from None
-        seen.add(envelope.sender)
-        self._uploads.take(envelope.sender)
-        self._sums[number] = total, seen
-        if len(seen) == self._parameters.silos:
-            self._results[number] = total.open()
-            del self._sums[number]
-        if len(self._results) == self._parameters.chunks:
-            self.state = self._step("all chunks")
-
-    def wants(self, place: int) -> bool:
-        """Whether this silo is not too far ahead of the slowest one."""
-        return self._uploads.wants(place)
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """The number of pairs that all silos have sent, and the number of all pairs."""
-        return self._uploads.progress
-
-    def missing(self) -> dict[int, list[int]]:
-        """The incomplete chunks, each with the silos that have not yet sent it."""
-        silos = range(self._parameters.silos)
-        return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
+    def _whole(self, total: _core.MaskedSum) -> bytes:
+        return total.open()
 
     def result(self) -> bytes:
         """Y, one bit per pair; only available when all chunks are complete."""
-        self._require(State.DONE, "result")
-        return b"".join(self._results[number] for number in range(self._parameters.chunks))
+        return b"".join(self._in_order())

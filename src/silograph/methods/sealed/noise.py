@@ -62,12 +62,10 @@ from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
-from silograph import _core
 from silograph.dp.digits import DIGIT_DELTA, MOST_DIGITS, MOST_PLACES, DigitLaw
-from silograph.dp.laplace import NoiseLaw, round_up, scale_for
+from silograph.dp.laplace import NoiseLaw, Share, round_up, scale_for
 from silograph.dp.loss import View, check_delta, check_epsilon, check_parties, float_below
 from silograph.errors import ArgumentError
 
@@ -140,25 +138,14 @@ class Coins:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(Share):
     """Noise in shares: every member draws a Pólya difference of shape 1/3 of this scale.
 
     >>> Parts(2, 1).reach
     100
     """
 
-    numerator: int
-    denominator: int
-
-    def __post_init__(self) -> None:
-        if not (1 <= self.numerator <= 1 << 62 and 1 <= self.denominator <= 1 << 62):
-            raise ArgumentError("a noise's scale is a ratio of integers from 1 to 2^62")
-        if self.numerator > self.denominator << 50:
-            raise ArgumentError("a noise's scale is at most 2^50")
-
-    def draw(self, count: int, seed: bytes) -> npt.NDArray[np.int64]:
-        """Draw one member's part."""
-        return _core.polya_difference(count, self.numerator, self.denominator, HONEST, seed)
+    shares: int = HONEST
 
     @property
     def reach(self) -> int:
@@ -167,7 +154,7 @@ class Parts:
 
     def fields(self) -> tuple[object, ...]:
         """Everything, for the digest of the parameters."""
-        return "parts", self.numerator, self.denominator, PARTS, HONEST
+        return "parts", self.numerator, self.denominator, PARTS, self.shares
 
 
 @lru_cache(maxsize=256)
