@@ -2,7 +2,6 @@
 bars that hold on a graph of some size."""
 
 import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 
@@ -11,14 +10,13 @@ import pytest
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
-from silograph.estimators import folded, folded_loads
+from silograph.estimators import folded
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.folded import FoldedSums
 from silograph.estimators.folded_loads import (
     CellModel,
     FoldShape,
     Loads,
-    RowSums,
     Strip,
     by_ones,
     series,
@@ -83,7 +81,9 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
                 keep = max(0, 1 - error / max(calm[part].var(), 1e-9))
                 calm[part] = mean + (calm[part] - mean) * keep
         calm = np.maximum(calm, 0)
-        left_out = zero_diagonal(rest(np.outer(calm, calm) / max(calm[o].sum(), 1)))[:, o].sum(axis=1)
+        left_out = zero_diagonal(rest(np.outer(calm, calm) / max(calm[o].sum(), 1)))[:, o].sum(
+            axis=1
+        )
         load = seen + left_out
     doubt = (left_out - width * rest(calm / width)) / 2
     inside = load[o].sum() / 2
@@ -393,10 +393,14 @@ def test_shared_buckets_over_all_hashes(hubs: int, monkeypatch: pytest.MonkeyPat
     found = mean_of_shared(np.array(TINY[0]), hubs, groups)
     print(found)
     original = Loads.model
+
     def plain(self: Loads, rows: Strip, cols: Strip) -> CellModel:
         model = original(self, rows, cols)
-        weight = np.full_like(model.weight, 1 / self.shape.apart if rows.ordinary and cols.ordinary else 1)
+        weight = np.full_like(
+            model.weight, 1 / self.shape.apart if rows.ordinary and cols.ordinary else 1
+        )
         return CellModel(model.company, weight, model.variance, model.noise)
+
     monkeypatch.setattr(Loads, "model", plain)
     print(mean_of_shared(np.array(TINY[0]), hubs, groups))
 
@@ -407,7 +411,15 @@ DRAWS = 60
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("hubs", "groups", "sub", "channel"), [(30, 250, 1, Channel.symmetric(1.5)), (0, 300, 2, Channel.symmetric(3.0)), (30,250,1,QUIET)], ids=str)
+@pytest.mark.parametrize(
+    ("hubs", "groups", "sub", "channel"),
+    [
+        (30, 250, 1, Channel.symmetric(1.5)),
+        (0, 300, 2, Channel.symmetric(3.0)),
+        (30, 250, 1, QUIET),
+    ],
+    ids=str,
+)
 def test_error_bars_hold(hubs: int, groups: int, sub: int, channel: Channel) -> None:
     nodes, rng = 3000, np.random.default_rng(29)
     edges = communities(nodes, 15, 0.4, rng)
@@ -428,4 +440,6 @@ def test_error_bars_hold(hubs: int, groups: int, sub: int, channel: Channel) -> 
         spread_of, own = values.std(ddof=1), variances.mean() ** 0.5
         inside = (abs(values - true[name]) < 1.96 * variances**0.5).mean()
         bias = values.mean() - true[name]
-        print(f"{name:12} bias {bias/true[name]:+.4f} ± {spread_of/DRAWS**.5/true[name]:.4f} sd {spread_of/true[name]:.4f} own {own/true[name]:.4f} cover {inside:.2f}")
+        print(
+            f"{name:12} bias {bias / true[name]:+.4f} ± {spread_of / DRAWS**0.5 / true[name]:.4f} sd {spread_of / true[name]:.4f} own {own / true[name]:.4f} cover {inside:.2f}"
+        )

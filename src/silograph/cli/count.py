@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from silograph.cli.local_run import Reading, Spending, read_like, read_silos, spending
+from silograph.cli.local_run import Reading, Spending, read_fold, read_like, read_silos, spending
 from silograph.cli.options import (
     OUTPUT,
     Case,
@@ -15,9 +15,11 @@ from silograph.cli.options import (
     Delta,
     Epsilon,
     Files,
+    FoldNodes,
     Force,
     Format,
     Header,
+    HubList,
     Json,
     K,
     LedgerFile,
@@ -36,6 +38,7 @@ from silograph.cli.options import (
 )
 from silograph.cli.output import check_output, echo_json
 from silograph.estimators.estimate import Estimate
+from silograph.estimators.folded_release import FoldedRelease
 from silograph.graph.bits import triangle_bytes
 from silograph.graph.silo import Silo
 from silograph.page import ready, save_page
@@ -69,6 +72,8 @@ def collect(
     node_column: NodeColumn = None,
     protocol: Protocol = None,
     collusion: Collusion = 1,
+    fold: FoldNodes = None,
+    hubs: HubList = None,
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
     new_lineage: NewLineage = False,
@@ -89,20 +94,24 @@ def collect(
 
     $ silograph query g.release triangles
     """
-    inputs = [*files, *([nodes] if nodes else [])]
+    inputs = [path for path in (*files, nodes, hubs) if path is not None]
+    folded = read_fold(fold, hubs)
     check_output(output, inputs, force=force)
-    silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
-    room = triangle_bytes(len(silos[0].universe)) + _HEADER_BYTES
-    check_output(output, inputs, force=force, size=room)
+    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    silos = read_silos(files, reading, folded=folded is not None)
+    room = triangle_bytes(len(silos[0].universe)) if not folded else folded.layout.buckets // 8
+    check_output(output, inputs, force=force, size=room + _HEADER_BYTES)
     with spending(ledger, lineage, new=new_lineage) as account:
-        release = account.federation(silos).collect(epsilon, protocol, collusion)
+        federation = account.federation(silos)
+        release = federation.collect(epsilon, protocol, collusion, fold=folded)
         with account.keeping():
             release.save(output)
         if as_json:
             echo_json(
                 {
                     "release": str(output),
-                    "nodes": release.n,
+                    "nodes": len(silos[0].universe),
+                    "fold": asdict(release.layout) if isinstance(release, FoldedRelease) else None,
                     "universe": release.universe_digest,
                     "epsilon": release.epsilon,
                     "delta": release.delta,
@@ -132,6 +141,8 @@ def count(
     collusion: Collusion = 1,
     protocol: Protocol = None,
     trust: Trust = None,
+    fold: FoldNodes = None,
+    hubs: HubList = None,
     like_graph: LikeGraph = None,
     like_release: LikeRelease = None,
     ledger: LedgerFile = None,
@@ -163,16 +174,19 @@ def count(
     $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
     """
     check_question(query, k, method)
-    inputs = [path for path in (*files, nodes, like_graph, like_release) if path is not None]
+    given = (*files, nodes, like_graph, like_release, hubs)
+    inputs = [path for path in given if path is not None]
+    folded = read_fold(fold, hubs)
     if html is not None:
         check_output(html, inputs, force=force)
         ready()  # before anything is spent
-    silos = read_silos(files, Reading(nodes, node_column, columns, format, header, strip, case))
+    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    silos = read_silos(files, reading, folded=folded is not None)
     like = read_like(like_graph, like_release)
     with spending(ledger, lineage, new=new_lineage) as account:
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
-            collusion=collusion, like=like, trust=trust or None,
+            collusion=collusion, like=like, trust=trust or None, fold=folded,
         )  # fmt: skip
         # Print the answer first, so that it is not lost if the page cannot be written.
         if as_json:

@@ -14,6 +14,7 @@ from silograph.cli.output import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
 from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of
+from silograph.graph.fold import Fold
 from silograph.graph.identifiers import Case
 from silograph.graph.silo import Silo, read_graph
 from silograph.graph.universe import NodeUniverse
@@ -36,7 +37,9 @@ class Reading:
     case: Case = None
 
 
-def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
+def read_silos(
+    files: Sequence[Path], reading: Reading, *, folded: bool = False
+) -> tuple[Silo, ...]:
     """Read one silo per file. Without a node list, the ids in the files are the nodes."""
     if not 2 <= len(files) <= 64:
         raise ArgumentError(
@@ -58,8 +61,29 @@ def read_silos(files: Sequence[Path], reading: Reading) -> tuple[Silo, ...]:
         for file in files
     )
     _mention(files, silos)
-    _check_memory(len(universe), len(silos))
+    if not folded:
+        _check_memory(len(universe), len(silos))
     return silos
+
+
+def read_fold(text: str | None, hubs: Path | None, *, listed: bool = False) -> Fold | None:
+    """How nodes are folded, from ``--fold`` and ``--hubs``; ``listed`` if hubs must be a list."""
+    if text is None:
+        if hubs is not None:
+            raise ArgumentError("--hubs is for folded nodes; say how with --fold")
+        return None
+    found = Fold.parse(text, None if hubs is None else _ids(hubs))
+    if listed and isinstance(found.hubs, int) and found.hubs:
+        raise ArgumentError(
+            "a study names its hubs: find them with a study of method hubs, and give its table as "
+            "--hubs"
+        )
+    return found
+
+
+def _ids(path: Path) -> tuple[str, ...]:
+    table = path.suffix in (".csv", ".tsv")
+    return NodeUniverse.from_file(path, column=0 if table else None).ids
 
 
 def _check_memory(nodes: int, silos: int) -> None:
@@ -68,8 +92,8 @@ def _check_memory(nodes: int, silos: int) -> None:
     if needed > there:
         raise ArgumentError(
             f"{nodes:,} nodes: one bit for every pair of them, for {silos} silos and the release,"
-            f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; use a larger"
-            " machine or a smaller node list"
+            f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; fold the"
+            " nodes into groups (--fold), or use a larger machine or a smaller node list"
         )
 
 

@@ -25,9 +25,11 @@ __all__ = [
     "Delta",
     "Epsilon",
     "Files",
+    "FoldNodes",
     "Force",
     "Format",
     "Header",
+    "HubList",
     "Json",
     "K",
     "LedgerFile",
@@ -129,6 +131,24 @@ LikeGraph = Annotated[
 LikeRelease = Annotated[
     Path | None,
     typer.Option(help="A past release of this graph, to predict errors.", show_default=False),
+]
+FoldNodes = Annotated[
+    str | None,
+    typer.Option(
+        "--fold",
+        help="Fold nodes into groups, for large graphs: GROUPS[,HUBS[,SUB]], as in 1000,300, or "
+        "auto. Unless --hubs names them, so many hubs are found with a part of ε.",
+        show_default=False,
+    ),
+]
+HubList = Annotated[
+    Path | None,
+    typer.Option(
+        "--hubs",
+        help="A public list of nodes that get a group of their own when nodes are folded: a node "
+        "list, or the table of a hub search.",
+        show_default=False,
+    ),
 ]
 LedgerFile = Annotated[
     Path | None,

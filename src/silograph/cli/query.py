@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 # NumPy reads this when it is loaded. Queries multiply no matrices, so they need no threads, which
 # take time to start.
@@ -14,6 +14,10 @@ from silograph.cli.options import Json, K, Query, check_question
 from silograph.cli.output import echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.release import Release
+from silograph.estimators.release_file import FOLDED, kind_of
+
+if TYPE_CHECKING:
+    from silograph.estimators.folded_release import FoldedRelease
 
 __all__ = ["query"]
 
@@ -29,14 +33,24 @@ def query(
     $ silograph query g.release kstars --k 3
     """
     check_question(name, k)
-    answer = _ask(Release.load(release), name, k)
+    answer = _ask(_loaded(release), name, k)
     if as_json:
         echo_json(answer.to_dict())
     else:
         typer.echo(str(answer))
 
 
-def _ask(release: Release, name: str, k: int | None) -> Estimate[Any]:
+def _loaded(path: Path) -> "Release | FoldedRelease":
+    if kind_of(path) != FOLDED:
+        return Release.load(path)
+    from silograph.estimators.folded_release import FoldedRelease  # noqa: PLC0415
+
+    return FoldedRelease.load(path)
+
+
+def _ask(release: "Release | FoldedRelease", name: str, k: int | None) -> Estimate[Any]:
+    if not isinstance(release, Release):
+        return release.ask(name, k)
     if k is not None:
         return release.kstars(k)
     found: Estimate[Any] = getattr(release, name)()

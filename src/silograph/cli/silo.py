@@ -179,7 +179,7 @@ def studies(config: Config, as_json: Json = False) -> None:
     table = Table("run", "query", "method", "ε", "t", "deadline", "decision", "state")
     for study, row in found:
         table.add_row(
-            study.run[:12], study.query, f"{study.method} {study.protocol}".strip(),
+            study.run[:12], study.query, study.how,
             shown_loss(study.epsilon), str(study.collusion), _when(study.deadline),
             f"{row.decision or 'waits for you'} {row.decided_by}".strip(),
             f"{row.state} {row.code}".strip(),

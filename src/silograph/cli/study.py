@@ -11,7 +11,19 @@ from rich.live import Live
 from rich.table import Table
 
 from silograph import whole_files
-from silograph.cli.options import Collusion, Delta, Epsilon, Force, Json, K, Protocol, one_of
+from silograph.cli.local_run import read_fold
+from silograph.cli.options import (
+    Collusion,
+    Delta,
+    Epsilon,
+    FoldNodes,
+    Force,
+    HubList,
+    Json,
+    K,
+    Protocol,
+    one_of,
+)
 from silograph.cli.output import check_output, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
@@ -62,6 +74,8 @@ def propose(
         list[str] | None,
         typer.Option("--silo", help="Only use this silo. May be repeated."),
     ] = None,
+    fold: FoldNodes = None,
+    hubs: HubList = None,
     members: Annotated[
         str,
         typer.Option(
@@ -89,6 +103,7 @@ def propose(
     question = Question(
         query, epsilon, method, protocol, k, delta, collusion, only, options, purpose,
         tuple(name.strip() for name in members.split(",")) if members else (),
+        read_fold(fold, hubs, listed=True),
     )  # fmt: skip
     service = _service(config)
     try:
@@ -189,9 +204,8 @@ def list_(config: Config, as_json: Json = False) -> None:
         return
     table = Table("run", "query", "method", "ε", "state")
     for study, row in found:
-        method = f"{study.method} {study.protocol}".strip()
         state = f"{row.state} {row.code}".strip()
-        table.add_row(study.run[:12], study.query, method, shown_loss(study.epsilon), state)
+        table.add_row(study.run[:12], study.query, study.how, shown_loss(study.epsilon), state)
     console.print(table)
 
 

@@ -144,6 +144,25 @@ class FoldedRelease(PaidFor):
             query, found.value, found.stderr, note=FOLD_NOTE, parameters=dict(parameters)
         )
 
+    def ask(self, query: str, k: int | None = None) -> Estimate[float]:
+        """The answer to a query by its name.
+
+        Parameters
+        ----------
+        query
+            One of :data:`FOLDED_QUERIES`.
+        k
+            The number of leaves, for ``"kstars"`` only.
+
+        Returns
+        -------
+        Estimate
+            The answer.
+        """
+        self.check_query(query, k)
+        found: Estimate[float] = getattr(self, query)(*(() if k is None else (k,)))
+        return replace(found, origin=replace(self.origin, release=self))
+
     @staticmethod
     def check_query(query: str, k: int | None) -> None:
         """Refuse queries that folded nodes cannot answer."""

@@ -20,6 +20,7 @@ __all__ = [
     "PairBits",
     "bits_in_chunks",
     "chunk_of",
+    "in_memory",
     "memory_of",
     "simd_levels",
     "triangle_bytes",
@@ -239,6 +240,11 @@ def bits_in_chunks(silo: Silo, chunk_pairs: int) -> Callable[[bytes, int], bytes
     return lambda _view, chunk: held.chunk(
         chunk * chunk_pairs, min(chunk_pairs, held.pairs - chunk * chunk_pairs)
     )
+
+
+def in_memory(nodes: int) -> bool:
+    """Whether the bits of this many nodes are held in memory."""
+    return triangle_bytes(nodes) <= _IN_MEMORY
 
 
 def memory_of(nodes: int) -> int:

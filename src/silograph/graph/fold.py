@@ -118,6 +118,25 @@ class Fold:
             raise ArgumentError(f"hub_share must be between 0 and 1, not {self.hub_share!r}")
         _ = self.layout  # refuses what makes no shape
 
+    @classmethod
+    def parse(cls, text: str, hubs: Sequence[str] | None = None) -> "Fold":
+        """Read ``GROUPS[,HUBS[,SUB]]``. With a list of hubs, HUBS of them are taken from its start.
+
+        >>> Fold.parse("1000,2", ["a", "b", "c"])
+        Fold(groups=1000, hubs=('a', 'b'), sub=1, hub_share=0.2)
+        """
+        parts = text.split(",")
+        if len(parts) > 3 or not all(part.strip().isdecimal() for part in parts):
+            raise ArgumentError(
+                f"{text[:80]!r} is not a fold; it is GROUPS[,HUBS[,SUB]], as in 1000,300"
+            )
+        groups, *more = map(int, parts)
+        many = more[0] if more else 0
+        sub = more[1] if len(more) > 1 else 1
+        if hubs is not None:
+            return cls(groups, tuple(hubs)[: many or None], sub)
+        return cls(groups, many, sub)
+
     @property
     def layout(self) -> Layout:
         """The shape of the index."""

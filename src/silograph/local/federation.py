@@ -433,6 +433,7 @@ class Federation:
         owned: float | None = None,
         trust: Collection[str] | None = None,
         noise: Kind | None = None,
+        fold: Fold | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Answer one query. For several queries, call :meth:`collect` once and query the release.
@@ -483,6 +484,8 @@ class Federation:
         noise
             For ``sealed``: ``"committee"``, which nobody knows, or ``"shares"``, of which each
             member draws a part.
+        fold
+            For ``feat``: how to fold the nodes into groups; see :meth:`collect`.
         progress
             Whether to show a progress bar; by default only on a terminal.
 
@@ -511,14 +514,22 @@ class Federation:
         if method not in (*ANSWERING, "auto"):
             known = ", ".join((*ANSWERING, "auto"))
             raise ArgumentError(f"unknown method {method!r}; choose from {known}")
-        Release.check_leaves(query, k, len(self.universe))
         epsilon = check_epsilon(epsilon)
         check_parties(len(self.silos), collusion)
+        if fold is not None:
+            FoldedRelease.check_query(query, k)
+        else:
+            Release.check_leaves(query, k, len(self.universe))
         given: dict[str, Any] = {
             "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
             "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
         }  # fmt: skip
         _check_options(method, given)
+        if fold is not None and method in ("auto", "feat"):
+            release = self._collect_folded(epsilon, protocol, collusion, fold, {}, progress)
+            return release.ask(query, k)
+        if fold is not None:
+            raise ArgumentError(f"{method} has no use for fold")
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen

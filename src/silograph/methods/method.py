@@ -77,7 +77,9 @@ class SettledStudy(ABC):
                 f"{study.method} has no use for option {min(unknown)!r}; it takes {takes}"
             )
         if study.index.folded and not self.folds:
-            raise StudyError(f"{self._named()} counts on pairs, not on folded nodes")
+            raise StudyError(
+                f"{study.method} {study.protocol}".strip() + " counts on pairs, not on folded nodes"
+            )
         if study.index.folded:
             FoldedRelease.check_query(study.query, study.k)
         else:
@@ -85,12 +87,9 @@ class SettledStudy(ABC):
         if study.delta and not self.takes_delta:
             raise StudyError(f"{study.method} has no use for delta; leave it 0")
         if study.members and study.protocol != COMMITTEE:
-            raise StudyError(f"{self._named()} has no committee")
+            raise StudyError(f"{study.method} {study.protocol}".strip() + " has no committee")
         if study.protocol == COMMITTEE and not study.members:
             raise StudyError("the study does not name the four members of its committee")
-
-    def _named(self) -> str:
-        return f"{self.study.method} {self.study.protocol}".strip()
 
     @property
     def folds(self) -> bool:

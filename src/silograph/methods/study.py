@@ -137,6 +137,16 @@ class Index:
         """Whether nodes are folded."""
         return self.kind == "fold"
 
+    def check_ids(self, universe: NodeUniverse) -> None:
+        """Refuse a folded index that is not about the identifiers of this universe."""
+        if not self.folded:
+            return
+        if self.form != universe.form:
+            raise StudyError(f"the study's identifiers are {self.form!r}, not {universe.form!r}")
+        for hub in self.hubs:
+            if hub not in universe or universe.normal(hub) != hub:
+                raise StudyError("a hub of the study is not an identifier of this universe")
+
     @property
     def layout(self) -> Layout:
         """The shape of a folded index."""
@@ -298,6 +308,11 @@ class Study:
     def id(self) -> bytes:
         """The run id as bytes."""
         return bytes.fromhex(self.run)
+
+    @property
+    def how(self) -> str:
+        """The method, its protocol, and whether nodes are folded, as people read it."""
+        return f"{self.method} {self.protocol}".strip() + " folded" * self.index.folded
 
     @property
     def subject(self) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 
 from silograph import whole_files
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
+from silograph.graph.fold import Fold
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR, Roster
 from silograph.methods.catalogue import plan_study, settle_study
@@ -25,9 +26,11 @@ from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import (
     COMMITTEE,
     RELEASE,
+    Index,
     Option,
     Study,
     StudyMember,
+    folded_index,
     read_proposal,
 )
 from silograph.methods.union import default_protocol
@@ -72,6 +75,8 @@ class Question:
     #: Names of the four members of the committee, in their order. If they are empty and the
     #: protocol needs a committee, the service chooses.
     members: tuple[str, ...] = ()
+    #: How nodes are folded; None for a union of pairs. Its hubs are a list.
+    fold: Fold | None = None
 
 
 Watch = Callable[[StudyProgress], None]
@@ -117,6 +122,7 @@ class CoordinatorService:
         delta = question.delta
         if question.method == "sealed":
             delta = sealed_delta(delta, question.options.get("noise"))
+        index = Index() if question.fold is None else folded_index(question.fold, party.universe)
         study = Study(
             run=self._entropy.bytes(16).hex(),
             query=question.query,
@@ -126,7 +132,7 @@ class CoordinatorService:
             delta=float(delta or 0.0),
             collusion=question.collusion,
             universe=party.universe.digest,
-            nodes=len(party.universe),
+            nodes=0 if party.universe.is_open else len(party.universe),
             roster=party.roster.digest.hex(),
             coordinator=party.name,
             silos=silos,
@@ -135,6 +141,7 @@ class CoordinatorService:
             options=question.options,
             purpose=question.purpose,
             members=_committee(question.members, protocol, silos, party.roster),
+            index=index,
         )
         plan = settle_study(study)
         study = plan.study
@@ -202,7 +209,7 @@ class CoordinatorService:
             if row.open or self._store.pending(study.run):
                 roster = self.seat(study).roster
                 others = [SiloProgress(roster.member(place).name) for place in roster.places]
-                progress = StudyProgress(study.run, "proposed", others, 0, study.pairs)
+                progress = StudyProgress(study.run, "proposed", others, 0, study.bits)
                 health = StudyHealth(self._party, progress)
                 async with health.shown():
                     health.link = link = await self._connect()

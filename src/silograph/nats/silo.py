@@ -25,7 +25,7 @@ from silograph.errors import (
     StudyError,
     TransportError,
 )
-from silograph.graph.bits import PairBits
+from silograph.graph.bits import PairBits, in_memory
 from silograph.ledger.book import Ledger
 from silograph.ledger.chain import Witness
 from silograph.ledger.entries import Spend, loss_at
@@ -306,8 +306,10 @@ class Service(ABC):
         """Raise if there is a reason not to take part in a study."""
         if self._party.has_universe:
             universe = self._party.universe
-            if study.universe != universe.digest or study.nodes != len(universe):
+            nodes = 0 if universe.is_open else len(universe)
+            if study.universe != universe.digest or study.nodes != nodes:
                 raise StudyError("the study is about another node list")
+            study.index.check_ids(universe)
         policy, roster = self._config.policy, self._party.roster
         policy.check_fields(study, len(roster.silos), self._party.clock())
         policy.check_committee(study, roster)
@@ -458,8 +460,11 @@ class SiloService(Service):
         self._own = config
         data = load_silo(config, self._party.universe)
         self.silo = data.silo
-        # Computed once for all runs, so that no run's time shows the number of edges.
-        self._bits = None if self._party.universe.is_open else PairBits.of(self.silo)
+        # Computed once for all runs, so that no run's time shows the number of edges. Where pairs
+        # are too many for memory, they are prepared when a study needs them, if ever.
+        universe = self._party.universe
+        small = not universe.is_open and in_memory(len(universe))
+        self._bits = PairBits.of(self.silo) if small else None
         if data.outside:
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)

@@ -411,6 +411,8 @@ def _policy(table: _Table) -> Policy:
         "helpers": bool,
         "coordinator_in_committee": bool,
         "silos_trust_each_other": bool,
+        "fold": bool,
+        "largest": int,
         "longest": int,
         "accept": str,
     }

@@ -56,6 +56,10 @@ class Policy:
     #: member, a study holds against any one party, but not against the coordinator with a silo.)
     helpers: bool = True
     coordinator_in_committee: bool = False
+    #: Whether a study may fold nodes into groups. Its epsilon means the same.
+    fold: bool = True
+    #: The largest number of pairs or buckets of a study.
+    largest: int = 1 << 36
     #: The longest that a study may take, in seconds.
     longest: int = 7 * 24 * 3600
     #: ``auto``: every study that the policy allows is accepted. ``ask``: an operator decides.
@@ -68,8 +72,8 @@ class Policy:
             raise ArgumentError("a policy names the coordinators and the methods that it allows")
         if not 0 < self.epsilon < math.inf or not 0 <= self.delta < 1:
             raise ArgumentError("epsilon must be positive and finite, delta from 0 to 1")
-        if self.least_collusion < 0 or self.least_silos < 2 or self.longest < 1:
-            raise ArgumentError("least_collusion, least_silos or longest is too small")
+        if self.least_collusion < 0 or self.least_silos < 2 or min(self.longest, self.largest) < 1:
+            raise ArgumentError("least_collusion, least_silos, largest or longest is too small")
         self._check_pinned()
 
     def _check_pinned(self) -> None:
@@ -95,6 +99,12 @@ class Policy:
             raise PolicyError(f"{study.method!r} is not among the methods that are allowed here")
         if self.queries and study.query not in self.queries:
             raise PolicyError(f"query {study.query!r} is not allowed here")
+        if study.index.folded and not self.fold:
+            raise PolicyError("the study folds nodes, which is not allowed here")
+        if study.bits > self.largest:
+            raise PolicyError(
+                f"the study has {study.bits:,} pairs or buckets; at most {self.largest:,}"
+            )
         if len(study.silos) < self.least_silos:
             raise PolicyError(
                 f"{len(study.silos)} silos; at least {self.least_silos} must take part"
