@@ -315,10 +315,18 @@ class Fields:
         if isinstance(value, str):
             if form is not None and form.fullmatch(value):
                 return value
-            if form is None and 0 < len(value) <= _LONGEST_TEXT and value.isprintable():
+            if form is None and _short(value):
                 return value
         due = due or f"a text of 1 to {_LONGEST_TEXT} characters"
         raise self._refuse(name, due, value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of different short printable texts."""
+        value = self._take(name)
+        fits = isinstance(value, list) and all(_short(each) for each in value)
+        if not fits or len(set(value)) != len(value):
+            raise self._refuse(name, "a list of different short texts", value)
+        return tuple(value)
 
     def truth(self, name: str) -> bool:
         """True or false."""
@@ -343,6 +351,10 @@ class Fields:
         for name in self._left:
             known = f"{self._where}{_shown(name)} is not a field of this format"
             raise ReleaseError(f"the release is refused: {known}")
+
+
+def _short(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_TEXT and value.isprintable()
 
 
 def _shown(value: object) -> str:

@@ -15,7 +15,15 @@ from silograph import _core
 from silograph.errors import ArgumentError, GraphError
 from silograph.graph.silo import Silo
 
-__all__ = ["BitRows", "PairBits", "bits_in_chunks", "memory_of", "simd_levels", "triangle_bytes"]
+__all__ = [
+    "BitRows",
+    "PairBits",
+    "bits_in_chunks",
+    "chunk_of",
+    "memory_of",
+    "simd_levels",
+    "triangle_bytes",
+]
 
 
 # --- A graph as padded rows of bits, and exact counts on it (the kernels are in Rust) -------------
@@ -210,18 +218,25 @@ class PairBits:
 
         A chunk consists of whole words; only the last one may end at the last pair.
         """
-        end = start + count
-        whole = start % 64 == 0 and (end % 64 == 0 or end == self.pairs)
-        if not (whole and 0 <= start <= end <= self.pairs):
-            raise ArgumentError(f"{start}, {count}: a chunk must consist of whole 64-bit words")
-        words = self._words[start // 64 : -(-end // 64)]
-        return words.astype("<u8", copy=False).tobytes()
+        return chunk_of(self._words, self.pairs, start, count)
 
 
-def bits_in_chunks(silo: Silo, chunk_pairs: int) -> Callable[[int], bytes]:
-    """One bit per pair, in chunks of so many pairs: from the number of a chunk to its bits."""
+def chunk_of(words: NDArray[np.uint64], bits: int, start: int, count: int) -> bytes:
+    """``count`` of all ``bits`` from ``start`` on, padded with zeros to 64-bit words."""
+    end = start + count
+    whole = start % 64 == 0 and (end % 64 == 0 or end == bits)
+    if not (whole and 0 <= start <= end <= bits):
+        raise ArgumentError(f"{start}, {count}: a chunk must consist of whole 64-bit words")
+    return words[start // 64 : -(-end // 64)].astype("<u8", copy=False).tobytes()
+
+
+def bits_in_chunks(silo: Silo, chunk_pairs: int) -> Callable[[bytes, int], bytes]:
+    """One bit per pair, in chunks of so many pairs: from the number of a chunk to its bits.
+
+    The first argument, what the parties of a run signed, plays no part.
+    """
     held = PairBits.of(silo)
-    return lambda chunk: held.chunk(
+    return lambda _view, chunk: held.chunk(
         chunk * chunk_pairs, min(chunk_pairs, held.pairs - chunk * chunk_pairs)
     )
 

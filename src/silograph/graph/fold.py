@@ -15,18 +15,20 @@ Where the key comes from
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
 from silograph.errors import ArgumentError
+from silograph.graph.bits import chunk_of
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
-__all__ = ["MOST_BUCKETS", "BucketCounts", "Fold", "Folding", "Layout"]
+__all__ = ["MOST_BUCKETS", "BucketCounts", "Fold", "Folding", "Layout", "folded_in_chunks"]
 
 #: The most buckets of a study: 4 GiB of bits.
 MOST_BUCKETS = 1 << 35
@@ -152,6 +154,27 @@ class Folding:
         return _core.fold_bits(
             nodes._table, pairs, list(self.hubs), shape.groups, shape.sub, self.key
         )
+
+
+def folded_in_chunks(
+    silo: Silo, layout: Layout, hubs: tuple[str, ...], chunk_buckets: int
+) -> Callable[[bytes, int], bytes]:
+    """One bit per bucket, in chunks: from what a run's parties signed and the number of a chunk.
+
+    Nothing can be folded before the key is known. So, unlike with pairs, all edges are worked on
+    between two messages, and whoever watches the network can tell how many there are, roughly.
+    """
+
+    @lru_cache(maxsize=1)
+    def words(view: bytes) -> NDArray[np.uint64]:
+        return Folding.of(view, layout, hubs).fold(silo.nodes, silo.pairs)
+
+    def chunk(view: bytes, number: int) -> bytes:
+        start = number * chunk_buckets
+        size = min(chunk_buckets, layout.buckets - start)
+        return chunk_of(words(view), layout.buckets, start, size)
+
+    return chunk
 
 
 @dataclass(frozen=True, eq=False)

@@ -481,6 +481,36 @@ class NodeUniverse:
             raise ArgumentError(f"position {position} is not in 0 … {len(self) - 1}")
         return self._table.texts(position, position + 1)[0]
 
+    def normal(self, id_: object) -> str:
+        """An id in the normal form of this universe.
+
+        Parameters
+        ----------
+        id_
+            The id.
+
+        Returns
+        -------
+        str
+            The id as the universe has it.
+
+        Raises
+        ------
+        UniverseError
+            If the id is not in the universe.
+
+        Examples
+        --------
+        >>> NodeUniverse(["ada"], case="lower").normal("ADA")
+        'ada'
+        """
+        if not self.is_open:
+            return self.id(self.index(id_))
+        try:
+            return normalised(id_text(id_), self._strip, self._case)
+        except NotAnIdError as error:
+            raise UniverseError(f"{shown(id_)}: {error.args[0]}") from None
+
     def compare(self, other: "NodeUniverse", *, examples: int = 3) -> UniverseComparison:
         """How this universe and another differ.
 

@@ -3,14 +3,17 @@
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, cast, overload
 
 from silograph.dp.channel import Channel
 from silograph.dp.loss import check_delta, check_epsilon, check_number, check_parties
 from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.reference import Reference, guess, reference_like
+from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.release import Release
+from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger, NoLedger
 from silograph.ledger.entries import check_name
@@ -26,7 +29,7 @@ from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule
-from silograph.methods.study import COMMITTEE, RELEASE, Study, StudyMember
+from silograph.methods.study import COMMITTEE, RELEASE, Index, Study, StudyMember, folded_index
 from silograph.methods.study import Option as StudyOption
 from silograph.methods.union import channel_option, default_protocol
 
@@ -142,6 +145,7 @@ class Federation:
             raise ArgumentError("two silos have the same name")
         return cls(silos, ledger, lineage, OsEntropy(), new_lineage=new_lineage)
 
+    @overload
     def collect(
         self,
         epsilon: float,
@@ -150,7 +154,31 @@ class Federation:
         *,
         channel: Channel | None = None,
         progress: bool | None = None,
-    ) -> Release:
+        fold: None = None,
+    ) -> Release: ...
+
+    @overload
+    def collect(
+        self,
+        epsilon: float,
+        protocol: str | None = None,
+        collusion: int = 1,
+        *,
+        channel: Channel | None = None,
+        progress: bool | None = None,
+        fold: Fold,
+    ) -> FoldedRelease: ...
+
+    def collect(
+        self,
+        epsilon: float,
+        protocol: str | None = None,
+        collusion: int = 1,
+        *,
+        channel: Channel | None = None,
+        progress: bool | None = None,
+        fold: Fold | None = None,
+    ) -> Release | FoldedRelease:
         """Make a release of the union. It answers any number of queries.
 
         Parameters
@@ -170,11 +198,14 @@ class Federation:
             The channel, for protocol ``"clear"`` only.
         progress
             Whether to show a progress bar; by default only on a terminal.
+        fold
+            How to fold the nodes into groups. The cost then depends on the number of groups, not of
+            nodes, and so does the noise: for large graphs it is far less.
 
         Returns
         -------
-        Release
-            The release.
+        Release or FoldedRelease
+            The release; a folded one if ``fold`` is given.
 
         Raises
         ------
@@ -194,9 +225,36 @@ class Federation:
         if channel is not None and not isinstance(channel, Channel):
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
         options = {} if channel is None else {"channel": channel_option(channel)}
+        if fold is not None:
+            return self._collect_folded(epsilon, protocol, collusion, fold, options, progress)
         study = ("feat", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
         return cast("Release", outcome.source)
+
+    def _collect_folded(
+        self,
+        epsilon: float,
+        protocol: str | None,
+        collusion: int,
+        fold: Fold,
+        options: Mapping[str, StudyOption],
+        progress: bool | None,
+    ) -> FoldedRelease:
+        """A folded release, after a search for hubs where the fold asks for one."""
+        if not isinstance(fold, Fold):
+            raise ArgumentError(f"fold must be a Fold, not {fold!r}")
+        epsilon, search = check_epsilon(epsilon), None
+        hubs = fold.hubs
+        if isinstance(hubs, int) and hubs:
+            search = self.find_hubs(epsilon * fold.hub_share, collusion, progress=progress)
+            hubs, epsilon = search.top(hubs), epsilon * (1 - fold.hub_share)
+        index = folded_index(replace(fold, hubs=hubs or ()), self.universe)
+        outcome = self._ask(
+            "feat", RELEASE, epsilon, collusion, protocol=protocol, options=options,
+            progress=progress, index=index,
+        )  # fmt: skip
+        release = cast("FoldedRelease", outcome.source)
+        return release.with_search(search.views, search.losses) if search else release
 
     def reports(
         self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
@@ -473,6 +531,7 @@ class Federation:
         like: Like | None = None,
         owned: float | None = None,
         progress: bool | None = None,
+        index: Index | None = None,
     ) -> Outcome:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
@@ -493,7 +552,7 @@ class Federation:
                 delta=delta,
                 collusion=collusion,
                 universe=self.universe.digest,
-                nodes=len(self.universe),
+                nodes=0 if self.universe.is_open else len(self.universe),
                 roster=parties.roster.digest.hex(),
                 coordinator=parties.roster.coordinator.name,
                 silos=tuple(member.name for member in parties.roster.silos),
@@ -501,6 +560,7 @@ class Federation:
                 k=None if k is None else int(k),
                 options=options or {},
                 members=_committee(parties.roster) if protocol == COMMITTEE else (),
+                index=index or Index(),
             )
             reference = None if like is None else self._outline(like, query)
             plan = settle_study(study, reference, owned)

@@ -83,8 +83,9 @@ def _party(place: int) -> str:
 #: How many chunks a silo may be ahead of the slowest one before the coordinator lets it wait.
 _LEAD = 4
 
-#: Returns a silo's edges in the chunk with the given number, one bit per pair.
-Bits = Callable[[int], bytes]
+#: Returns a silo's edges in a chunk, one bit per pair: from what all parties of the run signed,
+#: and the number of the chunk.
+Bits = Callable[[bytes, int], bytes]
 
 
 class Chunked(ABC):
@@ -164,6 +165,8 @@ class UploadingSilo(Machine, SiloSession):
         super().__init__(parameters, roster, run, place, identity, state)
         self._parameters = parameters
         self._bits = bits
+        #: What all parties agreed on. A machine that exchanges keys sets it once more.
+        self._view = parameters.digest
         self._made = 0
 
     @abstractmethod
@@ -174,7 +177,7 @@ class UploadingSilo(Machine, SiloSession):
         """The message of the next chunk."""
         number, made = self._made, []
         if (self.ROUND, number) not in sent:
-            made.append(self.chunk(number, self._bits(number)))
+            made.append(self.chunk(number, self._bits(self._view, number)))
         self._made += 1
         return made
 

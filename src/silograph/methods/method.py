@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from silograph.dp.loss import View
 from silograph.errors import StudyError
 from silograph.estimators.estimate import Estimate, Provenance
+from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
@@ -32,7 +33,7 @@ __all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
 
 
 #: The result of a run, which answers queries.
-Source = Release | Reports | SealedRelease
+Source = Release | FoldedRelease | Reports | SealedRelease
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Outcome:
 
     def save(self, folder: Path, run: str) -> Path | None:
         """Write the release to ``folder``; return its path, or None if there is no release."""
-        if not isinstance(self.source, Release):
+        if not isinstance(self.source, Release | FoldedRelease):
             return None
         path = folder / f"{run}.release"
         self.source.save(path)
@@ -73,15 +74,26 @@ class SettledStudy(ABC):
             raise StudyError(
                 f"{study.method} has no use for option {min(unknown)!r}; it takes {takes}"
             )
-        Release.check_leaves(study.query, study.k, study.nodes)
+        if study.index.folded and not self.folds:
+            raise StudyError(f"{self._named()} counts on pairs, not on folded nodes")
+        if study.index.folded:
+            FoldedRelease.check_query(study.query, study.k)
+        else:
+            Release.check_leaves(study.query, study.k, study.nodes)
         if study.delta and not self.takes_delta:
             raise StudyError(f"{study.method} has no use for delta; leave it 0")
         if study.members and study.protocol != COMMITTEE:
-            raise StudyError(f"{study.method} {study.protocol}".strip() + " has no committee")
+            raise StudyError(f"{self._named()} has no committee")
         if study.protocol == COMMITTEE and not study.members:
             raise StudyError("the study does not name the four members of its committee")
-        if study.index.kind != "pairs":
-            raise StudyError(f"{study.method} counts on pairs, not on {study.index.kind}")
+
+    def _named(self) -> str:
+        return f"{self.study.method} {self.study.protocol}".strip()
+
+    @property
+    def folds(self) -> bool:
+        """Whether the study's method and protocol can work on folded nodes."""
+        return False
 
     #: The certified epsilon against the coordinator with t silos, for t = 0 … m−1.
     losses: dict[int, float]

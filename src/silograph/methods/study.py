@@ -22,6 +22,8 @@ from typing import Any
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
+from silograph.graph.fold import Fold, Layout
+from silograph.graph.universe import NodeUniverse
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack
 
@@ -36,6 +38,7 @@ __all__ = [
     "Option",
     "Study",
     "StudyMember",
+    "folded_index",
     "open_proposal",
     "places_of",
     "read_proposal",
@@ -98,7 +101,7 @@ class Index:
     """What each bit of a union stands for: a pair of nodes, or a bucket of folded nodes.
 
     ``groups``, ``hubs`` (their identifiers), ``sub`` (the number of sub-buckets) and ``form`` (the
-    normal form of identifiers) are used by kind ``fold`` only.
+    normal form of identifiers) are used by kind ``fold`` only; see :mod:`silograph.graph.fold`.
     """
 
     kind: str = "pairs"
@@ -124,6 +127,28 @@ class Index:
             raise StudyError(f"hubs are at most {_MOST_HUBS:,} different identifiers")
         for hub in self.hubs:
             _text("a hub", hub)
+        try:
+            _ = self.layout  # refuses too many buckets
+        except ArgumentError as error:
+            raise StudyError(str(error)) from None
+
+    @property
+    def folded(self) -> bool:
+        """Whether nodes are folded."""
+        return self.kind == "fold"
+
+    @property
+    def layout(self) -> Layout:
+        """The shape of a folded index."""
+        return Layout(self.groups, len(self.hubs), self.sub)
+
+
+def folded_index(fold: Fold, universe: NodeUniverse) -> Index:
+    """The index of a study that folds its nodes; hubs are put into the universe's normal form."""
+    if isinstance(fold.hubs, int):
+        raise StudyError("the hubs of a study are a list; find them first")
+    hubs = tuple(dict.fromkeys(universe.normal(hub) for hub in fold.hubs))
+    return Index("fold", fold.groups, hubs, fold.sub, universe.form)
 
 
 @dataclass(frozen=True)
@@ -178,7 +203,6 @@ class Study:
             except ArgumentError as error:
                 raise StudyError(str(error)) from None
         _whole("collusion", self.collusion, 0, 63)
-        _whole("nodes", self.nodes, 2, 1 << 31)
         _whole("deadline", self.deadline, 0, _LATEST)
         if self.k is not None:
             _whole("k", self.k, 1, _MOST_LEAVES)
@@ -194,6 +218,8 @@ class Study:
             raise StudyError(f"encoding must be {PACKED!r}, not {self.encoding!r}")
         if not isinstance(self.index, Index):
             raise StudyError("index must be an Index")
+        # A folded study over an open universe has no list of nodes.
+        _whole("nodes", self.nodes, 0 if self.index.folded else 2, 1 << 31)
         self._check_silos()
         self._check_members()
         self._check_options()
@@ -283,6 +309,11 @@ class Study:
     def pairs(self) -> int:
         """The number of pairs of nodes."""
         return self.nodes * (self.nodes - 1) // 2
+
+    @property
+    def bits(self) -> int:
+        """The number of bits of a union: one for each pair, or for each bucket."""
+        return self.index.layout.buckets if self.index.folded else self.pairs
 
     def parties(self, roster: Roster) -> Roster:
         """The participants' part of a roster; refused if the study names anyone outside it."""

@@ -8,10 +8,12 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, StudyError
 from silograph.graph.bits import bits_in_chunks
+from silograph.graph.fold import folded_in_chunks
 from silograph.graph.silo import Silo
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.messages.rounds import Bits
 from silograph.methods.baseline.machines import ReportParameters, ReportSilo
 from silograph.methods.clear.machines import ClearCoordinator
 from silograph.methods.committee.coordinator import CommitteeCoordinator
@@ -24,9 +26,18 @@ from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
 from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.study import COMMITTEE, PROTOCOLS, Study, StudyMember, places_of
+from silograph.methods.study import COMMITTEE, PROTOCOLS, Index, Study, StudyMember, places_of
 
-__all__ = ["SettledUnion", "channel_option", "default_protocol", "given_channel", "settle_union"]
+__all__ = [
+    "SettledUnion",
+    "channel_option",
+    "default_protocol",
+    "given_channel",
+    "input_bits",
+    "settle_union",
+]
+
+PAIRS = Index()
 
 
 Noise = MaskedNoise | CommitteeNoise | ElgamalNoise
@@ -60,10 +71,11 @@ class SettledUnion:
         identity: Identity,
         entropy: Entropy,
         silo: Silo,
+        index: Index = PAIRS,
     ) -> SiloSession:
-        """Make a silo's machine. All work per edge is done here, before its first message."""
+        """Make a silo's machine. For pairs, all work per edge is done here, before any message."""
         given = self.parameters(pairs, subject, roster)
-        party = (roster, run, place, identity, entropy, bits_in_chunks(silo, given.chunk_pairs))
+        party = (roster, run, place, identity, entropy, input_bits(silo, index, given.chunk_pairs))
         match given:
             case MaskedParameters():
                 return MaskedSilo(given, *party)
@@ -122,6 +134,13 @@ class SettledUnion:
             case ElgamalNoise(variant, coin):
                 return ElgamalParameters(variant, coin, self.silos, pairs, subject)
         return ReportParameters(Fraction(1), Fraction(0), self.silos, pairs, subject)
+
+
+def input_bits(silo: Silo, index: Index, chunk_pairs: int) -> Bits:
+    """A silo's input to a union: one bit for each pair or bucket, in chunks."""
+    if index.folded:
+        return folded_in_chunks(silo, index.layout, index.hubs, chunk_pairs)
+    return bits_in_chunks(silo, chunk_pairs)
 
 
 def default_protocol(members: int, collusion: int, method: str = "feat") -> str:

@@ -192,7 +192,7 @@ class CommitteeRun:
 
     def party(self, place: int) -> CommitteeParty:
         """A silo or a helper as it is before a run."""
-        bits = None if place >= self.committee.silos else lambda chunk: self.bits(place, chunk)
+        bits = None if place >= self.committee.silos else lambda _, chunk: self.bits(place, chunk)
         key = self.keys[place]
         head = (self.parameters, self.roster, self.run, place, key)
         return self.PARTY(*head, self._entropy(place), bits)

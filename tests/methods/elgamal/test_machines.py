@@ -74,8 +74,8 @@ class ElgamalRun:
             silo.authorise()
         return self
 
-    def bits(self, held: set[int]) -> Callable[[int], bytes]:
-        def of(chunk: int) -> bytes:
+    def bits(self, held: set[int]) -> Callable[[bytes, int], bytes]:
+        def of(_view: bytes, chunk: int) -> bytes:
             start, size = chunk * self.parameters.chunk_pairs, self.parameters.chunk_size(chunk)
             value = sum(1 << (k - start) for k in held if start <= k < start + size)
             return value.to_bytes(-(-size // 64) * 8, "little")

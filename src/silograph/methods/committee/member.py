@@ -459,7 +459,7 @@ class ReleasePart(Part):
     def _share(self, number: int, core: _core.CommitteeChunk) -> bytes | None:
         if self._bits is None:
             return None
-        return core.share(self._ready_seeds, self._place, self._bits(number))
+        return core.share(self._ready_seeds, self._place, self._bits(self._view, number))
 
     def _begin(self, number: int, core: _core.CommitteeChunk) -> None:
         core.begin(self._ready_seeds, self._outside)

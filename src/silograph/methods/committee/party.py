@@ -22,7 +22,7 @@ __all__ = ["CommitteeParty"]
 
 
 class CommitteeParty(Seat, SiloSession):
-    """One party in one run. ``bits(chunk)`` returns one bit per pair; a helper has None.
+    """One party in one run. ``bits(view, chunk)`` is one bit per pair; a helper has None.
 
     What members compute together and open is up to their :class:`Part`. A party that is rebuilt
     after a crash must be given the same bits. Other bits under the same masks would show where
@@ -164,7 +164,7 @@ class CommitteeParty(Seat, SiloSession):
         number, given = self._made, self._seating
         assert self._seeds is not None and self._bits is not None  # noqa: S101, PT018
         if ("input", number) not in sent:
-            bits, size = self._bits(number), given.chunk_size(number)
+            bits, size = self._bits(self._view, number), given.chunk_size(number)
             vector = self._seeds.hide(self._place, number, bits, size)
             for member, place in enumerate(given.members):
                 if member != given.vector(self._place):

@@ -50,7 +50,6 @@ class ElgamalSilo(Machine, SiloSession):
         self._secret = entropy.bytes(32)
         self._key = SecretKey(self._seed("key"))
         self._joint: JointKey | None = None
-        self._view = b""
         #: The digest of the input of every hop and opening that was done.
         self._came: dict[tuple[str, int, int], bytes] = {}
         self._shared: set[int] = set()
@@ -136,7 +135,7 @@ class ElgamalSilo(Machine, SiloSession):
         seed, place = self._seed("hop", chunk, hop), Place(chunk, hop)
         if hop >= given.silos:
             return self._guard("work", lambda: joint.flip_hop(cells, given.coin, place, seed))
-        bits, size = self._bits(chunk), given.chunk_size(chunk)
+        bits, size = self._bits(self._view, chunk), given.chunk_size(chunk)
         if len(bits) != -(-size // 64) * 8:
             raise PayloadError("there is not one bit per pair", round="work")
         bits = bits[: -(-size // 8)]

@@ -1,13 +1,15 @@
 """Method ``feat``: a release of the union, by any union protocol."""
 
+from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.release import Release
+from silograph.graph.fold import BucketCounts
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.method import Outcome, SettledStudy, answered, release_of
-from silograph.methods.study import Study
+from silograph.methods.study import COMMITTEE, Study
 from silograph.methods.union import given_channel, settle_union
 
 __all__ = ["SettledFeat"]
@@ -33,25 +35,36 @@ class SettledFeat(SettledStudy):
     ) -> SiloSession:
         """Make a silo's session of the union."""
         of = self.study
-        return self.union.silo(of.pairs, of.subject, roster, of.id, place, identity, entropy, silo)
+        union = (of.bits, of.subject, roster, of.id, place, identity, entropy, silo)
+        return self.union.silo(*union, of.index)
 
     def helper(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy
     ) -> SiloSession:
         """Make a helper's session of the union."""
         of = self.study
-        return self.union.helper(of.pairs, of.subject, roster, of.id, place, identity, entropy)
+        return self.union.helper(of.bits, of.subject, roster, of.id, place, identity, entropy)
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
     ) -> CoordinatorSession[bytes]:
         """Make the coordinator's session of the union."""
         of = self.study
-        return self.union.coordinator(of.pairs, of.subject, roster, of.id, identity, entropy)
+        return self.union.coordinator(of.bits, of.subject, roster, of.id, identity, entropy)
 
-    def _release(self, triangle: bytes, universe: NodeUniverse) -> Release:
-        made = self._provenance()
-        return release_of(self.union, made, triangle, universe, self.views, self.losses)
+    @property
+    def folds(self) -> bool:
+        """ElGamal's unions take milliseconds a bit, and are for pairs only."""
+        return self.study.protocol in ("masked", COMMITTEE, "clear")
+
+    def _release(self, bits: bytes, universe: NodeUniverse) -> Release | FoldedRelease:
+        made, index = self._provenance(), self.study.index
+        if not index.folded:
+            return release_of(self.union, made, bits, universe, self.views, self.losses)
+        return FoldedRelease(
+            BucketCounts(index.layout, bits), index.hubs, index.form, self.study.nodes,
+            self.union.channel, universe.digest, made, self.views, self.losses,
+        )  # fmt: skip
 
     def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
         """The release, and its answer to the query."""

@@ -109,7 +109,7 @@ COORDINATOR_STEPS: dict[tuple[State, str], State] = {
 
 
 class MaskedSilo(UploadingSilo):
-    """A silo in one run of the masked union. ``bits(chunk)`` returns one bit per pair."""
+    """A silo in one run of the masked union. ``bits(view, chunk)`` is one bit per pair."""
 
     STEPS = SILO_STEPS
     TAKES = ("keys", "confirms")
@@ -131,7 +131,6 @@ class MaskedSilo(UploadingSilo):
         # that is made again has exactly the same bytes.
         self._masker = _core.Masker(entropy.bytes(32), parameters.q, limbs(parameters.b))
         self._masks: _core.SharedMasks | None = None
-        self._view = b""
         self._sent: dict[int, bytes] = {}
 
     def start(self) -> list[Outgoing]:

@@ -18,7 +18,6 @@ from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Reference, guess
 from silograph.estimators.stars import square_root
-from silograph.graph.bits import bits_in_chunks
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
@@ -40,6 +39,7 @@ from silograph.methods.sealed.rounds import (
     check_matrix,
 )
 from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
+from silograph.methods.union import input_bits
 
 __all__ = [
     "SEALED_QUERIES",
@@ -314,7 +314,7 @@ class SettledSealed(SettledStudy):
     ) -> SiloSession:
         """Make a silo's session."""
         given = self._parameters(roster)
-        bits = bits_in_chunks(silo, given.chunk_pairs)
+        bits = input_bits(silo, self.study.index, given.chunk_pairs)
         return SealedParty(given, roster, self.study.id, place, identity, entropy, bits)
 
     def helper(

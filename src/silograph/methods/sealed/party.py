@@ -80,7 +80,7 @@ class SealedPart(Part):
         if chunk is None:
             if self._bits is None:
                 return None
-            return bytes(core.share(self._ready_seeds, self._place, self._bits(number)))
+            return bytes(core.share(self._ready_seeds, self._place, self._bits(self._view, number)))
         law = self._law(chunk)
         if isinstance(law, Coins):
             return None

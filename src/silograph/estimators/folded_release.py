@@ -1,0 +1,285 @@
+"""The folded release: a noisy union of buckets, its channel, its queries and its file.
+
+It is paid for once, like a :class:`~silograph.estimators.release.Release`, and its size depends on
+the number of groups, not of nodes. Its answers are about the whole graph: there are none for single
+nodes. They are not exactly unbiased, since edges that fall into one bucket count once. The expected
+loss is estimated from the release and added back; what is left of it is far below the standard
+error where the planner offers to fold.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from silograph.dp.channel import Channel
+from silograph.dp.loss import View, shown_loss
+from silograph.errors import ArgumentError, ReleaseError
+from silograph.estimators import release_file
+from silograph.estimators.estimate import Estimate, Origin, Provenance, definitions, views_table
+from silograph.estimators.folded import FoldedSum, FoldedSums
+from silograph.estimators.release import PaidFor
+from silograph.graph.fold import BucketCounts, Layout
+
+__all__ = ["FOLDED_QUERIES", "FOLD_NOTE", "FoldedRelease"]
+
+#: The queries that a folded release answers.
+FOLDED_QUERIES = ("edges", "kstars", "triangles", "four_cycles", "clustering")
+FOLD_NOTE = (
+    "from folded nodes: edges that share a bucket are counted by an estimate, so the answer is not "
+    "exactly unbiased"
+)
+_MOST_NODES = 1 << 32
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedRelease(PaidFor):
+    """A noisy union of buckets, and the privacy loss against each view.
+
+    Queries are methods that return an :class:`Estimate`. They cost no further privacy.
+    """
+
+    counts: BucketCounts
+    #: The identifiers that have a row of their own.
+    hubs: tuple[str, ...]
+    #: The normal form of identifiers.
+    form: str
+    #: The number of nodes; 0 if the universe is open.
+    nodes: int
+    channel: Channel
+    universe_digest: str
+    provenance: Provenance
+    views: tuple[View, ...]
+    losses: Mapping[int, float]
+    #: The part of the loss that finding the hubs took; 0 if they were known.
+    hub_epsilon: float = 0.0
+
+    @property
+    def layout(self) -> Layout:
+        """The shape of the index."""
+        return self.counts.layout
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer states about its origin."""
+        return Origin(self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
+
+    @cached_property
+    def sums(self) -> FoldedSums:
+        """The sums over cells that several queries share."""
+        return FoldedSums(self.counts, self.channel)
+
+    # -- queries ---------------------------------------------------------------------------
+
+    def edges(self) -> Estimate[float]:
+        """The number of edges.
+
+        Returns
+        -------
+        Estimate
+            The count.
+        """
+        return self._folded("edges", self.sums.edges)
+
+    def kstars(self, k: int) -> Estimate[float]:
+        """The number of k-stars, Σ C(d, k), for k = 1 and 2.
+
+        Parameters
+        ----------
+        k
+            The number of leaves.
+
+        Returns
+        -------
+        Estimate
+            The count.
+
+        Raises
+        ------
+        ArgumentError
+            If k is neither 1 nor 2.
+        """
+        self.check_query("kstars", k)
+        found = self.sums.two_stars
+        if k == 1:  # every edge is a star at both of its ends
+            edges = self.sums.edges
+            found = FoldedSum(2 * edges.value, 4 * edges.variance)
+        return self._folded("kstars", found, k=int(k))
+
+    def triangles(self) -> Estimate[float]:
+        """The number of triangles.
+
+        Returns
+        -------
+        Estimate
+            The count.
+        """
+        return self._folded("triangles", self.sums.triangles)
+
+    def four_cycles(self) -> Estimate[float]:
+        """The number of 4-cycles.
+
+        Returns
+        -------
+        Estimate
+            The count.
+        """
+        return self._folded("four_cycles", self.sums.four_cycles)
+
+    def clustering(self) -> Estimate[float]:
+        """The global clustering coefficient, 3·triangles/2-stars.
+
+        Returns
+        -------
+        Estimate
+            The coefficient.
+        """
+        found = self.sums.clustering
+        return self._estimate(
+            "clustering", found.value, float(found.variance) ** 0.5, note=FOLD_NOTE
+        )
+
+    def _folded(self, query: str, found: FoldedSum, **parameters: int) -> Estimate[float]:
+        return self._estimate(
+            query, found.value, found.stderr, note=FOLD_NOTE, parameters=dict(parameters)
+        )
+
+    @staticmethod
+    def check_query(query: str, k: int | None) -> None:
+        """Refuse queries that folded nodes cannot answer."""
+        if query not in (*FOLDED_QUERIES, "release"):
+            raise ArgumentError(
+                f"folded nodes do not answer {query}; they answer {', '.join(FOLDED_QUERIES)}"
+            )
+        if (k is None) != (query != "kstars"):
+            raise ArgumentError("kstars needs k, and nothing else takes it")
+        if k is not None and k not in (1, 2):
+            raise ArgumentError(f"folded nodes answer k-stars for k = 1 and 2, not {k}")
+
+    # -- cost and files --------------------------------------------------------------------
+
+    def with_search(self, views: tuple[View, ...], losses: Mapping[int, float]) -> "FoldedRelease":
+        """The same release after a search for its hubs; the losses of both add up."""
+        search = max(view.epsilon for view in views if view.claimed)
+        spent = {view.name: view for view in views}
+
+        def raised(view: View) -> View:
+            # A view of the release that the search does not name sees what is worst there.
+            more = spent.get(view.name, max(views, key=lambda each: each.epsilon))
+            return replace(view, epsilon=view.epsilon + more.epsilon, delta=view.delta + more.delta)
+
+        return replace(
+            self,
+            views=tuple(map(raised, self.views)),
+            losses={t: loss + losses[t] for t, loss in self.losses.items()},
+            hub_epsilon=search,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a file; an existing file is replaced completely or not at all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+
+        Raises
+        ------
+        ReleaseError
+            If the file cannot be written.
+        """
+        own = {
+            "groups": self.layout.groups,
+            "hubs": list(self.hubs),
+            "sub": self.layout.sub,
+            "form": self.form,
+            "nodes": self.nodes,
+            "hub_epsilon": self.hub_epsilon,
+        }
+        release_file.write(path, release_file.FOLDED, own, self._statement(), self.counts.bits)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "FoldedRelease":
+        """Read a folded release from a file.
+
+        Parameters
+        ----------
+        path
+            The file to read.
+
+        Returns
+        -------
+        FoldedRelease
+            The release.
+
+        Raises
+        ------
+        ReleaseError
+            If the file is not a valid folded release.
+        """
+        (layout, hubs, form, nodes, search), stated, bits = release_file.read(
+            path, release_file.FOLDED, _own
+        )
+        return cls(
+            BucketCounts(layout, bits),
+            hubs,
+            form,
+            nodes,
+            stated.channel,
+            stated.universe_digest,
+            stated.provenance,
+            stated.views,
+            stated.losses,
+            search,
+        )
+
+    # -- display ---------------------------------------------------------------------------
+
+    def _about(self) -> dict[str, str]:
+        made, shape = self.provenance, self.layout
+        found = f", found with ε = {shown_loss(self.hub_epsilon)}" if self.hub_epsilon else ""
+        nodes = f"{self.nodes:,}, list" if self.nodes else "any, by the normal form"
+        return {
+            "nodes": f"{nodes} {self.universe_digest[:16]}…",
+            "folded": f"into {shape.groups:,} groups and {shape.hubs:,} hubs{found}; "
+            f"{shape.buckets:,} buckets",
+            "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
+            "protocol": made.protocol,
+            "noise": f"an occupied bucket shows with probability {float(self.channel.p11):.4g}, "
+            f"any other with {float(self.channel.p01):.4g}",
+            "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
+        }
+
+    def _repr_html_(self) -> str:
+        """Show the release in notebooks."""
+        return definitions("folded release", self._about(), views_table(self.views))
+
+    def __repr__(self) -> str:
+        shape = self.layout
+        return (
+            f"FoldedRelease(groups={shape.groups:,}, hubs={shape.hubs:,}, sub={shape.sub}, "
+            f"{self.provenance.protocol}, ε = {shown_loss(self.epsilon)})"
+        )
+
+    def __str__(self) -> str:
+        lines = [f"  {name:9} {text}" for name, text in self._about().items()]
+        return "\n".join(["folded release", *lines, *(f"  {view}" for view in self.views)])
+
+
+_Own = tuple[Layout, tuple[str, ...], str, int, float]
+
+
+def _own(header: release_file.Fields) -> tuple[_Own, int]:
+    hubs = header.texts("hubs")
+    try:
+        layout = Layout(header.whole("groups", 2), len(hubs), header.whole("sub", 1))
+    except ArgumentError as error:
+        raise ReleaseError(f"the release is refused: {error}") from None
+    own = (
+        layout,
+        hubs,
+        header.text("form"),
+        header.whole("nodes", 0, _MOST_NODES),
+        header.loss("hub_epsilon"),
+    )
+    return own, -(-layout.buckets // 64) * 8

@@ -1,0 +1,1 @@
+"""A union of groups of nodes: a million nodes without a bucket for each pair."""

@@ -1,0 +1,458 @@
+"""The error of a folded release, before anything is spent, and the fold that makes it smallest.
+
+What
+    Each of H hubs has a group of its own; ordinary nodes share ``groups`` groups. A cell (a pair of
+    groups) has ``sub`` buckets for each sign, but one if both are hubs. The estimate of a cell has
+    a variance V of three kinds, for two ordinary groups, a hub and an ordinary group, two hubs: the
+    channel's noise, and edges that fell into the same cell. Triangles have the variance
+
+        P/r + Σ V·c² + third:
+
+    P/r, ordinary nodes that fell into one group close a path of length 3 between them (P is the sum
+    over pairs of the squared number of such paths, r the number of groups); V·c², the noise of a
+    cell that c paths of length 2 close; third, triangles of two or three noises or strays.
+Bias
+    Edges that collide are lost, and cells are weighted for that by their expected load. What
+    remains is bounded in :func:`predicted_error`. A fold is chosen only where the bound is below a third of
+    the standard deviation, and loads are below :data:`LARGEST_LOAD`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from silograph.dp.channel import Weights
+from silograph.errors import ArgumentError, ChannelError
+from silograph.estimators.estimate import FloatArray
+from silograph.estimators.fold_reference import FoldShape
+from silograph.methods.masked.machines import packed_bytes
+from silograph.methods.masked.noise import MaskedNoise
+from silograph.methods.prediction import union_channel
+from silograph.methods.union import settle_union
+
+__all__ = [
+    "FOLDED",
+    "LARGEST_LOAD",
+    "FoldChoice",
+    "FoldError",
+    "bucket_count",
+    "choose_fold",
+    "predicted_error",
+]
+
+#: The queries whose folded errors are predicted. Of k-stars those with k = 2.
+FOLDED = ("edges", "kstars", "triangles", "clustering")
+#: The largest mean number of edges in an ordinary cell, for each sub-bucket.
+LARGEST_LOAD = 0.5
+#: Loads of a bucket above this are alike: nothing can be read from it.
+_FULL = 20.0
+#: The bias may be this share of the standard deviation.
+_BIAS_SHARE = 1 / 3
+
+#: What is searched: hubs, sub-buckets, groups (in steps of 12 %), and the share of ε for hubs.
+_HUBS = (0, 30, 50, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10000, 14000,
+         20000)  # fmt: skip
+_SUBS = (1, 2, 3, 4)
+_LEAST_GROUPS, _STEP = 50, 1.12
+_SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+
+
+def bucket_count(hubs: int, groups: int, sub: int) -> int:
+    """The number of buckets: 2·sub for a cell, but one for a cell of two hubs.
+
+    >>> bucket_count(0, 10, 1), bucket_count(3, 10, 2)
+    (90, 303)
+    """
+    return groups * (groups - 1) * sub + 2 * sub * hubs * groups + hubs * (hubs - 1) // 2
+
+
+# --- The variance of one cell ---------------------------------------------------------------------
+
+
+def _series(sub: int, order: int) -> dict[int, float]:
+    """Factors of the elementary symmetric sums: the start of −K·log(1 − p) for K = ``sub``."""
+    return {j: sub / (j * math.comb(sub, j)) for j in range(1, order + 1)}
+
+
+def _spread(sub: int, order: int, q: FloatArray, w: FloatArray) -> FloatArray:
+    """The variance of the series of so many independent buckets with mean q and variance w."""
+    factors = _series(sub, order)
+    total = np.zeros(np.broadcast_shapes(np.shape(q), np.shape(w)))
+    for i in range(1, order + 1):
+        slope = sum(c * math.comb(sub - i, j - i) * q ** (j - i)
+                    for j, c in factors.items() if j >= i)  # fmt: skip
+        total += math.comb(sub, i) * w**i * slope**2
+    return total
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells with ``sub`` buckets for each sign, on a channel with variances v0 and v1."""
+
+    sub: int
+    v0: float
+    v1: float
+
+    @property
+    def order(self) -> int:
+        """How many edges in one sub-bucket the estimate can tell apart."""
+        return min(self.sub, 2)
+
+    def full(self, load: FloatArray) -> FloatArray:
+        """The share of buckets that are occupied if a cell has so many edges; never all."""
+        share: FloatArray = 1 - np.exp(-np.minimum(load / (2 * self.sub), _FULL))
+        return share
+
+    def noise(self, q: FloatArray) -> FloatArray:
+        return self.v0 + (self.v1 - self.v0) * q
+
+    def variance(self, load: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The variance of a signed cell: from noise alone, and with the edges that it has."""
+        q = self.full(load)
+        weight = 2 / (1 - q**self.order) ** 2
+        noise = self.noise(q)
+        alone, all_ = (
+            weight * _spread(self.sub, self.order, q, w) for w in (noise, q * (1 - q) + noise)
+        )
+        return alone, all_
+
+    def on_edge(self, load: FloatArray) -> FloatArray:
+        """What the variance changes by if one bucket is known to be occupied."""
+        q = self.full(load)
+        factors = _series(self.sub, self.order)
+        slope = sum(c * math.comb(self.sub - 1, j - 1) * q ** (j - 1) for j, c in factors.items())
+        change: FloatArray = (
+            (self.v1 - self.noise(q) - q * (1 - q)) * slope**2 / (1 - q**self.order) ** 2
+        )
+        return change
+
+    def unsigned(self, load: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The variance of an estimated load: from noise alone, and beyond that of the load."""
+        q = self.full(load)
+        both, order = 2 * self.sub, min(2 * self.sub, 3)
+        noise = self.noise(q)
+        alone = _spread(both, order, q, noise)
+        return alone, np.maximum(_spread(both, order, q, q * (1 - q) + noise) - load, 0)
+
+    def steepness(self, load: FloatArray) -> FloatArray:
+        """The relative change of a cell's weight with its load."""
+        q = self.full(load)
+        j = self.order
+        rate: FloatArray = j * q ** (j - 1) * (1 - q) / (1 - q**j) / (2 * self.sub)
+        return rate
+
+
+# --- The error of one fold ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FoldError:
+    """The predicted error, one value for each number of groups."""
+
+    groups: FloatArray
+    sd: FloatArray
+    #: An upper bound of the bias, and the mean number of edges in an ordinary cell.
+    bias: FloatArray
+    load: FloatArray
+    #: What the variance consists of.
+    parts: dict[str, FloatArray]
+
+
+def predicted_error(
+    query: str, shape: FoldShape, hubs: FloatArray, groups: FloatArray, sub: int, weights: Weights
+) -> FoldError:
+    """The error of a query on a folded release of a graph of this shape.
+
+    Parameters
+    ----------
+    query
+        One of :data:`FOLDED`.
+    shape
+        The shape of the graph.
+    hubs
+        The share of each band that are hubs; see :meth:`FoldShape.known_hubs`.
+    groups
+        Numbers of groups for ordinary nodes, from 3 up.
+    sub
+        The number of sub-buckets for each sign of a cell.
+    weights
+        The weights of the release's channel.
+
+    Returns
+    -------
+    FoldError
+        The standard deviation, a bound of the bias, and the parts of the variance.
+    """
+    fold = _Fold(shape, hubs, np.asarray(groups, dtype=float), sub, weights)
+    match query:
+        case "triangles":
+            parts, bias = fold.triangles()
+        case "edges":
+            parts, bias = fold.edges()
+        case "kstars":
+            parts, bias = fold.two_stars()
+        case "clustering":
+            parts, bias = fold.clustering()
+        case _:
+            raise ArgumentError(f"the error of a folded release is not predicted for {query}")
+    sd = np.sqrt(np.sum(list(parts.values()), axis=0))
+    return FoldError(fold.r, sd, bias, fold.load, parts)
+
+
+class _Fold:
+    """A shape, divided into hubs and ordinary nodes; arrays have an axis for groups in front."""
+
+    def __init__(
+        self, shape: FoldShape, hubs: FloatArray, groups: FloatArray, sub: int, weights: Weights
+    ) -> None:
+        self.shape, self.r = shape, groups
+        self.cells = _Cells(sub, float(weights.v0), float(weights.v1))
+        self.hub, self.own = hubs, 1 - hubs
+        self.many = hubs * shape.sizes
+        self.h = float(self.many.sum())
+        #: Edges of one node of each band to ordinary nodes.
+        self.out = shape.joined @ self.own / shape.sizes
+        self.inside = float(self.own @ shape.joined @ self.own) / 2
+        self.among = float(self.hub @ shape.joined @ self.hub) / 2
+        self.load = 2 * self.inside / groups**2
+        self.apart = 1 / (1 - 1 / groups)
+        #: The load of a hub's cells, by band.
+        self.hub_load = self.out / groups[:, None]
+
+    def _hub_mean(self, values: FloatArray) -> FloatArray:
+        mean: FloatArray = values @ self.many / max(self.h, 1e-9)
+        return mean
+
+    def triangles(self) -> tuple[dict[str, FloatArray], FloatArray]:
+        shape, cells, own, hub, r, h = self.shape, self.cells, self.own, self.hub, self.r, self.h
+        sketch = float(own @ shape.path_squares @ own) / 2 / r
+        # The noise of cells that are closed by paths of length 2.
+        ends = self.out[:, None] + self.out[None, :]
+        loads = ends / r[:, None, None] + self.load[:, None, None]
+        apart = self.apart[:, None, None]
+        squares = shape.edge_squares + shape.open_squares
+        both = np.outer(own, own)
+        oo = cells.variance(loads)[1] * squares + cells.on_edge(loads) * shape.edge_squares
+        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2
+        noise, all_ = cells.variance(self.hub_load)
+        change = cells.on_edge(self.hub_load)
+        first += ((all_ * (squares @ own) + change * (shape.edge_squares @ own)) * hub).sum(axis=1)
+        v0, v1 = cells.v0, cells.v1
+        pairs = v0 * shape.open_squares + v1 * shape.edge_squares
+        first += float(hub @ pairs @ hub) / 2
+        # Two or three noises, or strays. Two edges that meet at a hub are a path: counted above.
+        all_o = cells.variance(self.load)[1] * self.apart**2
+        b, y = self._hub_mean(noise), self._hub_mean(all_ - noise)
+        z = self.among / max(h * h / 2, 1e-9) * (1 + v1 - v0)
+        third = (
+            (r * all_o) ** 3 / 6
+            + r**2 * h / 2 * all_o * (b * b + 2 * b * y)
+            + h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
+            + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
+        )
+        parts = {"sketch": sketch, "noise": first, "third": third}
+        return parts, self._triangle_bias()
+
+    def _triangle_bias(self) -> FloatArray:
+        """Weights from noisy loads are too large on average; and collisions come in company.
+
+        A node that is joined to both ends of an edge, in the third node's group, collides twice at
+        once. Estimates of order 1 allow for one such node by a correction, of which a half or more
+        is doubted here; two of them are left, for both orders.
+        """
+        cells, r, k = self.cells, self.r, self.cells.sub
+        row = cells.unsigned(self.load)[0] / r  # the variance of a row's load, over r²
+        lifted = 6 * cells.steepness(self.load) ** 2 * row * self.shape.triangles
+        steps = np.diff(self.own, prepend=0.0).clip(min=0.0)
+        twos, threes = (float((m @ steps).sum()) / 2 for m in (self.shape.twos, self.shape.threes))
+        bias: FloatArray = lifted + threes / (r * k) ** 2
+        if cells.order == 1:
+            bias = bias + twos / (2 * r) * np.minimum(0.5 + self.load, 1)
+        return bias
+
+    def _loads(self) -> tuple[FloatArray, FloatArray]:
+        """The excess variance of an ordinary cell's load, and of a hub's cells by band."""
+        return self.cells.unsigned(self.load)[1], self.cells.unsigned(self.hub_load)[1]
+
+    def _tie(self) -> FloatArray:
+        """Collisions of edges that share a node are not independent."""
+        squares = self.shape.edge_squares + self.shape.open_squares
+        tie: FloatArray = (
+            float(self.own @ squares @ self.own) / 2 / (self.r * (2 * self.cells.sub - 1) ** 2)
+        )
+        return tie
+
+    def edges(self) -> tuple[dict[str, FloatArray], FloatArray]:
+        r, h = self.r, self.h
+        oo, ho = self._loads()
+        noise = oo * r * r / 2 + r * (ho @ self.many) + self.cells.v0 * h * h / 2
+        parts = {"sketch": self.inside / r + self._tie(), "noise": noise}
+        return parts, self._doubt(np.ones_like(self.out))
+
+    def _doubt(self, factors: FloatArray) -> FloatArray:
+        """Half the distance between two models of what the series of a cell leaves out.
+
+        One spreads a row's edges evenly over the groups, the other in proportion to their loads. An
+        ordinary node is alone with its edges in a group as long as there are few nodes above it.
+        """
+        shape, k, order = self.shape, self.cells.sub, min(2 * self.cells.sub, 3)
+
+        def rest(load: FloatArray) -> FloatArray:
+            q = self.cells.full(load)
+            known: FloatArray = 2 * k * np.sum([q**j / j for j in range(1, order + 1)], axis=0)
+            return load - known
+
+        ordinary = self.own * shape.sizes
+        alone = (np.cumsum(ordinary) <= self.r[:, None] / 2) * ordinary
+        total = max(2 * self.inside, 1.0)
+        product = rest(self.out[:, None] * self.out[None, :] / total)
+        even = self.r[:, None] * rest(self.hub_load)
+        uneven = np.einsum("ij,rj->ri", product, alone)
+        rows = (alone / 2 + self.many) * factors
+        left: FloatArray = (np.abs(uneven - even) * rows).sum(axis=1) / 2
+        return left
+
+    def two_stars(self) -> tuple[dict[str, FloatArray], FloatArray]:
+        r, shape = self.r, self.shape
+        oo, ho = self._loads()
+        degrees = np.add.reduceat(shape.degrees, shape.bounds[:-1]) / shape.sizes
+        own_squares = float(self.own @ shape.band_squares)
+        hub_squares = float(self.hub @ shape.band_squares)
+        v0, h = self.cells.v0, self.h
+        # A cell enters the square of both its rows. Hashed degrees have mean 0 about their groups'.
+        sums = float(self.many @ degrees) ** 2
+        linear = (
+            2 * own_squares * r * oo
+            + 2 * r * (ho @ (self.many * degrees**2))
+            + 2 * own_squares * (ho @ self.many)
+            + v0 * (2 * h * hub_squares + 2 * sums)
+        )
+        own_rows, hub_rows = r * oo + ho @ self.many, r[:, None] * ho + v0 * h
+        square = (r * own_rows**2 + hub_rows**2 @ self.many) / 2
+        parts = {"sketch": own_squares**2 / 2 / r, "noise": linear, "third": square}
+        return parts, self._doubt(degrees)
+
+    def clustering(self) -> tuple[dict[str, FloatArray], FloatArray]:
+        stars, triangles = self.shape.two_stars, self.shape.triangles
+        ratio = 3 * triangles / stars
+        above, below = self.triangles(), self.two_stars()
+        parts = {name: part * (3 / stars) ** 2 for name, part in above[0].items()}
+        parts["two-stars"] = (ratio / stars) ** 2 * np.sum(list(below[0].values()), axis=0)
+        return parts, above[1] * 3 / stars + below[1] * ratio / stars
+
+
+# --- The choice -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoldChoice:
+    """A fold, and what is expected of it."""
+
+    groups: int
+    hubs: int
+    sub: int
+    #: The part of epsilon that the search for hubs costs; 0 if they are known or there are none.
+    hub_epsilon: float
+    sd: float
+    bias: float
+    buckets: int
+    bytes_per_silo: int
+
+
+def choose_fold(
+    query: str,
+    shape: FoldShape,
+    epsilon: float,
+    silos: int,
+    collusion: int,
+    protocol: str,
+    *,
+    hubs_known: bool = False,
+    buckets_at_most: int = 100_000_000,
+) -> FoldChoice | None:
+    """The fold with the smallest error; None if none has little enough bias.
+
+    Parameters
+    ----------
+    query
+        One of :data:`FOLDED`.
+    shape
+        The shape of a graph like the one to be measured.
+    epsilon
+        The privacy budget, for hubs and release together.
+    silos
+        The number of silos.
+    collusion
+        The number of silos that may pool what they see with the coordinator.
+    protocol
+        The protocol of the union: ``"masked"`` or ``"committee"``.
+    hubs_known
+        Whether a public list names the nodes of highest degree. Otherwise a part of epsilon is
+        spent on noisy degrees.
+    buckets_at_most
+        The largest number of buckets.
+
+    Returns
+    -------
+    FoldChoice or None
+        The choice.
+    """
+    best: FoldChoice | None = None
+    most = min(shape.nodes, math.isqrt(buckets_at_most) + 1)
+    steps = int(math.log(max(most / _LEAST_GROUPS, 1)) / math.log(_STEP)) + 1
+    grid = np.unique((_LEAST_GROUPS * _STEP ** np.arange(steps)).round())
+    for hubs, spent, shares in _hub_choices(shape, epsilon, silos, hubs_known):
+        try:
+            channel = union_channel(protocol, epsilon - spent, silos, collusion)
+        except ChannelError:  # what is left of epsilon is too little
+            continue
+        for sub in _SUBS:
+            buckets = grid * (grid - 1) * sub + 2 * sub * hubs * grid + hubs * (hubs - 1) / 2
+            fits = grid[buckets <= buckets_at_most]
+            if not len(fits):
+                continue
+            found = predicted_error(query, shape, shares, fits, sub, channel.weights)
+            sd = np.where(
+                (found.bias < found.sd * _BIAS_SHARE) & (found.load <= LARGEST_LOAD * sub),
+                found.sd,
+                np.inf,
+            )
+            at = int(np.argmin(sd))
+            if sd[at] < (best.sd if best else math.inf):
+                groups = int(fits[at])
+                size = bucket_count(hubs, groups, sub)
+                best = FoldChoice(
+                    groups, hubs, sub, spent, float(sd[at]), float(found.bias[at]), size,
+                    _sent(protocol, epsilon - spent, silos, collusion, size),
+                )  # fmt: skip
+    return best
+
+
+def _hub_choices(
+    shape: FoldShape, epsilon: float, silos: int, known: bool
+) -> Iterator[tuple[int, float, FloatArray]]:
+    """Numbers of hubs, what finding them costs, and which share of each band is found."""
+    yield 0, 0.0, shape.known_hubs(0)
+    for hubs in _HUBS[1:]:
+        if hubs > shape.nodes // 2:
+            return
+        if known:
+            yield hubs, 0.0, shape.known_hubs(hubs)
+            continue
+        for share in _SHARES:
+            # An edge has two ends and up to as many holders as there are silos.
+            yield hubs, share * epsilon, shape.found_hubs(hubs, 2 * silos / (share * epsilon))
+
+
+#: What a member of a committee sends for each bucket: the coin's gates take nearly all of it.
+_COMMITTEE_BYTES = 2.95
+
+
+def _sent(protocol: str, epsilon: float, silos: int, collusion: int, buckets: int) -> int:
+    """How many bytes a silo sends for so many buckets."""
+    noise = settle_union(protocol, epsilon, silos, collusion).noise
+    if isinstance(noise, MaskedNoise):
+        return packed_bytes(noise.q, buckets)
+    return math.ceil(_COMMITTEE_BYTES * buckets)

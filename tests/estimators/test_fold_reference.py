@@ -1,0 +1,91 @@
+"""Shapes against dense matrices, and hubs that noisy degrees find."""
+
+import numpy as np
+import pytest
+
+from silograph.errors import ArgumentError
+from silograph.estimators.estimate import FloatArray
+from silograph.estimators.fold_reference import FoldShape, shape_of
+from silograph.graph.samples import clustered_power_law
+from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+
+
+def dense(graph: Silo) -> FloatArray:
+    """The adjacency matrix, nodes by degree."""
+    n = len(graph.universe)
+    matrix = np.zeros((n, n))
+    matrix[graph.pairs[:, 0], graph.pairs[:, 1]] = 1
+    matrix += matrix.T
+    order = np.argsort(-matrix.sum(axis=1), kind="stable")
+    return matrix[np.ix_(order, order)]
+
+
+def banded(shape: FoldShape, matrix: FloatArray) -> FloatArray:
+    starts = shape.bounds[:-1]
+    return np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
+
+
+@pytest.mark.parametrize("nodes", [100, 900])
+def test_sums_are_those_of_dense_matrices(nodes: int) -> None:
+    """Of 100 nodes every row is read; of 900 those of low degree are sampled."""
+    graph = clustered_power_law(nodes, 6, 0.6, seed=3)
+    shape, a = shape_of(graph), dense(graph)
+    degrees, two = a.sum(axis=1), a @ a
+    paths = two @ a - a * (degrees[:, None] + degrees[None, :] - 1)
+    for matrix in (two, paths):
+        np.fill_diagonal(matrix, 0)
+    assert shape.degrees.tolist() == degrees.tolist()
+    assert np.array_equal(shape.joined, banded(shape, a))
+    assert shape.triangles == (a * two).sum() / 6
+    assert shape.two_stars == two.sum() / 2
+    for found, exact in (
+        (shape.edge_squares, two**2 * a),
+        (shape.open_squares, two**2 * (1 - a)),
+        (shape.path_squares, paths**2),
+    ):
+        assert np.array_equal(found, found.T)
+        if nodes == 100:
+            np.testing.assert_allclose(found, banded(shape, exact))
+        for k in range(len(shape.sizes)):  # what is left without hubs, for more and more hubs
+            left = slice(k, None)
+            assert found[left, left].sum() == pytest.approx(
+                banded(shape, exact)[left, left].sum(), rel=1e-9 if nodes == 100 else 0.12
+            )
+
+
+def test_pairs_of_common_neighbours_below_a_band() -> None:
+    graph = clustered_power_law(100, 6, 0.6, seed=3)
+    shape, a = shape_of(graph), dense(graph)
+    for k, start in enumerate(shape.bounds[:-1]):
+        c = a[:, start:] @ a[start:, :]
+        firsts = np.add.reduceat((a * c * (c - 1) / 2).sum(axis=1), shape.bounds[:-1])
+        np.testing.assert_allclose(shape.twos[:, k], firsts)
+        firsts = np.add.reduceat((a * c * (c - 1) * (c - 2) / 6).sum(axis=1), shape.bounds[:-1])
+        np.testing.assert_allclose(shape.threes[:, k], firsts)
+
+
+def test_hubs_are_the_top_bands_or_what_noise_leaves_of_them() -> None:
+    shape = shape_of(clustered_power_law(2000, 6, seed=1))
+    assert shape.known_hubs(50) @ shape.sizes == 50
+    assert shape.known_hubs(50)[:7].tolist() == [1.0] * 7
+    rng = np.random.default_rng(5)
+    for scale in (1.0, 20.0):
+        share = shape.found_hubs(100, scale)
+        assert share @ shape.sizes == pytest.approx(100, rel=1e-6)
+        drawn = np.zeros(len(share))
+        for _ in range(200):
+            noisy = shape.degrees + rng.laplace(0, scale, shape.nodes)
+            top = np.argsort(-noisy)[:100]
+            drawn += np.bincount(
+                np.searchsorted(shape.bounds, top, "right") - 1, minlength=len(drawn)
+            )
+        np.testing.assert_allclose(share * shape.sizes, drawn / 200, rtol=0.1, atol=1.0)
+    assert not shape.found_hubs(0, 1.0).any()
+
+
+def test_a_shape_needs_three_nodes_and_a_known_query() -> None:
+    with pytest.raises(ArgumentError, match="needs 3"):
+        shape_of(Silo.from_pairs(NodeUniverse.range(2), [[0, 1]]))
+    with pytest.raises(ArgumentError, match="cannot be predicted for degrees"):
+        shape_of(clustered_power_law(50, 3, seed=1)).count("degrees")
