@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from silograph.errors import ArgumentError, EdgeError, GraphError
 from silograph.extras import library
-from silograph.graph.fold import Folding
 from silograph.graph.reading import (
     Choice,
     Columns,
@@ -36,7 +35,17 @@ from silograph.graph.reading import (
 )
 from silograph.graph.universe import NodeUniverse
 
-__all__ = ["ROWS", "Advance", "ClusterSilo", "Held", "PartedSilo", "of_dask", "of_files", "whole"]
+__all__ = [
+    "ROWS",
+    "Advance",
+    "ClusterSilo",
+    "Folds",
+    "Held",
+    "PartedSilo",
+    "of_dask",
+    "of_files",
+    "whole",
+]
 
 Words = npt.NDArray[np.uint64]
 #: Called with the number of parts that have been folded since the last call.
@@ -64,6 +73,13 @@ class Held(Protocol):
         """The edges as positions."""
 
 
+class Folds(Protocol):
+    """Makes bits of buckets from edges, as :class:`silograph.graph.fold.Folding` does."""
+
+    def fold(self, nodes: NodeUniverse, pairs: npt.NDArray[np.uint32], /) -> Words:
+        """The bits in 64-bit words; the edges are positions in ``nodes``."""
+
+
 #: A part: called, it gives a silo, or several one after another.
 Part = Callable[[], Held | Iterable[Held]]
 
@@ -88,7 +104,7 @@ class PartedSilo:
     Examples
     --------
     >>> from silograph import Silo
-    >>> from silograph.graph.fold import Layout
+    >>> from silograph.graph.fold import Folding, Layout
     >>> nodes = NodeUniverse.open()
     >>> first, second = [("ada", "bob")], [("bob", "eve")]
     >>> parted = PartedSilo(
@@ -116,7 +132,7 @@ class PartedSilo:
         given = tuple(parts)
         if not all(map(callable, given)):
             raise ArgumentError("a part must be a function that returns a silo")
-        for slot, value in zip(self.__slots__, (name, given, universe), strict=True):
+        for slot, value in zip(PartedSilo.__slots__, (name, given, universe), strict=True):
             object.__setattr__(self, slot, value)
 
     @property
@@ -134,7 +150,7 @@ class PartedSilo:
         """The parts."""
         return self._parts
 
-    def fold(self, folding: Folding, advance: Advance | None = None) -> Words:
+    def fold(self, folding: Folds, advance: Advance | None = None) -> Words:
         """The bits of the buckets that the edges occupy; one part is in memory at a time.
 
         Parameters
@@ -224,7 +240,7 @@ def whole(silos: Iterable[_T | PartedSilo]) -> tuple[_T, ...]:
     return tuple(found)
 
 
-def _no_edges(folding: Folding) -> Words:
+def _no_edges(folding: Folds) -> Words:
     return np.array(folding.fold(NodeUniverse([]), np.empty((0, 2), dtype=np.uint32)))
 
 
@@ -346,7 +362,7 @@ class ClusterSilo(PartedSilo):
 
     __slots__ = ()
 
-    def fold(self, folding: Folding, advance: Advance | None = None) -> Words:
+    def fold(self, folding: Folds, advance: Advance | None = None) -> Words:
         """The bits of the buckets that the edges occupy, made by the workers."""
         delayed = library("dask", "dask frames").delayed
         # Delayed once each, so that a worker gets them once and not with every task.
@@ -404,7 +420,7 @@ def _folded(
     frame: Any,
     columns: tuple[str, str],
     number: int,
-    folding: Folding,
+    folding: Folds,
 ) -> Words:
     held = _of_frame(read, universe, frame, columns, number)
     return folding.fold(held.nodes, held.pairs)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from silograph._core import IdTable, settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph import convert, partitioned
-from silograph.graph.fold import Folding
 from silograph.graph.identifiers import find
 from silograph.graph.reading import (
     Ask,
@@ -513,7 +512,7 @@ class Silo:
         return partitioned.of_dask(cls.from_pandas, universe, frame, columns, name)
 
     def fold(
-        self, folding: Folding, advance: partitioned.Advance | None = None
+        self, folding: partitioned.Folds, advance: partitioned.Advance | None = None
     ) -> npt.NDArray[np.uint64]:
         """The bits of the buckets that the edges occupy in a folded study.
 
