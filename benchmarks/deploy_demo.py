@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph.errors import SilographError
-from silograph.graph.samples import clustered_power_law, split
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import clustered_power_law, split, union
+from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
 from silograph.nats.coordinator import CoordinatorService, Question
 from tests.support.local_deployment import LocalDeployment, Terms

@@ -21,7 +21,8 @@ from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import union
+from silograph.graph.silo import Silo
 from silograph.methods.featplus.answer import combine, local_report, share
 from silograph.methods.featplus.method import choose_split, settle_featplus
 from silograph.methods.featplus.noise import Split

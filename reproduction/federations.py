@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from silograph.errors import ArgumentError
 from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.bits import BitRows
-from silograph.graph.samples import REGISTRY, clustered_power_law, dataset, split
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import REGISTRY, clustered_power_law, dataset, split, union
+from silograph.graph.silo import Silo
 
 __all__ = [
     "GENERATED",

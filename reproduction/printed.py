@@ -18,7 +18,8 @@ from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import union
+from silograph.graph.silo import Silo
 from silograph.methods.featplus.answer import local_triples, node_owners, owned_nodes, row_kinds
 from silograph.methods.featplus.noise import PAPER_SHARES
 

@@ -31,7 +31,8 @@ from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release import Release
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import union
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.local.drive import Parties, drive
 from silograph.local.federation import Federation

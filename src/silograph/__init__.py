@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from silograph.graph import (
         LoadReport,
         NodeUniverse,
+        PartedSilo,
         Silo,
         UniverseComparison,
         clustered_power_law,
@@ -52,6 +53,7 @@ __all__ = [
     "Ledger",
     "LoadReport",
     "NodeUniverse",
+    "PartedSilo",
     "Plan",
     "Provenance",
     "Reference",
@@ -83,6 +85,7 @@ _HOMES = {
     "Ledger": "ledger.book",
     "LoadReport": "graph",
     "NodeUniverse": "graph",
+    "PartedSilo": "graph",
     "Reference": "estimators.reference",
     "Plan": "methods.planner",
     "Provenance": "estimators.estimate",

@@ -12,6 +12,7 @@ EXTRAS = {
     "interop": ("igraph", "networkx", "pandas", "polars", "pyarrow", "scipy"),
     "deploy": ("cryptography", "nats", "prometheus_client"),
     "websocket": ("aiohttp",),
+    "dask": ("dask", "distributed"),
     "report": ("altair", "jinja2", "vl_convert"),
 }
 

@@ -20,7 +20,7 @@ from silograph.errors import (
 )
 from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows, PairBits
-from silograph.graph.silo import union
+from silograph.graph.samples import union
 from silograph.messages.entropy import OsEntropy
 from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.masked.noise import MaskedNoise

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.errors import SilographError
-from silograph.graph.silo import union
+from silograph.graph.samples import union
 from silograph.ledger.book import Ledger
 from silograph.methods import union as unions
 from silograph.methods.baseline import method as baseline

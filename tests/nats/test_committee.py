@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from silograph.errors import AbortedError, StudyError
-from silograph.graph.silo import union
+from silograph.graph.samples import union
 from silograph.ledger.book import Ledger
 from silograph.messages.envelope import peek
 from silograph.methods.committee.member import Part

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from silograph.errors import AbortedError, StudyError
-from silograph.graph.silo import union
+from silograph.graph.samples import union
 from silograph.ledger.book import Ledger
 from silograph.methods.sealed import party as sealed_party
 from silograph.methods.sealed import rounds as sealed_rounds

@@ -29,7 +29,7 @@ from silograph.errors import (
     StudyError,
 )
 from silograph.estimators.release import Release
-from silograph.graph.silo import union
+from silograph.graph.samples import union
 from silograph.ledger.book import Ledger
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question

@@ -28,7 +28,8 @@ from reproduction.times import (
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.graph.bits import BitRows
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import union
+from silograph.graph.silo import Silo
 from silograph.methods.featplus.answer import node_owners, owned_nodes
 from silograph.methods.featplus.noise import Split
 

@@ -21,9 +21,9 @@ from silograph.cli.options import (
 )
 from silograph.cli.output import check_output, echo_json
 from silograph.errors import ArgumentError
-from silograph.graph.samples import clustered_power_law
+from silograph.graph.samples import clustered_power_law, read_graph, union
 from silograph.graph.samples import split as deal
-from silograph.graph.silo import Silo, read_graph, union
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
 __all__ = ["app", "split"]

@@ -23,8 +23,8 @@ from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_variance
 from silograph.estimators.triangles import triangles_variance
 from silograph.graph.bits import BitRows
-from silograph.graph.samples import clustered_power_law, split
-from silograph.graph.silo import Silo, union
+from silograph.graph.samples import clustered_power_law, split, union
+from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
 

@@ -16,7 +16,8 @@ from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of
 from silograph.graph.fold import Fold
 from silograph.graph.identifiers import Case
-from silograph.graph.silo import Silo, read_graph
+from silograph.graph.samples import read_graph
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation

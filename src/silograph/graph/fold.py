@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from silograph import _core
 from silograph.errors import ArgumentError
 from silograph.graph.bits import chunk_of
+from silograph.graph.partitioned import PartedSilo
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
@@ -176,7 +177,7 @@ class Folding:
 
 
 def folded_in_chunks(
-    silo: Silo, layout: Layout, hubs: tuple[str, ...], chunk_buckets: int
+    silo: Silo | PartedSilo, layout: Layout, hubs: tuple[str, ...], chunk_buckets: int
 ) -> Callable[[bytes, int], bytes]:
     """One bit per bucket, in chunks: from what a run's parties signed and the number of a chunk.
 
@@ -186,7 +187,7 @@ def folded_in_chunks(
 
     @lru_cache(maxsize=1)
     def words(view: bytes) -> NDArray[np.uint64]:
-        return Folding.of(view, layout, hubs).fold(silo.nodes, silo.pairs)
+        return silo.fold(Folding.of(view, layout, hubs))
 
     def chunk(view: bytes, number: int) -> bytes:
         start = number * chunk_buckets

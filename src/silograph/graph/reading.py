@@ -1,7 +1,8 @@
 """Reading edge files: the format, the header, and then either all edges or one error."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -226,6 +227,7 @@ def _some(names: Sequence[str]) -> str:
 # --- Parquet files, read with pyarrow or polars, whichever is installed ---------------------------
 
 PARQUET = b"PAR1"
+_BUFFER = 1 << 20  # bytes of a column that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +241,29 @@ class ParquetTable:
 def read_parquet(path: str | PathLike[str], columns: Columns) -> ParquetTable:
     """Read only the two columns."""
     source = fspath(path)
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(4)
-    except OSError as error:
-        raise EdgeError(f"{source}: cannot be read: {error.strerror}") from None
-    if start != PARQUET:
+    if not is_parquet(source, by_name=False):
         raise EdgeError(f"{source}: is not a Parquet file; for a text file pass format=")
     reader = _pyarrow if find_spec("pyarrow") is not None else _polars
-    try:
+    with _readable(source):
         return reader(source, columns)
+
+
+def is_parquet(path: str | PathLike[str], *, by_name: bool = True) -> bool:
+    """Whether a file is in Parquet: by its name, if that counts, and by its first bytes."""
+    if by_name and _SUFFIXES.get(Path(path).suffix.lower()) == "parquet":
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError as error:
+        raise EdgeError(f"{fspath(path)}: cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def _readable(source: str) -> Iterator[None]:
+    """Errors of the libraries become one line about the file."""
+    try:
+        yield
     except (OSError, ValueError) as error:  # pyarrow's errors derive from these
         if type(error).__module__.startswith("silograph"):
             raise
@@ -258,15 +273,59 @@ def read_parquet(path: str | PathLike[str], columns: Columns) -> ParquetTable:
 def _pyarrow(source: str, columns: Columns) -> ParquetTable:
     module = library("pyarrow.parquet", "Parquet files")
     with module.ParquetFile(source) as file:
-        names = list(file.schema_arrow.names)
-        choice = choose_named(source, names, columns)
-        table = file.read(columns=[names[choice.first], names[choice.second]])
+        choice = choose_named(source, list(file.schema_arrow.names), columns)
+        table = file.read(columns=list(choice.columns))
+    return ParquetTable(_arrow_ends(table, choice), choice)
+
+
+def _arrow_ends(table: Any, choice: Choice) -> tuple[Iterable[object], Iterable[object]]:
+    """The two columns: integers as an array; others, and those with missing values, as a list."""
     ends = []
-    for place in (choice.first, choice.second):
-        column = table.column(names[place])
+    for name in choice.columns:
+        column = table.column(name)
         plain = column.null_count == 0 and str(column.type).startswith(("int", "uint"))
         ends.append(column.to_numpy() if plain else column.to_pylist())
-    return ParquetTable((ends[0], ends[1]), choice)
+    return ends[0], ends[1]
+
+
+def parquet_runs(
+    source: str, columns: Columns, rows: int
+) -> tuple[Choice, list[tuple[int, tuple[int, ...]]]]:
+    """The two columns, and the row groups in runs of about so many rows: the first row of each
+    run, counted from 0, and the numbers of its groups. Groups without rows are left out.
+    """
+    module = library("pyarrow.parquet", "datasets of Parquet files")
+    with _readable(source), module.ParquetFile(source) as file:
+        choice = choose_named(source, list(file.schema_arrow.names), columns)
+        sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+    runs: list[tuple[int, tuple[int, ...]]] = []
+    first, held = 0, rows
+    for group, size in enumerate(sizes):
+        if size and held + size > rows:
+            runs.append((first, ()))
+            held = 0
+        if size:
+            runs[-1] = (runs[-1][0], (*runs[-1][1], group))
+        first, held = first + size, held + size
+    return choice, runs
+
+
+def parquet_batches(
+    source: str, choice: Choice, groups: Sequence[int], rows: int
+) -> Iterator[tuple[Any, Any]]:
+    """The two columns of some row groups, at most so many rows at a time."""
+    module = library("pyarrow.parquet", "datasets of Parquet files")
+    # Without these two settings a whole row group, which may be the whole file, is read at once.
+    with module.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER) as file:
+        batches = file.iter_batches(
+            batch_size=rows, row_groups=list(groups), columns=list(choice.columns)
+        )
+        while True:
+            with _readable(source):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield _arrow_ends(batch, choice)
 
 
 def _polars(source: str, columns: Columns) -> ParquetTable:

@@ -1,19 +1,27 @@
-"""Sample graphs: generated from a seed, split among silos, or public datasets by name."""
+"""Whole graphs for local work: read from a file, joined from silos, generated from a seed, split
+among silos, or public datasets by name.
+"""
 
 import hashlib
 import math
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
+from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
+from silograph._core import IdTable, split_masks
 from silograph._core import clustered_power_law as grow
-from silograph._core import split_masks
-from silograph.errors import ArgumentError, DatasetError, EdgeError, SplitWarning
-from silograph.graph.reading import LoadReport
-from silograph.graph.silo import Silo, read_graph
+from silograph.errors import ArgumentError, DatasetError, EdgeError, SplitWarning, UniverseError
+from silograph.graph.identifiers import Case
+from silograph.graph.partitioned import whole
+from silograph.graph.reading import Ask, Columns, LoadReport, read_alone, sorted_ids
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 
 # --- Seeds: from a number to the 32 bytes that the Rust core takes --------------------------------
@@ -34,6 +42,115 @@ def seed_bytes(purpose: str, seed: int) -> bytes:
     if isinstance(seed, bool) or value < 0:
         raise ArgumentError(f"seed is {seed!r}; it must be an integer from 0 up")
     return hashlib.sha256(f"silograph/seed/{purpose}/v1\0{value}".encode()).digest()
+
+
+# --- Whole graphs, where one party may see all edges ----------------------------------------------
+
+
+def read_graph(
+    path: str | PathLike[str],
+    *,
+    columns: Columns = None,
+    format: str | None = None,  # noqa: A002 (the usual word for it)
+    header: bool | None = None,
+    strip: bool = False,
+    case: Case = None,
+    name: str = "",
+) -> Silo:
+    """Read an edge file over the universe of the ids that it contains.
+
+    Ids are sorted by value if all are integers, otherwise by code point. This is for local work and
+    experiments. Silos that answer queries together agree on a universe first, and then use
+    :meth:`Silo.from_file`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        The two columns that hold the ends, by name or by position.
+    format
+        The format; see :meth:`Silo.from_file`.
+    header
+        Whether the first row is a header; see :meth:`Silo.from_file`.
+    strip
+        Whether white space at the ends of an id is removed.
+    case
+        ``"lower"`` or ``"upper"``, to convert ids to this case.
+    name
+        The name of the graph.
+
+    Returns
+    -------
+    Silo
+        The graph.
+
+    Raises
+    ------
+    EdgeError
+        If the file cannot be loaded.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> _ = path.write_text("source,target\\n10,9\\n9,10\\n9,9\\n")
+    >>> graph = read_graph(path)
+    >>> graph.universe.ids, len(graph), graph.report.self_loops
+    (('9', '10'), 1, 1)
+    """
+    NodeUniverse((), strip=strip, case=case)  # check the options before the file is read
+    table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
+    return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)
+
+
+def union(silos: Iterable[Silo], name: str = "") -> Silo:
+    """The graph of all edges that any of the silos holds.
+
+    This is for experiments, in which one party may see all silos.
+
+    Parameters
+    ----------
+    silos
+        The silos, all over the same universe.
+    name
+        The name of the result.
+
+    Returns
+    -------
+    Silo
+        The union.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no silos.
+    UniverseError
+        If the silos have different universes.
+
+    Examples
+    --------
+    >>> nodes = NodeUniverse.range(3)
+    >>> len(union([Silo.from_edges(nodes, [(0, 1)]), Silo.from_edges(nodes, [(1, 0), (1, 2)])]))
+    2
+    """
+    every = list(whole(silos))
+    if not every or not all(isinstance(silo, Silo) for silo in every):
+        raise ArgumentError("a union needs at least one silo")
+    universe = every[0].universe
+    for number, silo in enumerate(every):
+        if silo.universe != universe:
+            raise UniverseError(
+                f"silo {number} has another universe than silo 0: {universe.compare(silo.universe)}"
+            )
+    table, held = None, [silo.pairs for silo in every]
+    if universe.is_open:
+        ids = sorted_ids({id_ for silo in every for id_ in silo.nodes})
+        table = IdTable.from_texts(ids, universe.strip, universe.case)
+        held = [table.find_texts(list(silo.nodes))[silo.pairs] for silo in every]
+    pairs = np.concatenate(held)
+    first, second = (np.ascontiguousarray(pairs[:, end]) for end in (0, 1))
+    return Silo._settled(universe, first, second, kind="union", name=name, table=table)
 
 
 # --- Splitting one graph among overlapping silos, for experiments ---------------------------------

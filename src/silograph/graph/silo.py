@@ -1,6 +1,6 @@
 """A silo: the edges that one party holds, over a universe that all parties share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from silograph._core import IdTable, settle_pairs, sparse_triangles
 from silograph.errors import ArgumentError, UniverseError
-from silograph.graph import convert
-from silograph.graph.identifiers import Case, find
+from silograph.graph import convert, partitioned
+from silograph.graph.identifiers import find
 from silograph.graph.reading import (
     Ask,
     Choice,
@@ -19,11 +19,11 @@ from silograph.graph.reading import (
     find_alone,
     read_alone,
     read_over,
-    sorted_ids,
 )
 from silograph.graph.universe import NodeUniverse
 
 if TYPE_CHECKING:
+    import dask.dataframe
     import igraph
     import networkx
     import pandas
@@ -110,13 +110,14 @@ class Silo:
         name: str,
         *,
         choice: Choice | None = None,
+        place: Callable[[int], str] = lambda number: f"edge {number}",
     ) -> Self:
         """Make a silo from ids: look them up, then merge repeats and drop self-loops."""
         table = None
         if universe.is_open:
-            table, first, second = find_alone(ends, _edge, universe.strip, universe.case)
+            table, first, second = find_alone(ends, place, universe.strip, universe.case)
         else:
-            first, second = (find(universe._table, end, _edge, universe) for end in ends)
+            first, second = (find(universe._table, end, place, universe) for end in ends)
         return cls._settled(
             universe, first, second, kind=kind, name=name, choice=choice, table=table
         )
@@ -433,6 +434,105 @@ class Silo:
         _check(universe)
         return cls._found(universe, convert.igraph_ends(source, attribute), "igraph", name)
 
+    @classmethod
+    def from_dataset(
+        cls,
+        universe: NodeUniverse,
+        source: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        columns: Columns = None,
+        rows: int = partitioned.ROWS,
+        name: str = "",
+    ) -> partitioned.PartedSilo:
+        """Make a silo that is larger than memory from Parquet files. It can only be folded.
+
+        Files are read whenever the silo is folded, so they should not change during a study. Text
+        files may be among them; each of those is read as a whole.
+
+        Parameters
+        ----------
+        universe
+            The nodes; may be open.
+        source
+            A file, a folder, or a list of both. All files in a folder are taken, those in folders
+            inside it too, except names that begin with ``.`` or ``_``.
+        columns
+            The two columns that hold the ends, by name or by position.
+        rows
+            How many rows are in memory at a time.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        PartedSilo
+            The silo.
+
+        Raises
+        ------
+        EdgeError
+            If a file cannot be read. Ids are looked at when the silo is folded.
+        """
+        _check(universe)
+        return partitioned.of_files(
+            cls._found, cls.from_file, universe, source, columns, rows, name
+        )
+
+    @classmethod
+    def from_dask(
+        cls,
+        universe: NodeUniverse,
+        frame: "dask.dataframe.DataFrame",
+        *,
+        columns: Columns = None,
+        name: str = "",
+    ) -> partitioned.PartedSilo:
+        """Make a silo of a dask frame, which stays on its cluster. It can only be folded.
+
+        The workers need Silograph. Each folds its partitions, and joins the bits with those of
+        others; no edge leaves the cluster.
+
+        Parameters
+        ----------
+        universe
+            The nodes; may be open.
+        frame
+            The frame.
+        columns
+            The two columns. By default those with well-known names, or the only two.
+        name
+            The silo's name.
+
+        Returns
+        -------
+        PartedSilo
+            The silo.
+        """
+        _check(universe)
+        return partitioned.of_dask(cls.from_pandas, universe, frame, columns, name)
+
+    def fold(
+        self, folding: partitioned.Folds, advance: partitioned.Advance | None = None
+    ) -> npt.NDArray[np.uint64]:
+        """The bits of the buckets that the edges occupy in a folded study.
+
+        Parameters
+        ----------
+        folding
+            How nodes are folded.
+        advance
+            Called with 1 at the end, as after each part of a silo in parts.
+
+        Returns
+        -------
+        numpy.ndarray
+            The bits in 64-bit words.
+        """
+        words = folding.fold(self._nodes, self._pairs)
+        if advance is not None:
+            advance(1)
+        return words
+
     def _only(self, pairs: Pairs, report: LoadReport, name: str) -> Self:
         """A silo with some of the edges of this one."""
         nodes = self._nodes
@@ -576,55 +676,6 @@ class Silo:
         return _restore, (self._universe, self._pairs, self._report, self._name, self._nodes)
 
 
-def union(silos: Iterable[Silo], name: str = "") -> Silo:
-    """The graph of all edges that any of the silos holds.
-
-    This is for experiments, in which one party may see all silos.
-
-    Parameters
-    ----------
-    silos
-        The silos, all over the same universe.
-    name
-        The name of the result.
-
-    Returns
-    -------
-    Silo
-        The union.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no silos.
-    UniverseError
-        If the silos have different universes.
-
-    Examples
-    --------
-    >>> nodes = NodeUniverse.range(3)
-    >>> len(union([Silo.from_edges(nodes, [(0, 1)]), Silo.from_edges(nodes, [(1, 0), (1, 2)])]))
-    2
-    """
-    every = list(silos)
-    if not every or not all(isinstance(silo, Silo) for silo in every):
-        raise ArgumentError("a union needs at least one silo")
-    universe = every[0].universe
-    for number, silo in enumerate(every):
-        if silo.universe != universe:
-            raise UniverseError(
-                f"silo {number} has another universe than silo 0: {universe.compare(silo.universe)}"
-            )
-    table, held = None, [silo.pairs for silo in every]
-    if universe.is_open:
-        ids = sorted_ids({id_ for silo in every for id_ in silo.nodes})
-        table = IdTable.from_texts(ids, universe.strip, universe.case)
-        held = [table.find_texts(list(silo.nodes))[silo.pairs] for silo in every]
-    pairs = np.concatenate(held)
-    first, second = (np.ascontiguousarray(pairs[:, end]) for end in (0, 1))
-    return Silo._settled(universe, first, second, kind="union", name=name, table=table)
-
-
 def _restore(
     universe: NodeUniverse, pairs: Pairs, report: LoadReport, name: str, nodes: NodeUniverse
 ) -> Silo:
@@ -653,10 +704,6 @@ def _occurring(universe: NodeUniverse, table: IdTable, pairs: Pairs) -> tuple[No
     return NodeUniverse._of(table, universe.strip, universe.case), pairs
 
 
-def _edge(number: int) -> str:
-    return f"edge {number}"
-
-
 def _listed(universe: NodeUniverse) -> int:
     """The number of nodes, for what is given by positions."""
     _check(universe)
@@ -669,63 +716,3 @@ def _check(universe: object) -> None:
     if not isinstance(universe, NodeUniverse):
         kind = type(universe).__name__
         raise ArgumentError(f"universe is of type {kind}; a NodeUniverse is needed first")
-
-
-# --- Whole graphs from edge files, if no universe is given ----------------------------------------
-
-
-def read_graph(
-    path: str | PathLike[str],
-    *,
-    columns: Columns = None,
-    format: str | None = None,  # noqa: A002 (the usual word for it)
-    header: bool | None = None,
-    strip: bool = False,
-    case: Case = None,
-    name: str = "",
-) -> Silo:
-    """Read an edge file over the universe of the ids that it contains.
-
-    Ids are sorted by value if all are integers, otherwise by code point. This is for local work and
-    experiments. Silos that answer queries together agree on a universe first, and then use
-    :meth:`Silo.from_file`.
-
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        The two columns that hold the ends, by name or by position.
-    format
-        The format; see :meth:`Silo.from_file`.
-    header
-        Whether the first row is a header; see :meth:`Silo.from_file`.
-    strip
-        Whether white space at the ends of an id is removed.
-    case
-        ``"lower"`` or ``"upper"``, to convert ids to this case.
-    name
-        The name of the graph.
-
-    Returns
-    -------
-    Silo
-        The graph.
-
-    Raises
-    ------
-    EdgeError
-        If the file cannot be loaded.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "edges.csv"
-    >>> _ = path.write_text("source,target\\n10,9\\n9,10\\n9,9\\n")
-    >>> graph = read_graph(path)
-    >>> graph.universe.ids, len(graph), graph.report.self_loops
-    (('9', '10'), 1, 1)
-    """
-    NodeUniverse((), strip=strip, case=case)  # check the options before the file is read
-    table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
-    return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)

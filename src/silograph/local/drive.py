@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from silograph.graph.partitioned import PartedSilo
 from silograph.graph.silo import Silo
 from silograph.messages.entropy import Entropy, RunEntropy
 from silograph.messages.envelope import EVERYONE, Outgoing, peek
@@ -33,8 +34,10 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Advance]:
-    """Show how many pairs are done; by default only on a terminal."""
+def progress(
+    what: str, total: int, *, unit: str = "pairs", shown: bool | None = None
+) -> Iterator[Advance]:
+    """Show how many pairs, or other units, are done; by default only on a terminal."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _pairs: None
         return
@@ -48,12 +51,12 @@ def progress(what: str, pairs: int, *, shown: bool | None = None) -> Iterator[Ad
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=pairs, rate="")
+        task = bar.add_task(what, total=total, rate="")
 
         def advance(done: int, /) -> None:
             speed = bar.tasks[0].speed
-            size, unit = (1e6, "M ") if speed and speed >= 1e5 else (1, "")
-            rate = f"{speed / size:,.{int(size > 1)}f} {unit}pairs/s" if speed else ""
+            size, prefix = (1e6, "M ") if speed and speed >= 1e5 else (1, "")
+            rate = f"{speed / size:,.{int(size > 1)}f} {prefix}{unit}/s" if speed else ""
             bar.update(task, advance=done, rate=rate)
 
         yield advance
@@ -85,7 +88,9 @@ class Parties:
     helpers: tuple[tuple[Identity, Entropy], ...] = ()
 
     @classmethod
-    def fresh(cls, silos: Sequence[Silo], entropy: Entropy, helpers: int = 0) -> "Parties":
+    def fresh(
+        cls, silos: Sequence[Silo | PartedSilo], entropy: Entropy, helpers: int = 0
+    ) -> "Parties":
         """Create a coordinator, silos and helpers with new identities, all from one source."""
         coordinator = Identity(entropy.bytes(32))
         identities = [Identity(entropy.bytes(32)) for _ in silos]
@@ -113,7 +118,7 @@ def _free(name: str, taken: Container[str]) -> str:
     return name
 
 
-def _names(silos: Sequence[Silo]) -> list[str]:
+def _names(silos: Sequence[Silo | PartedSilo]) -> list[str]:
     """The silos' own names if a roster accepts them; numbers otherwise."""
     given = [silo.name for silo in silos]
     names: list[str] = []

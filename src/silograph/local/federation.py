@@ -14,6 +14,7 @@ from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.fold import Fold
+from silograph.graph.partitioned import PartedSilo, whole
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger, NoLedger
 from silograph.ledger.entries import check_name
@@ -59,7 +60,7 @@ class Federation:
 
     def __init__(
         self,
-        silos: Sequence[Silo],
+        silos: Sequence[Silo | PartedSilo],
         ledger: Ledger | None,
         lineage: str,
         entropy: Entropy,
@@ -82,7 +83,7 @@ class Federation:
     @classmethod
     def simulate(
         cls,
-        silos: Sequence[Silo],
+        silos: Sequence[Silo | PartedSilo],
         ledger: Ledger | None = None,
         *,
         lineage: str = "simulation",
@@ -96,7 +97,7 @@ class Federation:
         Parameters
         ----------
         silos
-            2 to 64 silos over the same node list.
+            2 to 64 silos over the same universe. Those in parts can take part in folded studies.
         ledger
             The ledger that records what is spent.
         lineage
@@ -129,7 +130,7 @@ class Federation:
                 f"ledger must be a Ledger, as in Ledger('own.ledger'), not {ledger!r}"
             )
         check_name("a lineage", lineage)
-        if not all(isinstance(silo, Silo) for silo in silos):
+        if not all(isinstance(silo, Silo | PartedSilo) for silo in silos):
             raise ArgumentError("silos must be a list of Silo")
         if not 2 <= len(silos) <= 64:
             raise ArgumentError(f"there must be 2 to 64 silos, not {len(silos)}")
@@ -590,6 +591,9 @@ class Federation:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         check_parties(len(self.silos), collusion)
+        # A folded study asks its silos for nothing but folds, which those in parts have, too.
+        folded = index is not None and index.folded
+        silos = cast("tuple[Silo, ...]", self.silos) if folded else whole(self.silos)
         if protocol is None:
             protocol = default_protocol(len(self.silos), collusion, method)
         missing = max(MEMBERS - len(self.silos), 0) if protocol == COMMITTEE else 0
@@ -632,7 +636,7 @@ class Federation:
                 new_lineage=self._new_lineage,
             )  # fmt: skip
 
-        result = drive_study(plan, parties, self.silos, spend, record=self._record, shown=progress)
+        result = drive_study(plan, parties, silos, spend, record=self._record, shown=progress)
         return plan.outcome(result, self.universe)
 
     def __repr__(self) -> str:

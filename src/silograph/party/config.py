@@ -60,7 +60,8 @@ import numpy as np
 
 from silograph import whole_files
 from silograph.errors import ConfigError, EdgeError, SilographError
-from silograph.graph.silo import Silo, read_graph
+from silograph.graph.samples import read_graph
+from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.identity import Member
 from silograph.party.connection import BrokerConfig, TlsFiles
