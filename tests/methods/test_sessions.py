@@ -28,6 +28,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "elgamal/blinded": {"protocol": "elgamal/blinded"},
     "elgamal/replace": {"protocol": "elgamal/replace", "collusion": 0},
     "baseline": {"method": "baseline", "protocol": ""},
+    "hubs": {"method": "hubs", "query": "release"},
     "feat+": {"method": "feat+", "options": {"split": "paper"}},
     "sealed": {"method": "sealed", "protocol": "committee", "members": FOUR},
     "sealed with a bound": {

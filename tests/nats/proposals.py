@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
-from silograph.methods.study import COMMITTEE, PROPOSE, VERSION, Study, StudyMember
+from silograph.methods.study import COMMITTEE, PROPOSE, RELEASE, VERSION, Study, StudyMember
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
 from silograph.party.keys import load_identity
@@ -41,8 +41,9 @@ _NUMBERS: tuple[Any, ...] = (
 )  # fmt: skip
 _TEXTS: tuple[Any, ...] = (
     "edges", "degrees", "degree_histogram", "kstars", "triangles", "node_triangles", "four_cycles",
-    "clustering", "feat", "feat+", "sealed", "baseline", "masked", "elgamal", "elgamal/printed",
-    "elgamal/blinded", "clear", "reports", "", "ab" * 16, "ab" * 32, "\u202e", "hub", *_NUMBERS,
+    "clustering", "feat", "feat+", "sealed", "baseline", "hubs", "masked", "elgamal",
+    "elgamal/printed", "elgamal/blinded", "clear", "reports", "", "ab" * 16, "ab" * 32, "\u202e",
+    "hub", *_NUMBERS,
 )  # fmt: skip
 _OPTIONS: dict[str, tuple[Any, ...]] = {
     "answers": ("degrees", "triangles", "degrees,triangles", "two_stars,triangles", ",", *_NUMBERS),
@@ -119,8 +120,10 @@ def fair(made: LocalDeployment, service: SiloService, number: int) -> dict[str, 
 
 def mutated(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """The same with a few fields at or beyond their edges."""
-    name = rng.choice(("feat", "feat+", "sealed", "baseline"))
+    name = rng.choice(("feat", "feat+", "sealed", "baseline", "hubs"))
     protocol = rng.choice(("masked", COMMITTEE)) if name.startswith("feat") else ""
+    if name == "hubs":
+        protocol, values["query"] = "masked", RELEASE
     values |= {"method": name, "protocol": COMMITTEE if name == "sealed" else protocol}
     if values["protocol"] != COMMITTEE:
         values["members"] = []

@@ -49,8 +49,8 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "sealed", "sealed inside",
-                                    "sealed five", "committee"])  # fmt: skip
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "hubs", "sealed",
+                                    "sealed inside", "sealed five", "committee"])  # fmt: skip
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
     count, terms, helpers = setting(method)
     made = trial(tmp_path, terms, count, helpers=helpers)

@@ -497,7 +497,7 @@ def test_a_study_for_a_release(tmp_path: Path) -> None:
     with Deployment(tmp_path) as made:
         found = asyncio.run(run(made))
         hub = CoordinatorService(made.coordinator())
-        with pytest.raises(StudyError, match="by feat, not by baseline"):
+        with pytest.raises(StudyError, match="by feat or hubs, not by baseline"):
             hub.propose(Question("release", 3.0, method="baseline", protocol=""), 30.0)
         for seconds in (0.0, math.nan, math.inf):
             with pytest.raises(StudyError, match="seconds"):

@@ -32,6 +32,7 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
         {"method": "feat", "protocol": "elgamal/replace", "collusion": 0},
     ),
     "baseline": (Question("edges", 8.0, method="baseline", protocol=""), {"method": "baseline"}),
+    "hubs": (Question("release", 8.0, method="hubs"), {}),
     "feat+": (
         Question("triangles", 3.0, method="feat+", options={"split": "paper"}),
         {"method": "feat+", "split": "paper"},
@@ -120,8 +121,12 @@ def test_a_federation_and_a_deployment_send_the_same(
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no ledger, and what some protocols protect less
-        answer = federation.count(question.query, epsilon=question.epsilon, **arguments)
-    assert result["answer"] == answer.to_dict()
+        if question.method == "hubs":
+            federation.find_hubs(question.epsilon).save(tmp_path / "sums.csv")
+            assert Path(result["release"]).read_bytes() == (tmp_path / "sums.csv").read_bytes()
+        else:
+            answer = federation.count(question.query, epsilon=question.epsilon, **arguments)
+            assert result["answer"] == answer.to_dict()
     of_run = [message for message in sent if peek(message[2]).round not in ROUNDS]
     assert sorted(of_run) == sorted(set(recorded))
     assert len(set(of_run)) == len(of_run) > 0

@@ -123,6 +123,7 @@ class Terms:
         "feat+ masked",
         "feat+ committee",
         "sealed",
+        "hubs masked",
     )
     delta: float = 1e-6
     least_collusion: int = 0

@@ -19,13 +19,14 @@ Guarantee
     discrete Laplace variable plus something independent of it.
 
     t′ > t: the shape is below 1, and the loss is 2·ln P(0)/P(m−t′), where P is the law of the sum
-    of m − t′ shares. It is finite, and rounded up; it is listed and charged, but not claimed.
+    of m − t′ shares. It is finite, and rounded up (of many silos at a small ε, by more than the
+    last place); it is listed and charged, but not claimed.
 
     Whatever is read from the sums, such as the identifiers of the largest, costs nothing more.
     δ is 0. Sums modulo 2^64 are a function of the sums.
-What it does not hide
-    Holders of an edge from each other: an edge of k holders counts k times, so the sums tell, up to
-    the same loss, whether an edge has many holders or few.
+Holders
+    An edge counts once for each holder. Telling k holders from k′ is a change by |k − k′|, which
+    costs no more than telling the edge from none; which silos they are is not in the sums.
 Preconditions
     Silos follow the protocol and draw their shares independently. The scale is rounded **up** to a
     fraction that the sampler draws exactly.
@@ -42,6 +43,8 @@ __all__ = ["ENDS", "HubNoise"]
 
 #: An edge has two ends, and changes the degrees of both.
 ENDS = 2
+# The work for the losses of all coalitions together: parties judge a study before they run it.
+_STEPS = 120_000
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class HubNoise:
 
         Any of these silos may hold the edge. Twice a float is exact.
         """
-        return ENDS * self.law.loss(honest, honest)
+        return ENDS * self.law.loss(honest, honest, _STEPS // self.silos)
 
     @cached_property
     def losses(self) -> dict[int, float]:
