@@ -18,3 +18,9 @@ def binomial(trials: int, probability: float, variables: int = 1) -> tuple[int, 
     """
     law, each = stats.binom(trials, probability), FALSE_ALARM / variables
     return int(law.ppf(each / 2)), int(law.isf(each / 2))
+
+
+def least_coverage(held: int, draws: int) -> float:
+    """The lower 99.9 % confidence limit of a probability: the least one for which at least so many
+    successes are not rarer than one in a thousand."""
+    return float(stats.beta.ppf(1e-3, held, draws - held + 1)) if held else 0.0

@@ -23,3 +23,10 @@ def test_chi_square_limits_reject_a_wrong_variance() -> None:
     assert low <= float(draws @ draws) <= high
     assert float((draws * 1.5) @ (draws * 1.5)) > high
     assert float((draws * 0.7) @ (draws * 0.7)) < low
+
+
+def test_the_least_coverage_is_exact() -> None:
+    least = limits.least_coverage(380, 400)
+    assert 0.90 < least < 0.95
+    assert abs(stats.binom(400, least).sf(379) - 1e-3) < 1e-9
+    assert limits.least_coverage(0, 400) == 0

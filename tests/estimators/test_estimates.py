@@ -59,8 +59,7 @@ def test_standard_errors_match_the_spread_of_draws(channel: Channel) -> None:
     assert 0.95 < ratio.mean() < 1.05
 
 
-def test_four_cycle_variance_is_nearly_unbiased_on_asymmetric_channels() -> None:
-    """The estimate takes v0 for v1 in one small part: exact only on symmetric channels."""
+def test_four_cycle_variance_is_right_on_asymmetric_channels() -> None:
     channel = Channel("2/3", "1/4")
     truth = GraphSums(BitRows.from_pairs(400, GRAPH.pairs))
     expected = float(cycles.four_cycles_variance(truth, channel))

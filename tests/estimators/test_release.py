@@ -84,9 +84,9 @@ class TestDraw:
     @pytest.mark.parametrize("n", [1, 2, 3])
     def test_tiny_universes(self, n: int) -> None:
         silo = Silo.from_edges(NodeUniverse.range(n), np.empty((0, 2), dtype=np.int64))
-        release = Release.draw(silo, Channel.symmetric(1.0), seed=1)
-        for estimate in (release.edges(), release.triangles(), release.four_cycles()):
-            assert np.isfinite([estimate.value, estimate.stderr]).all()
+        for release in (Release.draw(silo, c, seed=1) for c in (CHANNEL, Channel.symmetric(1.0))):
+            for estimate in (release.edges(), release.triangles(), release.four_cycles()):
+                assert np.isfinite([estimate.value, estimate.stderr]).all()
         assert release.degrees().value.shape == (n,)
         assert release.degree_histogram().value.sum() == pytest.approx(n)
 

@@ -10,10 +10,13 @@ Variance
     The sum, over sets of one to four pairs, of the product of their variances and the square of the
     number of 4-cycles that they would complete. For one pair this number is the number of paths of
     length 3 between its ends. The noisy graph's own estimate of that sum, on all rows or a sample,
-    counts sets of j pairs j times; the excess is subtracted (for two pairs with v0 in place of v1,
-    which differ only on edges).
+    counts sets of j pairs j times. The excess is a sum of motifs, so it has an unbiased estimate,
+    which is subtracted. One of the motifs is the complete graph on four nodes. It is counted up to
+    a thousand nodes and left out above, where it is below 1/n² of the whole; without it the
+    variance is too large, never too small.
 Cost
-    Popcounts at all pairs; for the standard error, one product of some rows with the matrix.
+    Popcounts at all pairs; for the standard error, one product of some rows with the matrix, and
+    on asymmetric channels the noisy graph's complete subgraphs on four nodes.
 """
 
 import math
@@ -43,15 +46,14 @@ __all__ = [
 # The number of rows for the standard error, and the number of rows that are unpacked at once.
 _SAMPLED_ROWS = 256
 _BLOCK_ROWS = 512
+# Up to this many nodes the noisy graph's complete subgraphs on four nodes are counted.
+_CLIQUES_COUNTED = 1024
 
 
 def four_cycles_value(noisy: GraphSums, channel: Channel) -> Fraction:
     """¼·Σ_{u<v} (ĉ² − q̂)."""
-    a, b, n = channel.alpha, channel.beta, noisy.graph.n
     pairs, _ = noisy.exact
-    gamma, gamma2 = a - b, a**2 - b**2
-    squares = pairs.square(gamma**2, b * gamma, b**2 * (n - 2))
-    return (squares - pairs.linear(gamma2**2, b**2 * gamma2, b**4 * (n - 2))) / 4
+    return _two_paths(pairs, channel, noisy.graph.n) / 4
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,14 @@ def four_cycles_noise(
     # Two pairs that meet at v: squares of the common neighbours of their other ends, without v.
     second = w.v0**2 * (n - 2) * pairs.cc + w.v0 * w.delta * sums.c2s + w.delta**2 * sums.c3
     second += w.v1**2 * (pairs.c - 2 * pairs.cc)
-    # Two disjoint pairs complete a cycle with two edges, or with all four of the other pairs.
-    second += 2 * w.v0**2 * apart + w.v0 * w.delta * paths + 2 * w.delta**2 * cycles
     chords = (joined.cc - joined.c) / 2
-    second += 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * sums.cliques)
+    second += _pairs_apart(w, apart, paths, cycles, chords, sums.cliques)
     partial = _partial_cycles(n, edges, wedges, apart, paths, cycles)
     return first + second + _three_pairs(w, partial) + _four_pairs(w, partial)
 
 
 def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
-    """An estimate of :func:`four_cycles_variance`, unbiased if v0 = v1 (see *Variance*)."""
+    """The unbiased estimate of :func:`four_cycles_variance` from the noisy graph."""
     graph, w, n = noisy.graph, channel.weights, noisy.graph.n
     # Nodes with many common neighbours have many paths.
     gamma, beta = float(w.gamma), float(w.beta)
@@ -132,9 +132,12 @@ def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fractio
     squares = w.alpha**2 * graph.edges + w.beta**2 * (n * (n - 1) // 2 - graph.edges)
     apart = (edges**2 - squares) / 2 - wedges
     paths = _paths_value(noisy, channel)
-    common2 = wedges + 4 * cycles
-    second = w.v0**2 * ((n - 4) * common2 + wedges + 2 * apart + 2 * cycles)
     partial = _partial_cycles(n, edges, wedges, apart, paths, cycles)
+    second = _pairs_apart(w, apart, paths, cycles, *_chords_and_cliques(noisy, channel))
+    if w.delta:
+        second += Fraction(_meeting_pairs(graph, w, sample))
+    else:  # the same sum; with one variance everywhere no sample is needed
+        second += w.v0**2 * ((n - 4) * (wedges + 4 * cycles) + wedges)
     return first - second - 2 * _three_pairs(w, partial) - 3 * _four_pairs(w, partial)
 
 
@@ -142,6 +145,20 @@ def four_cycles_stderr(noisy: GraphSums, channel: Channel) -> float:
     """The root of the estimated variance, but at least that of a graph without edges."""
     floor = 3 * channel.weights.v0**4 * math.comb(noisy.graph.n, 4)
     return math.sqrt(max(four_cycles_variance_estimate(noisy, channel), floor))
+
+
+def _pairs_apart(
+    w: Weights,
+    apart: Fraction,
+    paths: Fraction,
+    cycles: Fraction,
+    chords: Fraction,
+    cliques: Fraction,
+) -> Fraction:
+    """The part in which two disjoint pairs vary: they complete a cycle with two edges, or two
+    cycles at once with all four of the other pairs. ``chords`` counts 4-cycles with a chord."""
+    once = 2 * w.v0**2 * apart + w.v0 * w.delta * paths + 2 * w.delta**2 * cycles
+    return once + 2 * (w.v0**2 * cycles + w.v0 * w.delta * chords + 3 * w.delta**2 * cliques)
 
 
 def _partial_cycles(
@@ -177,6 +194,77 @@ def _paths_value(noisy: GraphSums, channel: Channel) -> Fraction:
     others = (zeros.sum() ** 2 - zeros @ zeros) / 2 - graph.edge_products(zeros)
     total = alpha * graph.edge_products(ones) + beta * others
     return Fraction(float(total)) - 3 * triangles_value(noisy, channel)
+
+
+def _two_paths(sums: ExactSums, channel: Channel, n: int) -> Fraction:
+    """Σ (ĉ² − q̂) over a set of pairs: the ordered choices of two different paths of length 2."""
+    a, b = channel.alpha, channel.beta
+    gamma, gamma2 = a - b, a**2 - b**2
+    squares = sums.square(gamma**2, b * gamma, b**2 * (n - 2))
+    return squares - sums.linear(gamma2**2, b**2 * gamma2, b**4 * (n - 2))
+
+
+def _chords_and_cliques(noisy: GraphSums, channel: Channel) -> tuple[Fraction, Fraction]:
+    """The unbiased numbers of 4-cycles with a chord and of complete subgraphs on four nodes.
+
+    They are needed, and counted, only if v0 and v1 differ.
+    """
+    graph, n, w = noisy.graph, noisy.graph.n, channel.weights
+    if not w.delta or n < 4:
+        return Fraction(0), Fraction(0)
+    pairs, joined = noisy.exact
+    beta, gamma = w.beta, w.gamma
+    everywhere, edges_only = (_two_paths(sums, channel, n) for sums in (pairs, joined))
+    chords = (beta * everywhere + gamma * edges_only) / 2
+    if n > _CLIQUES_COUNTED:
+        return chords, Fraction(0)
+    # Four nodes have weight Π (β + γy) over six pairs: the noisy graph's subgraphs by their edges.
+    degrees, closed = graph.degrees, noisy.moments[:, 3].astype(np.int64) // 2
+    edges, wedges, triangles = graph.edges, graph.wedges, graph.triangles
+    stars = sum(math.comb(d, 3) for d in degrees.tolist())
+    paths = round(graph.edge_products((degrees - 1).astype(np.float64))) - 3 * triangles
+    tailed = int((closed * (degrees - 2)).sum())
+    found = [
+        Fraction(math.comb(n, 4)),
+        Fraction(edges * math.comb(n - 2, 2)),
+        Fraction(wedges * (n - 3) + math.comb(edges, 2) - wedges),
+        Fraction(triangles * (n - 3) + stars + paths),
+        (pairs.cc - pairs.c) / 4 + tailed,
+        (joined.cc - joined.c) / 2,
+        Fraction(graph.four_cliques),
+    ]
+    terms = (beta ** (6 - j) * gamma**j * count for j, count in enumerate(found))
+    return chords, sum(terms, Fraction(0))
+
+
+def _meeting_pairs(graph: BitRows, w: Weights, sample: RowSample) -> float:
+    """The unbiased part in which two pairs vary that meet: Σ v(uz)·v(zw)·(common neighbours of u
+    and w without z)².
+
+    For a pair {u, w} the product of two variances and the product of two weights depend on z only
+    through its two bits. So the sum over different z of one variance and one or two weights follows
+    from sums over all z.
+    """
+    n, total = graph.n, 0.0
+    # Of a path u-z-w with two, one or no noisy edges.
+    weights = np.array([float(x) for x in (w.alpha**2, w.alpha * w.beta, w.beta**2)])
+    on, off = w.spread(1), w.spread(0)
+    spreads = np.array([float(x) for x in (on**2, on * off, off**2)])
+    for start in range(0, len(sample.rows), _BLOCK_ROWS):
+        rows = sample.rows[start : start + _BLOCK_ROWS]
+        both = graph.common_neighbours(rows).astype(np.float64)
+        bits = graph.bits(rows).astype(np.float64)
+        degrees = graph.degrees.astype(np.float64)
+        one = degrees[rows, None] + degrees[None, :] - 2 * bits - 2 * both
+        paths = np.stack([both, one, n - 2 - one - both])
+        v, p, pp, vp, vpp = (
+            np.tensordot(spreads**i * weights**j, paths, 1)
+            for i, j in ((1, 0), (0, 1), (0, 2), (1, 1), (1, 2))
+        )
+        squares = v * (p + p**2 - pp) - vp * (1 + 2 * p) + 2 * vpp
+        squares[np.arange(len(rows)), rows] = 0
+        total += float(sample.weights[start : start + _BLOCK_ROWS] @ squares.sum(axis=1)) / 2
+    return total
 
 
 def _path_squares(graph: BitRows, w: Weights, sample: RowSample) -> tuple[float, float]:
