@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from silograph.dp.channel import Channel
     from silograph.dp.loss import View
     from silograph.estimators.estimate import Estimate, Provenance
+    from silograph.estimators.folded_release import FoldedRelease
     from silograph.estimators.reference import Reference
     from silograph.estimators.release import Release
     from silograph.graph import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         split,
         union,
     )
+    from silograph.graph.fold import Fold
     from silograph.ledger.book import Ledger
     from silograph.local.federation import Federation
     from silograph.methods.baseline.answer import Reports
@@ -49,6 +51,8 @@ __all__ = [
     "Channel",
     "Estimate",
     "Federation",
+    "Fold",
+    "FoldedRelease",
     "HubSearch",
     "Ledger",
     "LoadReport",
@@ -81,6 +85,8 @@ _HOMES = {
     "Channel": "dp.channel",
     "Estimate": "estimators.estimate",
     "Federation": "local.federation",
+    "Fold": "graph.fold",
+    "FoldedRelease": "estimators.folded_release",
     "HubSearch": "methods.hubs.answer",
     "Ledger": "ledger.book",
     "LoadReport": "graph",

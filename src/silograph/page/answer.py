@@ -17,6 +17,7 @@ from silograph.dp.channel import Channel
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import Estimate, FloatArray, Origin, number
+from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference, guess, reference_of_release
 from silograph.estimators.release import Release
 from silograph.graph.universe import NodeUniverse
@@ -59,7 +60,7 @@ __all__ = [
 ]
 
 #: What a run makes that answers queries; a page can be made of it.
-Answering = Release | SealedRelease | Reports
+Answering = Release | FoldedRelease | SealedRelease | Reports
 
 
 # --- What a run took from a ledger, and what is left there ----------------------------------------
@@ -240,6 +241,8 @@ def known_graph(
     if origin is None or origin.nodes < 3:
         return None
     release = _paid_for(origin)
+    if isinstance(release, FoldedRelease):  # the formulas are those of pairs
+        return None
     try:
         if isinstance(release, Release) and origin.nodes <= LARGE:
             reference = reference_of_release(release, cycles=cycles)
@@ -440,7 +443,7 @@ def facts_of(
     """Everything that there is to say of an answer."""
     if not isinstance(answer, Estimate | Answering):
         raise ArgumentError(
-            "a page is made of an Estimate, a Release, a SealedRelease or Reports, "
+            "a page is made of an Estimate, a Release, a FoldedRelease, a SealedRelease or Reports, "
             f"not of {type(answer).__name__}"
         )
     whole = not isinstance(answer, Estimate)
@@ -475,7 +478,7 @@ def facts_of(
         degrees,
         why_not,
         _outline(graph, source) if graph is not None and any(curves) else "",
-        tuple(method_told(asked[0].method, protocol)),
+        tuple(method_told(asked[0].method, protocol, folded=isinstance(source, FoldedRelease))),
         _assumptions(origin),
         tuple(limits(asked[0].method, epsilon, delta, protocol)),
         _run(asked[0], origin, source),
@@ -508,9 +511,14 @@ def _standard(source: Answering | None) -> list[Estimate[Any]]:
 
 
 def _left_out(source: Answering | None) -> str:
-    if source is None or isinstance(source, SealedRelease) or source.n <= LARGE:
+    if source is None or isinstance(source, SealedRelease):
         return ""
-    return f"4-cycles are not shown: among {source.n:,} nodes they take long to count."
+    size, what = (
+        (source.layout.rows, "groups") if isinstance(source, FoldedRelease) else (source.n, "nodes")
+    )
+    if size <= LARGE:
+        return ""
+    return f"4-cycles are not shown: among {size:,} {what} they take long to count."
 
 
 def _plain(answer: Estimate[Any]) -> str:
@@ -536,7 +544,7 @@ def _count(answer: Estimate[Any], curve: Curve | None) -> Count:
 
 def _vector(answer: Estimate[Any], curve: Curve | None, source: Answering | None) -> Vector:
     low, high = answer.interval
-    universe = source.universe if source is not None else None
+    universe = getattr(source, "universe", None)
     return Vector(
         answer.query,
         query_name(answer),
@@ -574,6 +582,8 @@ def _degrees(
             return (), "The release behind the answer is not at hand."
         if isinstance(source, Reports):
             return (), "From separate reports the baseline gives no degree distribution."
+        if isinstance(source, FoldedRelease):
+            return (), "Nodes were folded into groups, and so nobody learns their degrees."
         if isinstance(source, SealedRelease) and source.noisy_degrees is None:
             return (), "This run did not open degrees, and so nobody learns their distribution."
         if source.n < 2:
@@ -611,8 +621,17 @@ def _title(answer: Page, origin: Origin | None) -> str:
     if isinstance(answer, Estimate):
         silos = f" across {origin.provenance.silos} silos" if origin is not None else ""
         return f"{query_name(answer)}{silos}"
-    kind = {Release: "A release", SealedRelease: "Sealed answers"}.get(type(answer), "Reports")
-    return f"{kind} of {answer.n:,} nodes"
+    kinds: dict[type, str] = {
+        Release: "A release",
+        FoldedRelease: "A folded release",
+        SealedRelease: "Sealed answers",
+    }
+    return f"{kinds.get(type(answer), 'Reports')} of {_many(answer.origin.nodes)}"
+
+
+def _many(nodes: int) -> str:
+    """How many nodes there are; an open universe has no list of them."""
+    return f"{nodes:,} nodes" if nodes else "any nodes"
 
 
 def _lead(answer: Estimate[Any], origin: Origin | None, whole: bool) -> str:
@@ -623,10 +642,10 @@ def _lead(answer: Estimate[Any], origin: Origin | None, whole: bool) -> str:
     m, n = origin.provenance.silos, origin.nodes
     what = "Statistics" if whole else "One statistic"
     return (
-        f"{what} of the graph that {m} silos hold together over {n:,} nodes, found without any of "
+        f"{what} of the graph that {m} silos hold together over {_many(n)}, found without any of "
         f"them showing its edges, {cost}."
         if origin.provenance.protocol != "clear"
-        else f"{what} of a graph of {n:,} nodes, drawn with the noise of a run, {cost}. "
+        else f"{what} of a graph of {_many(n)}, drawn with the noise of a run, {cost}. "
         "This is an experiment: all edges were in one place."
     )
 
@@ -662,6 +681,20 @@ def _sealed_run(noise: SealedNoise) -> dict[str, str]:
     return found
 
 
+def _folded_run(source: FoldedRelease) -> dict[str, str]:
+    """How nodes were folded, and with what noise."""
+    shape, channel = source.layout, source.channel
+    found = {
+        "groups": f"{shape.groups:,}, and {shape.hubs:,} hubs with a group of their own",
+        "buckets": f"{shape.buckets:,}",
+        "noise of a bucket": f"an occupied one shows with probability {float(channel.p11):.6g}, "
+        f"any other with {float(channel.p01):.6g}",
+    }
+    if source.hub_epsilon:
+        found["ε of the search for hubs"] = shown_loss(source.hub_epsilon)
+    return found
+
+
 def _run(
     answer: Estimate[Any],
     origin: Origin | None,
@@ -674,7 +707,7 @@ def _run(
             "protocol": made.protocol,
             "silos": str(made.silos),
             "silos that may collude": str(made.collusion),
-            "nodes": f"{origin.nodes:,}",
+            "nodes": f"{origin.nodes:,}" if origin.nodes else "any, in the agreed form",
             "digest of the node list": origin.universe_digest,
             "run": made.run or "none: a draw",
         }
@@ -684,6 +717,8 @@ def _run(
             f"an edge shows with probability {float(channel.p11):.6g}, "
             f"any other pair with {float(channel.p01):.6g}"
         )
+    if isinstance(source, FoldedRelease):
+        found |= _folded_run(source)
     if isinstance(source, SealedRelease):
         found |= _sealed_run(source.noise)
     if "spent" in answer.parameters:

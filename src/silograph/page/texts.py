@@ -111,6 +111,14 @@ _COUNTING = Told(
     "shared numbers, count by themselves, and add noise before anything is opened.",
 )
 
+_FOLDING = Told(
+    "nodes in groups",
+    "A public hash puts the nodes into groups and gives each a sign. The noise is about pairs of "
+    "groups instead of pairs of nodes. An edge still counts in one place alone, so it is protected "
+    "as before. Most of what does not belong together cancels by the signs; edges that fall into "
+    "one place are counted by an estimate.",
+)
+
 
 def query_name(answer: Estimate[float]) -> str:
     """What is counted, as a title.
@@ -131,10 +139,14 @@ def meaning(answer: Estimate[float]) -> str:
     return _MEANINGS.get(answer.query, "")
 
 
-def method_told(method: str, protocol: str) -> list[Told]:
+def method_told(method: str, protocol: str, *, folded: bool = False) -> list[Told]:
     """What the method does, and how the silos did it together."""
     counting = method == "sealed" and protocol == "committee"
-    known = [_METHODS.get(method), _COUNTING if counting else _PROTOCOLS.get(protocol)]
+    known = [
+        _METHODS.get(method),
+        _FOLDING if folded else None,
+        _COUNTING if counting else _PROTOCOLS.get(protocol),
+    ]
     return [told for told in known if told is not None]
 
 
