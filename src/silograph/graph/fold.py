@@ -113,8 +113,8 @@ class Fold:
     def __post_init__(self) -> None:
         if isinstance(self.hubs, str) or not isinstance(self.hubs, int | Sequence):
             raise ArgumentError(f"hubs must be a list of ids or a number, not {self.hubs!r}")
-        if not isinstance(self.hubs, int):
-            object.__setattr__(self, "hubs", tuple(map(str, self.hubs)))
+        if not isinstance(self.hubs, int) or not self.hubs:
+            object.__setattr__(self, "hubs", tuple(map(str, self.hubs or ())))
         if not 0 < self.hub_share < 1:
             raise ArgumentError(f"hub_share must be between 0 and 1, not {self.hub_share!r}")
         _ = self.layout  # refuses what makes no shape
