@@ -212,6 +212,19 @@ def test_a_release_without_edges_has_no_clustering() -> None:
     assert sums.clustering.interval() is None
 
 
+@pytest.mark.parametrize("sub", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
+    rng, channel = np.random.default_rng(8), Channel.symmetric(epsilon)
+    edges = communities(200, 10, 0.5, rng)
+    counts = random_fold(200, edges, np.arange(4), 40, sub, rng).through(channel, rng)
+    sums = FoldedSums(counts, channel)
+    for found in (sums.edges, sums.two_stars, sums.triangles, sums.four_cycles):
+        assert np.isfinite(found.value)
+        assert np.isfinite(found.variance)
+        assert found.variance > 0
+
+
 @pytest.mark.parametrize("shape", [(0, 2, 1), (-1, 5, 1), (0, 5, 0), (0, 5, 101)])
 def test_refused_shapes(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ArgumentError, match="at least 3 groups"):

@@ -24,9 +24,9 @@ Variance
     From the release alone. Each has a part of the hash (which groups and signs the nodes got), a
     part of single cells (channel and collisions), and a part of pairs of nodes that share a group.
 Cost
-    With r rows, r²/2 cells a product: one product and a half of r×r matrices for triangles, one for
-    edges and degrees, two more and a half for the variance of 4-cycles. Two matrices of 4 bytes a
-    cell are kept, a third one while 4-cycles are counted. All else is done in tiles.
+    In products of r×r matrices for r rows: one for edges and degrees, half a product more for
+    triangles, two and a half more for 4-cycles. Two matrices of 4 bytes a cell are kept, and a
+    third one while 4-cycles are counted. All else is done in tiles.
 Reference
     N. Alon, Y. Matias, M. Szegedy, The space complexity of approximating the frequency moments,
     JCSS 58 (1999), for sums of random signs.
