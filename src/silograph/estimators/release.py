@@ -33,6 +33,7 @@ from silograph.errors import (
 )
 from silograph.estimators import cycles, degrees, stars, triangles
 from silograph.estimators.estimate import (
+    NO_ANSWER,
     Estimate,
     FloatArray,
     Origin,
@@ -40,6 +41,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
+from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.extras import library
 from silograph.graph.bits import BitRows, triangle_bytes
@@ -427,6 +429,7 @@ def _warn() -> None:
 # --- The release ----------------------------------------------------------------------------------
 
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
 CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
 
@@ -545,7 +548,8 @@ class Release:
         Returns
         -------
         Estimate
-            The unbiased degrees.
+            The unbiased degrees, with intervals that hold each true degree with a probability of at
+            least 95 %, however few bits are wrong.
 
         Examples
         --------
@@ -555,7 +559,9 @@ class Release:
         [2.0, 2.0, 2.0, 0.0]
         """
         value = degrees.degree_values(self.graph, self.channel)
-        return self._array("degrees", value, degrees.degree_stderrs(self.graph, self.channel))
+        stderr = degrees.degree_stderrs(self.graph, self.channel)
+        low, high = (ends.astype(np.float64) for ends in degree_limits(self.graph, self.channel))
+        return self._array("degrees", value, stderr, ends=(low, high))
 
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
@@ -596,7 +602,8 @@ class Release:
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. From k = 3 on the interval reaches further up than down, since the
+            noise does.
 
         Raises
         ------
@@ -613,9 +620,13 @@ class Release:
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
+            more: dict[str, Any] = {"parameters": {"k": k}}
+            if k > 2:
+                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr)
+                more |= {"ends": ends, "note": NOISE_NOTE if stderr >= min(value, ends[1]) else ""}
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
-        return self._estimate("kstars", value, stderr, parameters={"k": k})
+        return self._estimate("kstars", value, stderr, **more)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
