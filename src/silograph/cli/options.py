@@ -136,8 +136,8 @@ FoldNodes = Annotated[
     str | None,
     typer.Option(
         "--fold",
-        help="Fold nodes into groups, for large graphs: GROUPS[,HUBS[,SUB]], as in 1000,300, or "
-        "auto. Unless --hubs names them, so many hubs are found with a part of ε.",
+        help="Fold nodes into groups, for large graphs: GROUPS[,HUBS[,SUB]], as in 1000,300. "
+        "Unless --hubs names them, so many hubs are found with a part of ε.",
         show_default=False,
     ),
 ]

@@ -7,13 +7,16 @@ loss is estimated from the release and added back; what is left of it is far bel
 error where the planner offers to fold.
 """
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 from silograph.dp.channel import Channel
-from silograph.dp.loss import View, shown_loss
+from silograph.dp.laplace import round_up
+from silograph.dp.loss import View, shown_loss, worst_losses
 from silograph.errors import ArgumentError, ReleaseError
 from silograph.estimators import release_file
 from silograph.estimators.estimate import Estimate, Origin, Provenance, definitions, views_table
@@ -25,10 +28,7 @@ __all__ = ["FOLDED_QUERIES", "FOLD_NOTE", "FoldedRelease"]
 
 #: The queries that a folded release answers.
 FOLDED_QUERIES = ("edges", "kstars", "triangles", "four_cycles", "clustering")
-FOLD_NOTE = (
-    "from folded nodes: edges that share a bucket are counted by an estimate, so the answer is not "
-    "exactly unbiased"
-)
+FOLD_NOTE = "from folded nodes: not exactly unbiased, as edges can share a bucket"
 _MOST_NODES = 1 << 32
 
 
@@ -159,6 +159,8 @@ class FoldedRelease(PaidFor):
         Estimate
             The answer.
         """
+        if query == "release":
+            raise ArgumentError("this is the release; ask it for a count")
         self.check_query(query, k)
         found: Estimate[float] = getattr(self, query)(*(() if k is None else (k,)))
         return replace(found, origin=replace(self.origin, release=self))
@@ -178,20 +180,30 @@ class FoldedRelease(PaidFor):
     # -- cost and files --------------------------------------------------------------------
 
     def with_search(self, views: tuple[View, ...], losses: Mapping[int, float]) -> "FoldedRelease":
-        """The same release after a search for its hubs; the losses of both add up."""
-        search = max(view.epsilon for view in views if view.claimed)
-        spent = {view.name: view for view in views}
+        """The same release after a search for its hubs; the losses of both add up.
+
+        A larger coalition can lose less than a smaller one. What is stated of a coalition holds for
+        those within it, too, so every view adds at least what the search costs against any number
+        of colluding silos up to the claim. A view that the search does not name adds the worst.
+        """
+        own, search = worst_losses(self.losses), worst_losses(losses)
+        claimed = [view.epsilon for view in views if view.claimed]
+        cost = max(*claimed, search[self.provenance.collusion])
+        spent = {view.name: [view] for view in views}
 
         def raised(view: View) -> View:
-            # A view of the release that the search does not name sees what is worst there.
-            more = spent.get(view.name, max(views, key=lambda each: each.epsilon))
-            return replace(view, epsilon=view.epsilon + more.epsilon, delta=view.delta + more.delta)
+            more = spent.get(view.name, views)
+            return replace(
+                view,
+                epsilon=_sum(view.epsilon, max(cost, *(each.epsilon for each in more))),
+                delta=min(_sum(view.delta, max(each.delta for each in views)), 1.0),
+            )
 
         return replace(
             self,
             views=tuple(map(raised, self.views)),
-            losses={t: loss + losses[t] for t, loss in self.losses.items()},
-            hub_epsilon=search,
+            losses={t: _sum(loss, search[t]) for t, loss in own.items()},
+            hub_epsilon=cost,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -213,7 +225,7 @@ class FoldedRelease(PaidFor):
             "sub": self.layout.sub,
             "form": self.form,
             "nodes": self.nodes,
-            "hub_epsilon": self.hub_epsilon,
+            "hub_epsilon": release_file.plain(self.hub_epsilon),
         }
         release_file.write(path, release_file.FOLDED, own, self._statement(), self.counts.bits)
 
@@ -239,6 +251,12 @@ class FoldedRelease(PaidFor):
         (layout, hubs, form, nodes, search), stated, bits = release_file.read(
             path, release_file.FOLDED, _own
         )
+        if layout.buckets % 64 and int.from_bytes(bits[-8:], "little") >> layout.buckets % 64:
+            raise ReleaseError(
+                f"{path}: the release is damaged: bits after the last bucket"
+            )
+        if search > max(view.epsilon for view in stated.views if view.claimed):
+            raise ReleaseError(f"{path}: the release is refused: finding hubs cost more than all")
         return cls(
             BucketCounts(layout, bits),
             hubs,
@@ -283,6 +301,13 @@ class FoldedRelease(PaidFor):
     def __str__(self) -> str:
         lines = [f"  {name:9} {text}" for name, text in self._about().items()]
         return "\n".join(["folded release", *lines, *(f"  {view}" for view in self.views)])
+
+
+def _sum(*losses: float) -> float:
+    """A sum of losses, never rounded down."""
+    if any(map(math.isinf, losses)):
+        return math.inf
+    return round_up(sum(map(Fraction, losses), Fraction(0)))
 
 
 _Own = tuple[Layout, tuple[str, ...], str, int, float]

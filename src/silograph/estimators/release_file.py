@@ -37,7 +37,7 @@ from silograph.errors import ChannelError, ReleaseError
 from silograph.estimators.estimate import Provenance
 from silograph.whole_files import written_whole
 
-__all__ = ["FOLDED", "PAIRS", "Fields", "Statement", "kind_of", "read", "write"]
+__all__ = ["FOLDED", "PAIRS", "Fields", "Statement", "kind_of", "plain", "read", "write"]
 
 #: The magic of each kind of release.
 PAIRS = b"silograph.releas"
@@ -88,8 +88,8 @@ def write(
         "p01": p01,
         "universe": stated.universe_digest,
         "provenance": asdict(stated.provenance),
-        "views": [asdict(view) | {"epsilon": _plain(view.epsilon)} for view in stated.views],
-        "losses": {str(t): _plain(loss) for t, loss in stated.losses.items()},
+        "views": [asdict(view) | {"epsilon": plain(view.epsilon)} for view in stated.views],
+        "losses": {str(t): plain(loss) for t, loss in stated.losses.items()},
     }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
     encoded = text.encode()
@@ -248,7 +248,8 @@ def _check_views(
         )
 
 
-def _plain(loss: float) -> float | str:
+def plain(loss: float) -> float | str:
+    """A loss as JSON has it."""
     return _UNBOUNDED if loss == math.inf else loss
 
 

@@ -15,6 +15,7 @@ Where the key comes from
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
+from silograph.dp.loss import check_number
 from silograph.errors import ArgumentError
 from silograph.graph.bits import chunk_of
 from silograph.graph.partitioned import PartedSilo
@@ -36,6 +38,7 @@ MOST_BUCKETS = 1 << 35
 _MOST_GROUPS = 1 << 20
 _MOST_SUB = 64
 _LABEL = b"silograph/fold/v1"
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -113,30 +116,34 @@ class Fold:
     def __post_init__(self) -> None:
         if isinstance(self.hubs, str) or not isinstance(self.hubs, int | Sequence):
             raise ArgumentError(f"hubs must be a list of ids or a number, not {self.hubs!r}")
-        if not isinstance(self.hubs, int) or not self.hubs:
-            object.__setattr__(self, "hubs", tuple(map(str, self.hubs or ())))
-        if not 0 < self.hub_share < 1:
+        if not isinstance(self.hubs, int):
+            object.__setattr__(self, "hubs", tuple(map(str, self.hubs)))
+        elif self.hubs == 0 and not isinstance(self.hubs, bool):
+            object.__setattr__(self, "hubs", ())
+        if not 0 < check_number("hub_share", self.hub_share) < 1:
             raise ArgumentError(f"hub_share must be between 0 and 1, not {self.hub_share!r}")
         _ = self.layout  # refuses what makes no shape
 
     @classmethod
     def parse(cls, text: str, hubs: Sequence[str] | None = None) -> "Fold":
-        """Read ``GROUPS[,HUBS[,SUB]]``. With a list of hubs, HUBS of them are taken from its start.
+        """Read ``GROUPS[,HUBS[,SUB]]``. Of a list of hubs, the first HUBS are taken, or all.
 
         >>> Fold.parse("1000,2", ["a", "b", "c"])
         Fold(groups=1000, hubs=('a', 'b'), sub=1, hub_share=0.2)
         """
         parts = text.split(",")
-        if len(parts) > 3 or not all(part.strip().isdecimal() for part in parts):
+        if len(parts) > 3 or not all(_NUMBER.fullmatch(part.strip()) for part in parts):
             raise ArgumentError(
                 f"{text[:80]!r} is not a fold; it is GROUPS[,HUBS[,SUB]], as in 1000,300"
             )
         groups, *more = map(int, parts)
-        many = more[0] if more else 0
+        many = more[0] if more else None
         sub = more[1] if len(more) > 1 else 1
-        if hubs is not None:
-            return cls(groups, tuple(hubs)[: many or None], sub)
-        return cls(groups, many, sub)
+        if hubs is None:
+            return cls(groups, many or 0, sub)
+        if many is not None and many > len(hubs):
+            raise ArgumentError(f"{many:,} hubs, and the list has {len(hubs):,}")
+        return cls(groups, tuple(hubs)[:many], sub)
 
     @property
     def layout(self) -> Layout:

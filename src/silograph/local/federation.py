@@ -4,11 +4,25 @@ import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, cast, overload
 
 from silograph.dp.channel import Channel
-from silograph.dp.loss import check_delta, check_epsilon, check_number, check_parties
-from silograph.errors import ArgumentError, PrivacyWarning, StudyError, UniverseError
+from silograph.dp.loss import (
+    check_delta,
+    check_epsilon,
+    check_number,
+    check_parties,
+    float_below,
+    shown_loss,
+)
+from silograph.errors import (
+    ArgumentError,
+    BudgetError,
+    PrivacyWarning,
+    StudyError,
+    UniverseError,
+)
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference, guess, reference_like
@@ -17,7 +31,7 @@ from silograph.graph.fold import Fold
 from silograph.graph.partitioned import PartedSilo, whole
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger, NoLedger
-from silograph.ledger.entries import check_name
+from silograph.ledger.entries import check_name, loss_at
 from silograph.local.drive import Parties, Record, drive_study
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Roster
@@ -25,13 +39,21 @@ from silograph.methods.baseline.answer import Reports
 from silograph.methods.catalogue import ANSWERING, QUERIES, settle_study
 from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.hubs.answer import HubSearch
-from silograph.methods.method import Outcome
+from silograph.methods.method import Outcome, SettledStudy
 from silograph.methods.planner import PLANNED, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule
-from silograph.methods.study import COMMITTEE, RELEASE, Index, Study, StudyMember, folded_index
+from silograph.methods.study import (
+    COMMITTEE,
+    RELEASE,
+    Index,
+    Study,
+    StudyMember,
+    folded_index,
+    nameable,
+)
 from silograph.methods.study import Option as StudyOption
 from silograph.methods.union import channel_option, default_protocol
 
@@ -246,17 +268,64 @@ class Federation:
         if not isinstance(fold, Fold):
             raise ArgumentError(f"fold must be a Fold, not {fold!r}")
         epsilon, search = check_epsilon(epsilon), None
-        hubs = fold.hubs
-        if isinstance(hubs, int) and hubs:
-            search = self.find_hubs(epsilon * fold.hub_share, collusion, progress=progress)
-            hubs, epsilon = search.top(hubs), epsilon * (1 - fold.hub_share)
-        index = folded_index(replace(fold, hubs=hubs or ()), self.universe)
+        if isinstance(fold.hubs, int):
+            share = check_epsilon(epsilon * fold.hub_share)
+            epsilon = check_epsilon(float_below(Fraction(epsilon) - Fraction(share)))
+            self._check_search(share, epsilon, protocol, collusion, fold, options)
+            search = self.find_hubs(share, collusion, progress=progress)
+            named = filter(nameable, search.top(fold.hubs))
+            fold = replace(fold, hubs=tuple(named))
+        try:
+            index = folded_index(fold, self.universe)
+        except StudyError as error:
+            raise ArgumentError(str(error)) from None
         outcome = self._ask(
             "feat", RELEASE, epsilon, collusion, protocol=protocol, options=options,
             progress=progress, index=index,
         )  # fmt: skip
         release = cast("FoldedRelease", outcome.source)
         return release.with_search(search.views, search.losses) if search else release
+
+    def _check_search(
+        self,
+        share: float,
+        rest: float,
+        protocol: str | None,
+        collusion: int,
+        fold: Fold,
+        options: Mapping[str, StudyOption],
+    ) -> None:
+        """Refuse a search for hubs and its folded study before either of them is paid for."""
+        if self.universe.is_open:
+            raise ArgumentError(
+                "hubs are found among a list of nodes, and an open universe has none; name them: "
+                "Fold(…, hubs=[…])"
+            )
+        # The hubs are not known yet. Any names will do to see whether there can be so many.
+        names = tuple(f"hub {number}" for number in range(fold.layout.hubs))
+        try:
+            index = Index("fold", fold.groups, names, fold.sub, self.universe.form)
+        except StudyError as error:
+            raise ArgumentError(str(error)) from None
+        whole(self.silos)
+        plans = (
+            self._settled("hubs", RELEASE, share, collusion)[0],
+            self._settled("feat", RELEASE, rest, collusion, protocol=protocol, options=options,
+                          index=index)[0],
+        )  # fmt: skip
+        if isinstance(self._ledger, NoLedger):
+            return
+        limit, left = self._ledger.limit(self.lineage), self._ledger.remaining(self.lineage)
+        if limit is None or left is None:
+            return
+        costs = [loss_at(plan.losses, limit.collusion)[1] for plan in plans]
+        if sum(costs) > left.epsilon:
+            both = " and ".join(shown_loss(cost) for cost in costs)
+            raise BudgetError(
+                f"finding hubs and the release cost ε = {both} at t = {limit.collusion}; {left} is "
+                "left",
+                self.lineage, limit.collusion, (sum(costs), 0.0), (left.epsilon, left.delta),
+            )  # fmt: skip
 
     def reports(
         self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
@@ -525,12 +594,12 @@ class Federation:
             "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
             "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
         }  # fmt: skip
-        _check_options(method, given)
-        if fold is not None and method in ("auto", "feat"):
+        if fold is not None and method not in ("auto", "feat"):
+            raise ArgumentError(f"{method} has no use for fold")
+        _check_options("feat" if fold is not None else method, given)
+        if fold is not None:
             release = self._collect_folded(epsilon, protocol, collusion, fold, {}, progress)
             return release.ask(query, k)
-        if fold is not None:
-            raise ArgumentError(f"{method} has no use for fold")
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
@@ -589,17 +658,51 @@ class Federation:
         index: Index | None = None,
     ) -> Outcome:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        check_parties(len(self.silos), collusion)
         # A folded study asks its silos for nothing but folds, which those in parts have, too.
         folded = index is not None and index.folded
         silos = cast("tuple[Silo, ...]", self.silos) if folded else whole(self.silos)
+        plan, parties = self._settled(
+            method, query, epsilon, collusion, k=k, delta=delta, protocol=protocol,
+            options=options, like=like, owned=owned, index=index,
+        )  # fmt: skip
+        for advice in (self._completed_by(parties), plan.advice):
+            if advice:
+                warnings.warn(advice, PrivacyWarning, stacklevel=3)
+        losses = plan.losses
+
+        def spend() -> None:
+            """Charge the whole cost, at every level of collusion, before anything leaves a silo."""
+            self._ledger.spend(
+                self.lineage, plan.study.run, "release", losses, plan.delta, view=plan.view,
+                method=plan.what, unbounded=any(map(math.isinf, losses.values())),
+                new_lineage=self._new_lineage,
+            )  # fmt: skip
+
+        result = drive_study(plan, parties, silos, spend, record=self._record, shown=progress)
+        return plan.outcome(result, self.universe)
+
+    def _settled(
+        self,
+        method: str,
+        query: str,
+        epsilon: float,
+        collusion: int,
+        *,
+        k: int | None = None,
+        delta: float = 0.0,
+        protocol: str | None = None,
+        options: Mapping[str, StudyOption] | None = None,
+        like: Like | None = None,
+        owned: float | None = None,
+        index: Index | None = None,
+    ) -> tuple[SettledStudy, Parties]:
+        """A study with all that follows from it, and its parties. Nothing is spent."""
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        check_parties(len(self.silos), collusion)
         if protocol is None:
             protocol = default_protocol(len(self.silos), collusion, method)
         missing = max(MEMBERS - len(self.silos), 0) if protocol == COMMITTEE else 0
         parties = self._parties or Parties.fresh(self.silos, self._entropy, missing)
-        if missing and not self._parties:
-            warnings.warn(_completed(missing), PrivacyWarning, stacklevel=3)
         try:
             study = Study(
                 run=parties.coordinator[1].bytes(16).hex(),
@@ -621,23 +724,13 @@ class Federation:
                 index=index or Index(),
             )
             reference = None if like is None else self._outline(like, query)
-            plan = settle_study(study, reference, owned)
+            return settle_study(study, reference, owned), parties
         except StudyError as error:
             raise ArgumentError(str(error)) from None
-        if plan.advice:
-            warnings.warn(plan.advice, PrivacyWarning, stacklevel=3)
-        losses = plan.losses
 
-        def spend() -> None:
-            """Charge the whole cost, at every level of collusion, before anything leaves a silo."""
-            self._ledger.spend(
-                self.lineage, study.run, "release", losses, plan.delta, view=plan.view,
-                method=plan.what, unbounded=any(map(math.isinf, losses.values())),
-                new_lineage=self._new_lineage,
-            )  # fmt: skip
-
-        result = drive_study(plan, parties, silos, spend, record=self._record, shown=progress)
-        return plan.outcome(result, self.universe)
+    def _completed_by(self, parties: Parties) -> str:
+        """A note on simulated helpers; empty if there are none."""
+        return _completed(len(parties.helpers)) if parties.helpers and not self._parties else ""
 
     def __repr__(self) -> str:
         return f"Federation({len(self.silos)} silos, {self.universe.size_text})"

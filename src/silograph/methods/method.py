@@ -34,7 +34,7 @@ __all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
 
 
 #: The result of a run, which answers queries, or names hubs.
-Source = Release | FoldedRelease | Reports | SealedRelease | FoldedRelease | HubSearch
+Source = Release | FoldedRelease | Reports | SealedRelease | HubSearch
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,13 @@ from types import MappingProxyType
 from typing import Any
 
 from silograph.dp.loss import check_delta, check_epsilon
-from silograph.errors import ArgumentError, BindingError, ProtocolError, StudyError
+from silograph.errors import (
+    ArgumentError,
+    BindingError,
+    ProtocolError,
+    StudyError,
+    UniverseError,
+)
 from silograph.graph.fold import Fold, Layout
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
@@ -39,6 +45,7 @@ __all__ = [
     "Study",
     "StudyMember",
     "folded_index",
+    "nameable",
     "open_proposal",
     "places_of",
     "read_proposal",
@@ -70,6 +77,7 @@ _LARGEST = 1 << 20
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 4000
 _MOST_HUBS = 20_000
+_LARGEST_HUBS = _LARGEST // 2
 #: The end of the year 9999, the last date that can be represented.
 _LATEST = 253_402_300_799
 #: Every number in a study is bounded, so everything computed from it is bounded too.
@@ -123,10 +131,14 @@ class Index:
         _whole("groups", self.groups, 2, 1 << 20)
         _whole("sub", self.sub, 1, 64)
         _text("form", self.form)
-        if len(self.hubs) > _MOST_HUBS or len(set(self.hubs)) != len(self.hubs):
-            raise StudyError(f"hubs are at most {_MOST_HUBS:,} different identifiers")
+        if len(self.hubs) > _MOST_HUBS:
+            raise StudyError(f"{len(self.hubs):,} hubs; at most {_MOST_HUBS:,} are possible")
         for hub in self.hubs:
             _text("a hub", hub)
+        if len(set(self.hubs)) != len(self.hubs):
+            raise StudyError("two hubs are the same")
+        if len(json.dumps(self.hubs)) > _LARGEST_HUBS:
+            raise StudyError(f"the hubs' identifiers have more than {_LARGEST_HUBS:,} bytes")
         try:
             _ = self.layout  # refuses too many buckets
         except ArgumentError as error:
@@ -153,11 +165,23 @@ class Index:
         return Layout(self.groups, len(self.hubs), self.sub)
 
 
+def nameable(id_: str) -> bool:
+    """Whether a study can name this identifier as a hub.
+
+    >>> nameable("exchange"), nameable("a\\tb")
+    (True, False)
+    """
+    return 0 < len(id_) <= _LONGEST_NAME and id_.isprintable()
+
+
 def folded_index(fold: Fold, universe: NodeUniverse) -> Index:
     """The index of a study that folds its nodes; hubs are put into the universe's normal form."""
     if isinstance(fold.hubs, int):
         raise StudyError("the hubs of a study are a list; find them first")
-    hubs = tuple(dict.fromkeys(universe.normal(hub) for hub in fold.hubs))
+    try:
+        hubs = tuple(dict.fromkeys(universe.normal(hub) for hub in fold.hubs))
+    except UniverseError as error:
+        raise StudyError(f"a hub: {error}") from None
     return Index("fold", fold.groups, hubs, fold.sub, universe.form)
 
 
@@ -226,13 +250,17 @@ class Study:
             raise StudyError("purpose must be printable")
         if self.encoding != PACKED:
             raise StudyError(f"encoding must be {PACKED!r}, not {self.encoding!r}")
-        if not isinstance(self.index, Index):
-            raise StudyError("index must be an Index")
-        # A folded study over an open universe has no list of nodes.
-        _whole("nodes", self.nodes, 0 if self.index.folded else 2, 1 << 31)
+        self._check_nodes()
         self._check_silos()
         self._check_members()
         self._check_options()
+
+    def _check_nodes(self) -> None:
+        if not isinstance(self.index, Index):
+            raise StudyError("index must be an Index")
+        if self.nodes == 0 and not self.index.folded:
+            raise StudyError("an open universe has no list of nodes: it is for folded studies only")
+        _whole("nodes", self.nodes, 0 if self.index.folded else 2, 1 << 31)
 
     def _check_members(self) -> None:
         if not all(isinstance(member, StudyMember) for member in self.members):

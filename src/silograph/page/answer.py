@@ -443,8 +443,8 @@ def facts_of(
     """Everything that there is to say of an answer."""
     if not isinstance(answer, Estimate | Answering):
         raise ArgumentError(
-            "a page is made of an Estimate, a Release, a FoldedRelease, a SealedRelease or Reports, "
-            f"not of {type(answer).__name__}"
+            "a page is made of an Estimate, a Release, a FoldedRelease, a SealedRelease or "
+            f"Reports, not of {type(answer).__name__}"
         )
     whole = not isinstance(answer, Estimate)
     if isinstance(answer, Estimate):

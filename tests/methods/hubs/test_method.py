@@ -129,9 +129,9 @@ class TestStudy:
 
     def test_degrees_in_chunks(self) -> None:
         take = degrees_in_chunks(SILOS[0], 64)
-        both = np.frombuffer(take(0) + take(1), "<i8")
+        both = np.frombuffer(take(b"", 0) + take(b"", 1), "<i8")
         assert both.tolist() == SILOS[0].degrees().tolist()
-        assert (len(take(0)), len(take(1))) == (8 * 64, 8 * 26)
+        assert (len(take(b"", 0)), len(take(b"", 1))) == (8 * 64, 8 * 26)
 
 
 class TestTop:
