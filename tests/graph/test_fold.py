@@ -10,7 +10,7 @@ from silograph import Fold, NodeUniverse, Silo
 from silograph.errors import ArgumentError
 from silograph.graph.fold import MOST_BUCKETS, BucketCounts, Folding, Layout, folded_in_chunks
 
-LAYOUTS = [Layout(2), Layout(3, 1), Layout(2, 2, 3), Layout(5, 0, 2)]
+LAYOUTS = [Layout(3), Layout(4, 1), Layout(3, 2, 3), Layout(5, 0, 2)]
 KEYS = [b"one", b"two", b"three", b"four"]
 NODES = NodeUniverse(["ada", "bob", "eve", "ian"])
 PAIRS = list(itertools.combinations(range(4), 2))
@@ -138,7 +138,7 @@ def test_a_folding_can_travel() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [(1,), (2, -1), (2, 0, 0), (2, 0, 65), (2.5,), (True,), (1 << 21,), (1 << 20, 0, 1)]
+    "given", [(2,), (3, -1), (3, 0, 0), (3, 0, 65), (3.5,), (True,), (1 << 21,), (1 << 20, 0, 1)]
 )
 def test_shapes_that_are_refused(given: tuple[int, ...]) -> None:
     with pytest.raises(ArgumentError):

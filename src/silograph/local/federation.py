@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, cast, overload
+from typing import Any, Literal, cast, overload
 
 from silograph.dp.channel import Channel
 from silograph.dp.loss import (
@@ -179,6 +179,7 @@ class Federation:
         channel: Channel | None = None,
         progress: bool | None = None,
         fold: None = None,
+        like: None = None,
     ) -> Release: ...
 
     @overload
@@ -190,7 +191,8 @@ class Federation:
         *,
         channel: Channel | None = None,
         progress: bool | None = None,
-        fold: Fold,
+        fold: Fold | Literal["auto"],
+        like: Like | None = None,
     ) -> FoldedRelease: ...
 
     def collect(
@@ -201,7 +203,8 @@ class Federation:
         *,
         channel: Channel | None = None,
         progress: bool | None = None,
-        fold: Fold | None = None,
+        fold: Fold | Literal["auto"] | None = None,
+        like: Like | None = None,
     ) -> Release | FoldedRelease:
         """Make a release of the union. It answers any number of queries.
 
@@ -224,7 +227,11 @@ class Federation:
             Whether to show a progress bar; by default only on a terminal.
         fold
             How to fold the nodes into groups. The cost then depends on the number of groups, not of
-            nodes, and so does the noise: for large graphs it is far less.
+            nodes, and so does the noise: for large graphs it is far less. ``"auto"`` takes what is
+            expected to be best for triangles.
+        like
+            For ``fold="auto"``: a public graph, a past release or a reference that the graph is
+            expected to resemble.
 
         Returns
         -------
@@ -249,6 +256,10 @@ class Federation:
         if channel is not None and not isinstance(channel, Channel):
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
         options = {} if channel is None else {"channel": channel_option(channel)}
+        if like is not None and fold != "auto":
+            raise ArgumentError("collect has no use for like; it is for fold='auto'")
+        if fold == "auto":
+            protocol, fold = self._choose_fold(check_epsilon(epsilon), protocol, collusion, like)
         if fold is not None:
             return self._collect_folded(epsilon, protocol, collusion, fold, options, progress)
         study = ("feat", RELEASE, epsilon, collusion)
@@ -266,7 +277,7 @@ class Federation:
     ) -> FoldedRelease:
         """A folded release, after a search for hubs where the fold asks for one."""
         if not isinstance(fold, Fold):
-            raise ArgumentError(f"fold must be a Fold, not {fold!r}")
+            raise ArgumentError(f"fold must be a Fold or 'auto', not {fold!r}")
         epsilon, search = check_epsilon(epsilon), None
         if isinstance(fold.hubs, int):
             share = check_epsilon(epsilon * fold.hub_share)
@@ -593,16 +604,19 @@ class Federation:
         given: dict[str, Any] = {
             "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
             "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
+            "fold": fold,
         }  # fmt: skip
-        if fold is not None and method not in ("auto", "feat"):
-            raise ArgumentError(f"{method} has no use for fold")
-        _check_options("feat" if fold is not None else method, given)
-        if fold is not None:
-            release = self._collect_folded(epsilon, protocol, collusion, fold, {}, progress)
-            return release.ask(query, k)
+        if method == "auto" and fold is not None:
+            method = "feat"
+        _check_options(method, given)
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
+        if given["fold"] is not None:
+            release = self._collect_folded(
+                epsilon, given["protocol"], collusion, given["fold"], {}, progress
+            )
+            return release.ask(query, k)
         outcome = self._ask(
             method,
             query,
@@ -629,14 +643,33 @@ class Federation:
         plan = plan_options(self._outline(like, query), asked, given["trust"] or ())
         best: Option = plan.best
         if best.method == "feat":
-            return "feat", {"protocol": best.protocol}
+            return "feat", {"protocol": best.protocol, **best.arguments}
         if best.method == "sealed":
             return "sealed", {"delta": given["delta"], "like": like}
         return best.method, best.arguments
 
+    def _choose_fold(
+        self, epsilon: float, protocol: str | None, collusion: int, like: Like | None
+    ) -> tuple[str, Fold]:
+        """The protocol and the fold that are expected to be best for triangles."""
+        asked = Question("triangles", epsilon, len(self.silos), collusion)
+        trust = ("helpers",) if protocol == COMMITTEE else ()
+        for option in plan_options(self._outline(like, asked.query), asked, trust).allowed:
+            if "fold" in option.arguments and protocol in (None, option.protocol):
+                return option.protocol, option.arguments["fold"]
+        raise ArgumentError(
+            "no fold is expected to serve this graph at this epsilon; name one, as in "
+            "Fold(groups=1000)"
+        )
+
     def _outline(self, like: Like | None, query: str) -> Reference:
         """A reference for the graph; it is never taken from the silos' edges."""
         cycles = query == "four_cycles"
+        if like is None and self.universe.is_open:
+            raise ArgumentError(
+                "an open universe does not say how many nodes there are: name a method and a fold, "
+                "or give a graph that this one is like"
+            )
         if like is None:
             return guess(len(self.universe), cycles=cycles)
         return reference_like(like, cycles=cycles)
@@ -757,7 +790,7 @@ def _completed(helpers: int) -> str:
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
     "baseline": {"raw"},
-    "feat": {"protocol"},
+    "feat": {"protocol", "fold"},
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
     "sealed": {"delta", "noise", "like"},
 }
@@ -767,6 +800,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "protocol": (str,),
     "like": (Reference, Release, Silo),
     "noise": (str,),
+    "fold": (Fold,),
 }
 
 
