@@ -147,9 +147,7 @@ class FoldShape:
     def with_triangles(self, triangles: float) -> "FoldShape":
         """The same shape with another number of triangles, and as much more of what goes with it."""
         factor = triangles / max(self.triangles, 1.0)
-        sums = {
-            name: getattr(self, name) * factor for name in ("edge_squares", "twos", "threes")
-        }
+        sums = {name: getattr(self, name) * factor for name in ("edge_squares", "twos", "threes")}
         return replace(self, triangles=triangles, **sums)
 
     def known_hubs(self, hubs: int) -> FloatArray:
