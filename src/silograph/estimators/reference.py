@@ -229,7 +229,7 @@ _SAMPLED_EDGES = 4096
 #: The number of nodes of the generated graph that is used if only numbers are known.
 _STAND_IN = 2048
 #: With more nodes than this, a reference has no rows of bits.
-_MOST_ROWS = 60_000
+_MOST_ROWS = 30_000
 #: A channel without noise: gradients on its release are what an edge adds.
 _CERTAIN = Channel(1, 0)
 
