@@ -1,8 +1,8 @@
 """The interval of a ratio of two noisy numbers.
 
 A ratio of two normal variables is far from normal where the noise of the lower one is not small: it
-has no mean, and its standard error says little. Fieller's interval needs no such thing. A ratio R is
-in it if top − R·bottom, whose mean is zero for the true ratio, is within z of its own standard
+has no mean, and its standard error says little. Fieller's interval needs no such thing. A ratio R
+is in it if top − R·bottom, whose mean is zero for the true ratio, is within z of its own standard
 errors. Where the lower number cannot be told from zero, every ratio, or every ratio but for an
 inner piece, is possible: then there is no interval.
 
@@ -36,7 +36,7 @@ def fieller(
     # so that large counts do not overflow.
     if bottom == 0:
         return None
-    ratio, unit = top / bottom, z2 / bottom**2
+    ratio, unit = top / bottom, z2 / bottom / bottom
     square = 1 - unit * bottom_variance
     if square <= 0:
         return None
