@@ -1,17 +1,17 @@
 """Limits of degrees by inverting exact tests.
 
 A node of degree d shows Bin(d, p11) + Bin(n−1−d, p01) noisy ones. At a large epsilon few bits are
-wrong, so this law is far from normal: it has few points and a long tail on one side. The interval of
-a node with c noisy ones consists of every degree that c does not speak against: under it neither c
-or fewer ones nor c or more ones are rarer than half of what the level leaves. Such an interval holds
-the true degree with at least the stated probability, for every degree, node and channel.
+wrong, so this law is far from normal: it has few points and a long tail on one side. The interval
+of a node with c noisy ones consists of every degree that c does not speak against: under it neither
+c or fewer ones nor c or more ones are rarer than half of what the level leaves. Such an interval
+holds the true degree with at least the stated probability, for every degree, node and channel.
 
 The law is stochastically increasing in d, so both ends are found by bisection, at once for all
 distinct c.
 
 Reference
-    C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case of
-    the binomial, Biometrika 26 (1934).
+    C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case
+    of the binomial, Biometrika 26 (1934).
 """
 
 import numpy as np

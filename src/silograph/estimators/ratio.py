@@ -56,7 +56,7 @@ def fieller(
         return None
     # (ratio − r)² ≤ z²·Var(top − r·bottom)/bottom², as square·r² − 2·middle·r + last ≤ 0. In units
     # of the denominator, so that large counts do not overflow.
-    ratio, unit = top / bottom, NormalDist().inv_cdf((1 + level) / 2) ** 2 / bottom**2
+    ratio, unit = top / bottom, NormalDist().inv_cdf((1 + level) / 2) ** 2 / bottom / bottom
     square = 1 - unit * bottom_variance
     if square <= 0:
         return None

@@ -97,6 +97,7 @@ def _warn() -> None:
 # --- The release ----------------------------------------------------------------------------------
 
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
 CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
@@ -398,7 +399,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased.
+            The coefficient, cut to [0, 1]; consistent but not unbiased. Its interval is [0, 1] if
+            the release says nothing about it.
 
         Examples
         --------
@@ -409,7 +411,12 @@ class Release(PaidFor):
         """
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
-        return self._estimate("clustering", value, stderr, note=RATIO_NOTE)
+        ends = triangles.clustering_ends(self.sums, self.channel)
+        note = RATIO_NOTE if ends is not None else NO_RATIO_NOTE
+        if not 0 <= value <= 1 and not math.isnan(value):
+            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
+            value = min(max(value, 0.0), 1.0)
+        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
 
     @cached_property
     def sums(self) -> GraphSums:

@@ -13,12 +13,12 @@ Variance
     unbiased estimates from the noisy graph: a polynomial Σ_l Δ^l·C(d,l) of a degree has the
     estimate Σ_l Δ^l·e_l, and the rows of u and v share only the pair itself.
 Interval
-    C(d,k) is convex in d. A hub that looks small by chance therefore has a small count *and* a small
-    standard error, and the more so the larger k is: a normal interval ends too early above (never
-    below). From k = 3 on the upper end is at least as far away as the upper limits of the degrees
-    say: their distances h(u) − e_k(u) are added up as correlated errors, in which two rows share one
-    of their n − 1 pairs. For one hub this is the exact limit of its degree; for many equal nodes it
-    is wider than needed. Both ends are cut to what is possible.
+    C(d,k) is convex in d. A hub that looks small by chance therefore has a small count *and* a
+    small standard error, and the more so the larger k is: a normal interval ends too early above
+    (never below). From k = 3 on the upper end is at least as far away as the upper limits of the
+    degrees say: their distances h(u) − e_k(u) are added up as correlated errors, in which two rows
+    share one of their n − 1 pairs. For one hub this is the exact limit of its degree; for many
+    equal nodes it is wider than needed. Both ends are cut to what is possible.
 Cost
     One pass over the bits, and big-integer arithmetic per distinct noisy degree.
 Reference
@@ -41,6 +41,7 @@ from silograph.graph.bits import BitRows
 
 __all__ = [
     "kstars_ends",
+    "kstars_floor",
     "kstars_noise",
     "kstars_stderr",
     "kstars_value",
@@ -132,9 +133,13 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
 
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """The root of the estimated variance, but at least that of a graph without edges."""
-    n, w = noisy.n, channel.weights
-    empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+    empty = kstars_floor(noisy.n, channel.weights, k)
     return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
+
+
+def kstars_floor(n: int, w: Weights, k: int) -> Fraction:
+    """The variance of the number of k-stars on a graph without edges."""
+    return n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
 
 
 def kstars_ends(

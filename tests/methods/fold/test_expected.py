@@ -10,9 +10,9 @@ from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape, shape_of
+from silograph.graph.fold import Layout
 from silograph.graph.samples import clustered_power_law, dataset
 from silograph.graph.silo import Silo
-from silograph.graph.fold import Layout
 from silograph.graph.universe import NodeUniverse
 from silograph.methods.fold.expected import choose_fold, predicted_error
 from silograph.methods.prediction import union_channel
@@ -152,7 +152,9 @@ def test_errors_that_were_seen_in_simulations(
 def test_buckets_are_counted_one_by_one() -> None:
     for hubs, groups, sub in ((0, 5, 1), (4, 3, 2), (2, 6, 3)):
         cells = [(a, b) for b in range(hubs + groups) for a in range(b)]
-        assert Layout(groups, hubs, sub).buckets == sum(1 if b < hubs else 2 * sub for _, b in cells)
+        assert Layout(groups, hubs, sub).buckets == sum(
+            1 if b < hubs else 2 * sub for _, b in cells
+        )
 
 
 def test_a_choice_is_within_its_limits(shape: FoldShape) -> None:
