@@ -110,7 +110,7 @@ def collect(
             echo_json(
                 {
                     "release": str(output),
-                    "nodes": len(silos[0].universe),
+                    "nodes": silos[0].universe.size,
                     "fold": asdict(release.layout) if isinstance(release, FoldedRelease) else None,
                     "universe": release.universe_digest,
                     "epsilon": release.epsilon,
@@ -193,7 +193,8 @@ def count(
             echo_json(_plain(answer, silos, collusion, account))
         else:
             typer.echo(str(answer))
-            typer.echo(f"  {len(silos)} silos, {len(silos[0].universe):,} nodes, t = {collusion}")
+            nodes = "any node" if silos[0].universe.is_open else silos[0].universe.size_text
+            typer.echo(f"  {len(silos)} silos, {nodes}, t = {collusion}")
             if str(account):
                 typer.echo(str(account))
         if html is not None:
@@ -208,7 +209,7 @@ def _plain(
     return {
         **answer.to_dict(),
         "silos": len(silos),
-        "nodes": len(universe),
+        "nodes": universe.size,
         "universe": universe.digest,
         "collusion": collusion,
         "ledger": account.to_dict(),

@@ -62,6 +62,8 @@ def read_silos(
         for file in files
     )
     _mention(files, silos)
+    if not folded and universe.is_open:
+        raise ArgumentError("an open universe has no list of nodes: fold them into groups (--fold)")
     if not folded:
         _check_memory(len(universe), len(silos))
     return silos

@@ -282,8 +282,8 @@ class FoldedRelease(PaidFor):
             f"{shape.buckets:,} buckets",
             "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
             "protocol": made.protocol,
-            "noise": f"an occupied bucket shows with probability {float(self.channel.p11):.4g}, "
-            f"any other with {float(self.channel.p01):.4g}",
+            "noise": f"an occupied bucket shows with p = {float(self.channel.p11):.4g}, any other "
+            f"with p = {float(self.channel.p01):.4g}",
             "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
         }
 
