@@ -193,6 +193,11 @@ class TestCount:
         assert (answer.method, answer.epsilon <= EXACT) == ("feat", True)
         assert answer.origin is not None
         assert isinstance(answer.origin.release, FoldedRelease)
+        found = fed.count("edges", method, epsilon=EXACT, fold=Fold(400, 2, hub_share=0.5))
+        assert found.origin is not None
+        assert isinstance(found.origin.release, FoldedRelease)
+        assert found.epsilon == found.origin.release.epsilon > EXACT * 0.9
+        assert found.value == found.origin.release.ask("edges").value
         stars = fed.count("kstars", method, epsilon=EXACT, k=2, fold=WIDE, protocol="masked")
         assert stars.name == "kstars(k=2)"
 

@@ -250,21 +250,24 @@ class Federation:
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
         options = {} if channel is None else {"channel": channel_option(channel)}
         if fold is not None:
-            return self._collect_folded(epsilon, protocol, collusion, fold, options, progress)
+            asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress)
+            return self._collect_folded(*asked)[0]
         study = ("feat", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
         return cast("Release", outcome.source)
 
     def _collect_folded(
         self,
+        query: str,
+        k: int | None,
         epsilon: float,
         protocol: str | None,
         collusion: int,
         fold: Fold,
         options: Mapping[str, StudyOption],
         progress: bool | None,
-    ) -> FoldedRelease:
-        """A folded release, after a search for hubs where the fold asks for one."""
+    ) -> tuple[FoldedRelease, Estimate[Any] | None]:
+        """A folded release and its answer, after a search for hubs where the fold asks for one."""
         if not isinstance(fold, Fold):
             raise ArgumentError(f"fold must be a Fold, not {fold!r}")
         epsilon, search = check_epsilon(epsilon), None
@@ -280,11 +283,13 @@ class Federation:
         except StudyError as error:
             raise ArgumentError(str(error)) from None
         outcome = self._ask(
-            "feat", RELEASE, epsilon, collusion, protocol=protocol, options=options,
+            "feat", query, epsilon, collusion, k=k, protocol=protocol, options=options,
             progress=progress, index=index,
         )  # fmt: skip
         release = cast("FoldedRelease", outcome.source)
-        return release.with_search(search.views, search.losses) if search else release
+        if search is not None:
+            release = release.with_search(search.views, search.losses)
+        return release, outcome.answer
 
     def _check_search(
         self,
@@ -598,8 +603,9 @@ class Federation:
             raise ArgumentError(f"{method} has no use for fold")
         _check_options("feat" if fold is not None else method, given)
         if fold is not None:
-            release = self._collect_folded(epsilon, protocol, collusion, fold, {}, progress)
-            return release.ask(query, k)
+            asked = (query, k, epsilon, protocol, collusion, fold, {}, progress)
+            release, answer = self._collect_folded(*asked)
+            return release.at_its_cost(cast("Estimate[Any]", answer))
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
