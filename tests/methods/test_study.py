@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from silograph import Fold, NodeUniverse
 from silograph.errors import ProtocolError, StudyError
 from silograph.messages.envelope import EVERYONE, Envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member
 from silograph.methods.baseline.method import SettledBaseline
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.feat.method import SettledFeat
-from silograph.methods.study import Index, Study, StudyMember, open_proposal
+from silograph.methods.study import Index, Study, StudyMember, folded_index, open_proposal
 from tests.support.parties import identities, roster_of
 
 KEYS = identities(3)
@@ -335,7 +336,6 @@ class TestPlans:
             ({"protocol": "clear", "options": {"channel": "1/0,1/2"}}, "denominator of 0"),
             ({"protocol": "clear", "options": {"channel": "1e9999999999,0"}}, "two fractions"),
             ({"options": {"channel": "1e9999999999,0"}}, "for protocol 'clear' only"),
-            ({"index": Index("fold", 100, (), 2, "digits")}, "counts on pairs"),
             ({"members": FOUR}, "no committee"),
             ({"protocol": "pigeon"}, "unknown protocol"),
             ({"method": "magic"}, "unknown method"),
@@ -392,3 +392,151 @@ def test_what_a_study_costs_to_judge_is_bounded(
 def test_an_epsilon_out_of_bounds_is_no_study(epsilon: float) -> None:
     with pytest.raises(StudyError, match="epsilon"):
         study(**SEALED, epsilon=epsilon)
+
+
+FORM = "strip=0;case=none"
+FOLDED = Index("fold", 100, ("a", "b"), 2, FORM)
+
+
+class TestFolded:
+    """Studies that fold their nodes: what they are, what they refuse, and at what cost."""
+
+    def test_bits_and_names(self) -> None:
+        made = study(index=FOLDED)
+        assert made.bits == 2 * 2 * (100 * 99 // 2 + 2 * 100) + 1 == FOLDED.layout.buckets
+        assert made.pairs == 100 * 99 // 2
+        assert (made.how, study().how) == ("feat masked folded", "feat masked")
+        assert study().bits == study().pairs
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            FOLDED, Index("fold", 2, (), 1, FORM), Index("fold", 4000, (), 64, "strip=1"),
+            Index("fold", 100, ("ß", "日本", "\U0001f600", "a b"), 1, FORM),
+            Index("fold", 10, tuple(f"hub {i}" for i in range(20_000)), 1, FORM),
+        ],
+        ids=range(5),
+    )  # fmt: skip
+    @pytest.mark.parametrize("nodes", [0, 1, 2, 1 << 31])
+    def test_there_and_back(self, index: Index, nodes: int) -> None:
+        made = study(index=index, nodes=nodes)
+        assert Study.decode(made.encode()) == made
+        assert open_proposal(made.propose(ROSTER, KEYS[3]), ROSTER) == made
+
+    def test_golden_bytes(self) -> None:
+        assert (
+            b'"index":{"form":"strip=0;case=none","groups":100,"hubs":["a","b"],"kind":"fold",'
+            b'"sub":2}' in study(index=FOLDED).encode()
+        )
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"groups": 1}, "groups"), ({"groups": (1 << 20) + 1}, "groups"),
+            ({"groups": True}, "groups"), ({"groups": 100.0}, "groups"),
+            ({"groups": 10**400}, "groups"), ({"groups": 1 << 20}, "buckets; at most"),
+            ({"sub": 0}, "sub"), ({"sub": 65}, "sub"), ({"sub": 10**30}, "sub"),
+            ({"groups": 200_000, "sub": 1}, "buckets; at most"),
+            ({"form": ""}, "form"), ({"form": "a\nb"}, "form"), ({"form": 3}, "form"),
+            ({"hubs": ("a", "a")}, "the same"), ({"hubs": ("",)}, "a hub"),
+            ({"hubs": (3,)}, "a hub"), ({"hubs": ("x" * 201,)}, "a hub"),
+            ({"hubs": ("a\tb",)}, "a hub"), ({"hubs": ([],)}, "a hub"),
+            ({"hubs": tuple(map(str, range(20_001)))}, "at most 20,000"),
+            ({"hubs": tuple(f"{i:0200}" for i in range(5_000))}, "bytes"),
+            ({"kind": "rows"}, "pairs or fold"),
+        ],
+    )  # fmt: skip
+    def test_limits(self, change: dict[str, Any], message: str) -> None:
+        given = {"kind": "fold", "groups": 100, "hubs": (), "sub": 1, "form": FORM} | change
+        began = time.thread_time()
+        with pytest.raises(StudyError, match=message):
+            Index(**given)
+        assert time.thread_time() - began < 0.1
+
+    def test_the_largest_study_can_be_read(self) -> None:
+        """Whatever an index allows fits into a study."""
+        many = tuple("é" * 20 + f"{i:05}" for i in range(20_000))
+        with pytest.raises(StudyError, match="bytes"):
+            Index("fold", 100, many, 1, FORM)
+        made = study(index=Index("fold", 100, many[:3_500], 1, FORM))
+        assert Study.decode(made.encode()) == made
+
+    @pytest.mark.parametrize("nodes", [0, 1])
+    def test_no_list_of_nodes_only_if_folded(self, nodes: int) -> None:
+        assert study(index=FOLDED, nodes=nodes).nodes == nodes
+        with pytest.raises(StudyError, match=r"for folded studies only|nodes must be"):
+            study(nodes=nodes)
+        for wrong in (-1, (1 << 31) + 1, 2.0, True, None):
+            with pytest.raises(StudyError, match="nodes"):
+                study(index=FOLDED, nodes=wrong)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"method": "feat+"}, "counts on pairs"),
+            ({"method": "baseline", "protocol": ""}, "counts on pairs"),
+            ({"method": "hubs", "query": "release"}, "counts on pairs"),
+            ({**SEALED}, "counts on pairs"),
+            ({"protocol": "elgamal"}, "counts on pairs"),
+            ({"protocol": "elgamal/blinded"}, "counts on pairs"),
+            ({"protocol": "elgamal/replace", "collusion": 0}, "counts on pairs"),
+            ({"query": "degrees"}, "do not answer degrees"),
+            ({"query": "degree_histogram"}, "do not answer"),
+            ({"query": "node_triangles"}, "do not answer"),
+            ({"query": "kstars", "k": 3}, "k = 1 and 2"),
+            ({"query": "kstars"}, "needs k"),
+            ({"k": 2}, "nothing else takes it"),
+            ({"delta": 0.1}, "no use for delta"),
+        ],
+    )
+    def test_what_does_not_fold(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(StudyError, match=message):
+            plan_study(study(index=FOLDED, **change))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {}, {"query": "release"}, {"query": "kstars", "k": 1}, {"query": "four_cycles"},
+            {"protocol": "clear"}, {"protocol": "committee", "members": FOUR}, {"nodes": 0},
+        ],
+    )  # fmt: skip
+    def test_what_folds(self, change: dict[str, Any]) -> None:
+        plan, same = plan_study(study(index=FOLDED, **change)), plan_study(study(
+            **{key: value for key, value in change.items() if key != "nodes"}))  # fmt: skip
+        assert plan.losses == same.losses  # folding costs the same
+        assert plan.what == same.what
+
+    def test_ids(self) -> None:
+        lower = NodeUniverse(["a", "b"], case="lower")
+        Index("fold", 9, ("a",), 1, "strip=0;case=lower").check_ids(lower)
+        Index().check_ids(lower)
+        with pytest.raises(StudyError, match=r"identifiers are 'strip=0;case=none', not"):
+            Index("fold", 9, ("a",), 1, FORM).check_ids(lower)
+        for hub in ("A", "c", " a"):
+            with pytest.raises(StudyError, match="not an identifier of this universe"):
+                Index("fold", 9, (hub,), 1, "strip=0;case=lower").check_ids(lower)
+        stripped = NodeUniverse.open(strip=True)
+        Index("fold", 9, ("anyone",), 1, "strip=1;case=none").check_ids(stripped)
+        with pytest.raises(StudyError, match="not an identifier of this universe"):
+            Index("fold", 9, (" anyone",), 1, "strip=1;case=none").check_ids(stripped)
+
+    def test_an_index_is_made_in_normal_form(self) -> None:
+        universe = NodeUniverse(["ada", "bob"], strip=True, case="lower")
+        index = folded_index(Fold(9, [" ADA", "Ada", "bob"]), universe)
+        assert (index.hubs, index.form) == (("ada", "bob"), "strip=1;case=lower")
+        index.check_ids(universe)
+        assert folded_index(Fold.parse("9"), universe).hubs == ()
+        with pytest.raises(StudyError, match="'eve' is not in the universe"):
+            folded_index(Fold(9, ["eve"]), universe)
+        with pytest.raises(StudyError, match="find them first"):
+            folded_index(Fold(9, 3), universe)
+        with pytest.raises(StudyError, match="a hub"):
+            folded_index(Fold(9, [""]), NodeUniverse.open())
+
+    def test_huge_studies_are_judged_at_once(self) -> None:
+        """Nothing is computed bucket by bucket."""
+        index = Index("fold", 100_000, tuple(map(str, range(20_000))), 2, FORM)
+        began = time.thread_time()
+        plan = plan_study(study(index=index))
+        assert plan.study.bits > 1 << 34
+        assert time.thread_time() - began < 0.3

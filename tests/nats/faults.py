@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.errors import SilographError
+from silograph.graph.fold import Fold
 from silograph.graph.samples import union
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
@@ -82,6 +83,7 @@ METHODS = {
     "sealed inside": replace(_SEALED, collusion=0, members=(*_FOUR[:3], HUB)),
     "committee": Question("edges", 10.0, protocol=COMMITTEE),
     "hubs": Question("release", 50.0, method="hubs"),
+    "folded": Question("edges", 30.0, fold=Fold(16, [str(node) for node in range(36)])),
 }
 #: How many silos there are, and who is in the committee besides them: three silos and a helper
 #: where nothing else is said.
@@ -108,6 +110,7 @@ ABSENT = {
         "silo.received", "silo.taken", "coordinator.made", "coordinator.frozen",
     },
     "hubs": {"coordinator.made"},
+    "folded": {"coordinator.made"},
     "feat+": set(),
     "sealed": {"coordinator.made"},
     "sealed shares": {"coordinator.made"},

@@ -14,6 +14,7 @@ SAMPLE = [
     Case("masked", "broker", "silo.frozen"),
     Case("masked", "stall", "silo.authorised"),
     Case("masked", "cut", "0.30"),
+    Case("folded", "kill", "silo.made", 2),
     Case("feat+", "kill", "coordinator.frozen", 4),
     Case("sealed", "kill", "silo.made", 2),
     Case("sealed", "kill", "frozen tell", 1, "silo-3"),
@@ -49,7 +50,7 @@ def test_the_soak_has_two_hundred_cases_and_more() -> None:
     assert every_case() == cases
 
 
-@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "hubs", "sealed",
+@pytest.mark.parametrize("method", ["feat+", "blinded", "baseline", "hubs", "folded", "sealed",
                                     "sealed inside", "sealed five", "committee"])  # fmt: skip
 def test_every_moment_that_is_aimed_at_is_passed(method: str, tmp_path: Path) -> None:
     count, terms, helpers = setting(method)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from silograph.graph.fold import Fold
 from silograph.local.drive import Parties
 from silograph.local.federation import Federation
 from silograph.messages.envelope import EVERYONE, peek
@@ -33,6 +34,14 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
     ),
     "baseline": (Question("edges", 8.0, method="baseline", protocol=""), {"method": "baseline"}),
     "hubs": (Question("release", 8.0, method="hubs"), {}),
+    "folded": (
+        Question("triangles", 3.0, fold=Fold(30, ["3", "5"], sub=2)),
+        {"method": "feat", "fold": Fold(30, ["3", "5"], sub=2)},
+    ),
+    "folded committee": (
+        Question("kstars", 3.0, protocol="committee", k=2, fold=Fold(30)),
+        {"method": "feat", "protocol": "committee", "k": 2, "fold": Fold(30)},
+    ),
     "feat+": (
         Question("triangles", 3.0, method="feat+", options={"split": "paper"}),
         {"method": "feat+", "split": "paper"},
@@ -67,6 +76,7 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
 #: Silos and helpers; three silos where nothing else is said.
 PARTIES = {
     "committee": (5, ()), "feat+ committee": (3, ("notary",)), "sealed": (4, ()),
+    "folded committee": (3, ("notary",)),
     "sealed by rule": (3, ("notary",)), "sealed in shares": (5, ()),
     "sealed without delta": (3, ("notary",)),
 }  # fmt: skip

@@ -163,7 +163,12 @@ class FoldedRelease(PaidFor):
             raise ArgumentError("this is the release; ask it for a count")
         self.check_query(query, k)
         found: Estimate[float] = getattr(self, query)(*(() if k is None else (k,)))
-        return replace(found, origin=replace(self.origin, release=self))
+        return self.at_its_cost(found)
+
+    def at_its_cost(self, answer: Estimate[float]) -> Estimate[float]:
+        """An answer from these buckets, with what this release cost and a reference to it."""
+        origin = replace(self.origin, release=self)
+        return replace(answer, **(self._cost() | {"origin": origin}))
 
     @staticmethod
     def check_query(query: str, k: int | None) -> None:
@@ -280,8 +285,8 @@ class FoldedRelease(PaidFor):
             f"{shape.buckets:,} buckets",
             "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
             "protocol": made.protocol,
-            "noise": f"an occupied bucket shows with probability {float(self.channel.p11):.4g}, "
-            f"any other with {float(self.channel.p01):.4g}",
+            "noise": f"an occupied bucket shows with p = {float(self.channel.p11):.4g}, any other "
+            f"with p = {float(self.channel.p01):.4g}",
             "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
         }
 

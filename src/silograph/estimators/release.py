@@ -4,6 +4,7 @@ A release is paid for once. Every query on it is post-processing and costs no fu
 however many queries are asked and by whom.
 """
 
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod

@@ -259,23 +259,27 @@ class Federation:
         if like is not None and fold != "auto":
             raise ArgumentError("collect has no use for like; it is for fold='auto'")
         if fold == "auto":
-            protocol, fold = self._choose_fold(check_epsilon(epsilon), protocol, collusion, like)
+            best = Question("triangles", check_epsilon(epsilon), len(self.silos), collusion)
+            protocol, fold = self._choose_fold(best, protocol, like)
         if fold is not None:
-            return self._collect_folded(epsilon, protocol, collusion, fold, options, progress)
+            asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress)
+            return self._collect_folded(*asked)[0]
         study = ("feat", RELEASE, epsilon, collusion)
         outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
         return cast("Release", outcome.source)
 
     def _collect_folded(
         self,
+        query: str,
+        k: int | None,
         epsilon: float,
         protocol: str | None,
         collusion: int,
         fold: Fold,
         options: Mapping[str, StudyOption],
         progress: bool | None,
-    ) -> FoldedRelease:
-        """A folded release, after a search for hubs where the fold asks for one."""
+    ) -> tuple[FoldedRelease, Estimate[Any] | None]:
+        """A folded release and its answer, after a search for hubs where the fold asks for one."""
         if not isinstance(fold, Fold):
             raise ArgumentError(f"fold must be a Fold or 'auto', not {fold!r}")
         epsilon, search = check_epsilon(epsilon), None
@@ -291,11 +295,13 @@ class Federation:
         except StudyError as error:
             raise ArgumentError(str(error)) from None
         outcome = self._ask(
-            "feat", RELEASE, epsilon, collusion, protocol=protocol, options=options,
+            "feat", query, epsilon, collusion, k=k, protocol=protocol, options=options,
             progress=progress, index=index,
         )  # fmt: skip
         release = cast("FoldedRelease", outcome.source)
-        return release.with_search(search.views, search.losses) if search else release
+        if search is not None:
+            release = release.with_search(search.views, search.losses)
+        return release, outcome.answer
 
     def _check_search(
         self,
@@ -514,7 +520,7 @@ class Federation:
         owned: float | None = None,
         trust: Collection[str] | None = None,
         noise: Kind | None = None,
-        fold: Fold | None = None,
+        fold: Fold | Literal["auto"] | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Answer one query. For several queries, call :meth:`collect` once and query the release.
@@ -566,7 +572,7 @@ class Federation:
             For ``sealed``: ``"committee"``, which nobody knows, or ``"shares"``, of which each
             member draws a part.
         fold
-            For ``feat``: how to fold the nodes into groups; see :meth:`collect`.
+            For ``feat``: how to fold the nodes into groups, or ``"auto"``; see :meth:`collect`.
         progress
             Whether to show a progress bar; by default only on a terminal.
 
@@ -609,14 +615,18 @@ class Federation:
         if method == "auto" and fold is not None:
             method = "feat"
         _check_options(method, given)
+        if fold == "auto":
+            asked = Question(query, epsilon, len(self.silos), collusion, k)
+            given["protocol"], given["fold"] = self._choose_fold(asked, protocol, like)
+            given["like"] = None
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
         if given["fold"] is not None:
-            release = self._collect_folded(
-                epsilon, given["protocol"], collusion, given["fold"], {}, progress
+            release, answer = self._collect_folded(
+                query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress
             )
-            return release.ask(query, k)
+            return release.at_its_cost(cast("Estimate[Any]", answer))
         outcome = self._ask(
             method,
             query,
@@ -649,10 +659,9 @@ class Federation:
         return best.method, best.arguments
 
     def _choose_fold(
-        self, epsilon: float, protocol: str | None, collusion: int, like: Like | None
+        self, asked: Question, protocol: str | None, like: Like | None
     ) -> tuple[str, Fold]:
-        """The protocol and the fold that are expected to be best for triangles."""
-        asked = Question("triangles", epsilon, len(self.silos), collusion)
+        """The protocol and the fold that are expected to be best for a question."""
         trust = ("helpers",) if protocol == COMMITTEE else ()
         for option in plan_options(self._outline(like, asked.query), asked, trust).allowed:
             if "fold" in option.arguments and protocol in (None, option.protocol):
@@ -790,7 +799,7 @@ def _completed(helpers: int) -> str:
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
     "baseline": {"raw"},
-    "feat": {"protocol", "fold"},
+    "feat": {"protocol", "fold", "like"},
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
     "sealed": {"delta", "noise", "like"},
 }
@@ -800,7 +809,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "protocol": (str,),
     "like": (Reference, Release, Silo),
     "noise": (str,),
-    "fold": (Fold,),
+    "fold": (Fold, str),
 }
 
 
@@ -820,6 +829,8 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             check_number(name, given[name])
     if given["owned"] is not None and not 0 <= given["owned"] <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
+    if method == "feat" and given["like"] is not None and given["fold"] != "auto":
+        raise ArgumentError("feat has no use for like, unless fold is 'auto'")
     if given["split"] not in (None, "auto"):  # like and owned only help to choose a split
         for name in ("like", "owned"):
             if given[name] is not None:
