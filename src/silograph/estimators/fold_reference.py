@@ -145,7 +145,7 @@ class FoldShape:
         )
 
     def with_triangles(self, triangles: float) -> "FoldShape":
-        """The same shape with another number of triangles, and as much more of what goes with it."""
+        """The same shape with other triangles, and as much more of what goes with them."""
         factor = triangles / max(self.triangles, 1.0)
         sums = {name: getattr(self, name) * factor for name in ("edge_squares", "twos", "threes")}
         return replace(self, triangles=triangles, **sums)

@@ -260,7 +260,7 @@ def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
 
 
 def _large(graph: Silo, *, cycles: bool) -> Reference:
-    """The reference of a graph with too many nodes for rows of bits: sums over pairs are guessed."""
+    """The reference of a graph with too many nodes for rows of bits; some sums are guessed."""
     n, degrees = len(graph.nodes), graph.degrees()
     found = _stand_in(
         n,

@@ -29,10 +29,23 @@ from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed
 from silograph.methods.study import COMMITTEE
 from silograph.methods.union import default_protocol, settle_union
 
-__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options"]
+__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options", "shown_percent"]
 
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
+
+
+def shown_percent(relative: float) -> str:
+    """A relative error as it is shown.
+
+    >>> shown_percent(0.1234), shown_percent(12.0), shown_percent(270.0)
+    ('12.3 %', '1,200 %', '2.7e+02 ×')
+    """
+    if not math.isfinite(relative):
+        return "∞"
+    if relative >= 100:  # the answer is useless: the order of magnitude is enough
+        return f"{relative:.2g} ×"
+    return f"{100 * relative:{',.0f' if relative >= 1 else '.3g'}} %"
 
 
 @dataclass(frozen=True)
@@ -71,12 +84,7 @@ class Option:
     @property
     def percent(self) -> str:
         """The relative error as it is shown."""
-        if not math.isfinite(self.relative):
-            return "∞"
-        if self.relative >= 100:  # the answer is useless: the order of magnitude is enough
-            return f"{self.relative:.2g} ×"
-        digits = ",.0f" if self.relative >= 1 else ".3g"
-        return f"{100 * self.relative:{digits}} %"
+        return shown_percent(self.relative)
 
     def to_dict(self) -> dict[str, Any]:
         """The option as plain values, ready for JSON."""
@@ -384,7 +392,7 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         union = settle_union(protocol, question.epsilon, question.silos, t)
         cost = union_cost(union, reference.nodes)
         if not cost.within_reach:
-            note = f"out of reach of this machine: {cost}"
+            note = "out of reach of this machine"
         yield _option(
             reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note,
             cost=cost,

@@ -38,6 +38,7 @@ from silograph.methods.union import settle_union
 __all__ = [
     "FOLDED",
     "LARGEST_LOAD",
+    "MOST_CHOSEN",
     "FoldChoice",
     "FoldError",
     "choose_fold",
@@ -51,6 +52,8 @@ FOLDED = ("edges", "kstars", "triangles", "clustering")
 LARGEST_LOAD = 0.5
 #: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
+#: The most buckets of a fold that is chosen.
+MOST_CHOSEN = 100_000_000
 #: The bias may be this share of the standard deviation.
 _BIAS_SHARE = 1 / 3
 
@@ -357,7 +360,7 @@ def choose_fold(
     protocol: str,
     *,
     hubs_known: bool = False,
-    buckets_at_most: int = 100_000_000,
+    buckets_at_most: int = MOST_CHOSEN,
 ) -> FoldChoice | None:
     """The fold with the smallest error; None if none has little enough bias.
 
