@@ -182,7 +182,7 @@ class FoldShape:
         return share
 
 
-# --- From a few numbers ----------------------------------------------------------------------------
+# --- From a few numbers ---------------------------------------------------------------------------
 
 #: The number of nodes of the generated graph, and how many of its edges close triangles.
 _STAND_IN = 2048

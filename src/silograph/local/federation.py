@@ -707,6 +707,11 @@ class Federation:
             method, query, epsilon, collusion, k=k, delta=delta, protocol=protocol,
             options=options, like=like, owned=owned, index=index,
         )  # fmt: skip
+        if plan.cost is not None and not plan.cost.within_reach:
+            raise ArgumentError(
+                f"{plan.cost.bits:,} {'buckets' if study.index.folded else 'pairs of nodes'} are "
+                f"out of reach of this machine: {plan.cost}; {_ADVICE[study.index.folded]}"
+            )
         for advice in (self._completed_by(parties), plan.advice):
             if advice:
                 warnings.warn(advice, PrivacyWarning, stacklevel=3)
@@ -795,6 +800,8 @@ def _completed(helpers: int) -> str:
     )
 
 
+#: What helps where a run is out of reach, for pairs and for buckets.
+_ADVICE = ("fold the nodes into groups, with fold='auto' (or --fold auto)", "take fewer groups")
 #: The options that each method takes besides the query, epsilon and collusion.
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
@@ -809,7 +816,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "protocol": (str,),
     "like": (Reference, Release, Silo),
     "noise": (str,),
-    "fold": (Fold, str),
+    "fold": (Fold,),
 }
 
 
@@ -821,7 +828,8 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             takes = ", ".join(sorted(_OPTIONS[method]))
             raise ArgumentError(f"{method} has no use for {name}; it takes {takes}")
     for name, kind in _KINDS.items():
-        if given[name] is not None and not isinstance(given[name], kind):
+        auto = name == "fold" and given[name] == "auto"
+        if given[name] is not None and not auto and not isinstance(given[name], kind):
             wanted = " or ".join(one.__name__ for one in kind)
             raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
     for name in ("bound", "owned"):
@@ -829,17 +837,22 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             check_number(name, given[name])
     if given["owned"] is not None and not 0 <= given["owned"] <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
-    if method == "feat" and given["like"] is not None and given["fold"] != "auto":
-        raise ArgumentError("feat has no use for like, unless fold is 'auto'")
-    if given["split"] not in (None, "auto"):  # like and owned only help to choose a split
-        for name in ("like", "owned"):
-            if given[name] is not None:
-                raise ArgumentError(f"feat+ with a split has no use for {name}")
+    _check_helpful(method, given)
     trust = given["trust"]
     if trust is not None and (isinstance(trust, str) or not isinstance(trust, Collection)):
         raise ArgumentError(f"trust must be a list of names, not {trust!r}")
     if given["delta"] is not None:
         check_delta(given["delta"])
+
+
+def _check_helpful(method: str, given: Mapping[str, Any]) -> None:
+    """Refuse descriptions of the graph where there is nothing left to choose."""
+    chosen = given["split"] not in (None, "auto")
+    for name in ("like", "owned"):
+        if given[name] is not None and chosen:
+            raise ArgumentError(f"feat+ with a split has no use for {name}")
+    if method == "feat" and given["like"] is not None and given["fold"] != "auto":
+        raise ArgumentError("feat has no use for like, unless fold is 'auto'")
 
 
 def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:
