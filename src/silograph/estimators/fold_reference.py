@@ -144,11 +144,24 @@ class FoldShape:
             **{name: getattr(self, name) * copies for name in _SUMS},
         )
 
-    def with_triangles(self, triangles: float) -> "FoldShape":
-        """The same shape with other triangles, and as much more of what goes with them."""
-        factor = triangles / max(self.triangles, 1.0)
-        sums = {name: getattr(self, name) * factor for name in ("edge_squares", "twos", "threes")}
-        return replace(self, triangles=triangles, **sums)
+    def with_sums(self, triangles: float, common_squares: float) -> "FoldShape":
+        """The same shape with other triangles and squared numbers of common neighbours.
+
+        What else comes with denser neighbourhoods grows by powers of the same factors, never less
+        than here: a guess that errs on the side of larger errors.
+        """
+        more = max(triangles / max(self.triangles, 1.0), 1.0)
+        here = float(self.edge_squares.sum() + self.open_squares.sum()) / 2
+        wider = max(common_squares / max(here, 1.0), 1.0)
+        return replace(
+            self,
+            triangles=triangles,
+            edge_squares=self.edge_squares * wider,
+            open_squares=self.open_squares * wider,
+            path_squares=self.path_squares * wider**2,
+            twos=self.twos * more**2,
+            threes=self.threes * more**3,
+        )
 
     def known_hubs(self, hubs: int) -> FloatArray:
         """The share of each band that is among the ``hubs`` nodes of highest degree."""
@@ -189,16 +202,19 @@ _STAND_IN = 2048
 _CLOSURES = (0.9, 0.3)
 
 
-def stand_ins(nodes: int, edges: float, triangles: float | None = None) -> tuple[FoldShape, ...]:
+def stand_ins(
+    nodes: int, edges: float, sums: tuple[float, float] | None = None
+) -> tuple[FoldShape, ...]:
     """Shapes that a graph of this size may have: clustered power laws, with more and less closure.
 
-    A large graph is taken for many copies of a small one with as many edges per node.
+    A large graph is taken for many copies of a small one with as many edges per node. ``sums`` are
+    its triangles and its squared numbers of common neighbours, where they are known.
     """
     most = min(nodes, _STAND_IN)
     each = max(1, min(round(edges / nodes), most // 4))
     copies = max(1, round(nodes / most))
     made = [_stand_in(most, each, closure).copied(copies) for closure in _CLOSURES]
-    return tuple(made if triangles is None else (one.with_triangles(triangles) for one in made))
+    return tuple(made if sums is None else (one.with_sums(*sums) for one in made))
 
 
 @lru_cache(maxsize=32)

@@ -91,8 +91,8 @@ class Reference:
         """What the error of a folded release depends on; several shapes if it is a guess."""
         if self.graph is not None:
             return (shape_of(self.graph),)
-        triangles = float(self.triangles) if self.counted else None
-        return stand_ins(self.nodes, float(self.edges), triangles)
+        known = (float(self.triangles), float(self.pairs.cc)) if self.counted else None
+        return stand_ins(self.nodes, float(self.edges), known)
 
     @cached_property
     def edges(self) -> Fraction:

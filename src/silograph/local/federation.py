@@ -708,9 +708,9 @@ class Federation:
             options=options, like=like, owned=owned, index=index,
         )  # fmt: skip
         if plan.cost is not None and not plan.cost.within_reach:
+            what, advice = _OUT_OF_REACH[plan.study.index.folded]
             raise ArgumentError(
-                f"{plan.cost.bits:,} {'buckets' if study.index.folded else 'pairs of nodes'} are "
-                f"out of reach of this machine: {plan.cost}; {_ADVICE[study.index.folded]}"
+                f"{plan.cost.bits:,} {what} are out of reach of this machine: {plan.cost}; {advice}"
             )
         for advice in (self._completed_by(parties), plan.advice):
             if advice:
@@ -801,7 +801,10 @@ def _completed(helpers: int) -> str:
 
 
 #: What helps where a run is out of reach, for pairs and for buckets.
-_ADVICE = ("fold the nodes into groups, with fold='auto' (or --fold auto)", "take fewer groups")
+_OUT_OF_REACH = (
+    ("pairs of nodes", "fold the nodes into groups, with fold='auto' (or --fold auto)"),
+    ("buckets", "take fewer groups"),
+)
 #: The options that each method takes besides the query, epsilon and collusion.
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
