@@ -139,6 +139,14 @@ def mutated(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
             values[part] = rng.choice((names[:2], names[::-1], [], ["x"] * 65, *_NUMBERS))
         else:
             values[part] = rng.choice(_TEXTS)
+    if rng.random() < 0.08:
+        values["index"] = {
+            "kind": "fold",
+            "groups": rng.choice((2, 100, 5000, 1 << 20, *_NUMBERS)),
+            "hubs": rng.choice(([], ["0"], ["0", "1"], [" 0"], ["x"], ["0", "0"], [3], *_NUMBERS)),
+            "sub": rng.choice((1, 2, 64, *_NUMBERS)),
+            "form": rng.choice(("strip=0;case=none", "strip=1;case=none", "", *_NUMBERS)),
+        }
     if rng.random() < 0.5:  # most of what is above is no study at all; this mostly is one
         values |= {"epsilon": 10 ** rng.uniform(-6.2, 1.8), "delta": 10 ** rng.uniform(-30, -1)}
     return values

@@ -257,9 +257,7 @@ class FoldedRelease(PaidFor):
             path, release_file.FOLDED, _own
         )
         if layout.buckets % 64 and int.from_bytes(bits[-8:], "little") >> layout.buckets % 64:
-            raise ReleaseError(
-                f"{path}: the release is damaged: bits after the last bucket"
-            )
+            raise ReleaseError(f"{path}: the release is damaged: bits after the last bucket")
         if search > max(view.epsilon for view in stated.views if view.claimed):
             raise ReleaseError(f"{path}: the release is refused: finding hubs cost more than all")
         return cls(

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
-from silograph.dp.loss import check_number
 from silograph.errors import ArgumentError
 from silograph.graph.bits import chunk_of
 from silograph.graph.partitioned import PartedSilo
@@ -120,7 +119,7 @@ class Fold:
             object.__setattr__(self, "hubs", tuple(map(str, self.hubs)))
         elif self.hubs == 0 and not isinstance(self.hubs, bool):
             object.__setattr__(self, "hubs", ())
-        if not 0 < check_number("hub_share", self.hub_share) < 1:
+        if not isinstance(self.hub_share, float) or not 0 < self.hub_share < 1:
             raise ArgumentError(f"hub_share must be between 0 and 1, not {self.hub_share!r}")
         _ = self.layout  # refuses what makes no shape
 
