@@ -603,8 +603,9 @@ class Federation:
             raise ArgumentError(f"{method} has no use for fold")
         _check_options("feat" if fold is not None else method, given)
         if fold is not None:
-            asked = (query, k, epsilon, protocol, collusion, fold, {}, progress)
-            release, answer = self._collect_folded(*asked)
+            release, answer = self._collect_folded(
+                query, k, epsilon, protocol, collusion, fold, {}, progress
+            )
             return release.at_its_cost(cast("Estimate[Any]", answer))
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
