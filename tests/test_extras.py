@@ -25,6 +25,12 @@ FEATURES = {
     "Silo.from_polars(nodes, None)": ("polars frames", "polars", "interop"),
     "Silo.from_scipy(nodes, None)": ("sparse matrices", "scipy", "interop"),
     "Silo.from_file(nodes, folder / 'edges.parquet')": ("Parquet files", "polars", "interop"),
+    "Silo.from_dataset(nodes, folder / 'edges.parquet')": (
+        "datasets of Parquet files",
+        "pyarrow",
+        "interop",
+    ),
+    "Silo.from_dask(nodes, None)": ("dask frames", "dask", "dask"),
     "silo.to_networkx()": ("networkx graphs", "networkx", "interop"),
     "silo.to_igraph()": ("igraph graphs", "igraph", "interop"),
     "silo.to_pandas()": ("pandas frames", "pandas", "interop"),

@@ -142,6 +142,22 @@ BUGS = [
         "pytest tests/party/test_snapshots.py",
     ),
     Bug(
+        "edges of others in an open universe",
+        "a snapshot whose ids were changed passes for the edges of the run",
+        "src/silograph/party/snapshots.py",
+        "        parts.append(silo.nodes.digest.encode())\n",
+        "        pass\n",
+        "pytest tests/party/test_snapshots.py -k open",
+    ),
+    Bug(
+        "parts that replace each other",
+        "of a silo in parts only the last part is counted",
+        "src/silograph/graph/partitioned.py",
+        "                words |= folding.fold(held.nodes, held.pairs)",
+        "                words = folding.fold(held.nodes, held.pairs)",
+        "pytest tests/graph/test_partitioned.py -k parts_have",
+    ),
+    Bug(
         "members that end each other's runs",
         "one member can end a run in the coordinator's name",
         "src/silograph/nats/part.py",

@@ -73,8 +73,8 @@ BUGS = [
         _RUN,
     ),
     Bug(
-        "hubs: noise from the secret of the masks",
-        "noise that is not a secret of its own",
+        "hubs: noise from no secret",
+        "noise that everyone can draw again",
         _MACHINES,
         "self._noise_secret = entropy.bytes(32)",
         "self._noise_secret = bytes(32)",

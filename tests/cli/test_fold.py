@@ -105,7 +105,7 @@ def test_an_open_universe(run: Any, trial: str) -> None:
         ("--fold 100,", "is not a fold"),
         ("--fold -5", "is not a fold"),
         ("--fold " + "9" * 5000, "is not a fold"),
-        ("--fold 1", "groups must be from 2 to"),
+        ("--fold 1", "groups must be from 3 to"),
         ("--fold 100,0,65", "sub must be from 1 to 64"),
         ("--fold 999999", "buckets; at most"),
         ("--hubs hubs.txt", "--hubs is for folded nodes; say how with --fold"),
@@ -130,7 +130,7 @@ def test_what_is_refused_costs_nothing(options: str, words: str, run: Any, hubs:
 
 def test_other_methods_do_not_fold(run: Any, trial: str) -> None:
     said = run(f"count edges {trial} {NODES} --epsilon 3 --method baseline --fold 20")
-    assert (said.code, said.err) == (2, "silograph: baseline has no use for fold\n")
+    assert (said.code, said.err) == (2, "silograph: baseline has no use for fold; it takes raw\n")
     said = run(f"count kstars --k 3 {trial} {NODES} --epsilon 3 --fold 20")
     assert said.code == 2
     assert "for k = 1 and 2" in said.err

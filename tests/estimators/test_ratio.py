@@ -17,6 +17,8 @@ def test_no_interval_where_the_bottom_may_be_zero() -> None:
     assert fieller(30.0, 9.0, 1.9, 1.0) is None
     assert fieller(30.0, 9.0, 2.0, 1.0) is not None
     assert fieller(30.0, 9.0, float("nan"), 1.0) is None
+    assert fieller(5.0, 1.0, 0.0, 0.0) is None
+    assert fieller(5e300, 1.0, 2e300, 1.0) is not None
 
 
 @pytest.mark.parametrize("covariance", [-3.0, 0.0, 3.0])

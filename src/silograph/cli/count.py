@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -40,7 +40,10 @@ from silograph.cli.output import check_output, echo_json
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.graph.bits import triangle_bytes
+from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
+from silograph.methods.fold.expected import MOST_CHOSEN
 from silograph.page import ready, save_page
 
 __all__ = [
@@ -53,6 +56,13 @@ __all__ = [
 
 #: An upper bound on the size of a release's header.
 _HEADER_BYTES = 1 << 16
+
+
+def _room(universe: NodeUniverse, folded: Fold | Literal["auto"] | None) -> int:
+    """The size of the bits of a release, in bytes; at most so many with a fold that is chosen."""
+    if folded is None:
+        return triangle_bytes(len(universe))
+    return (MOST_CHOSEN if folded == "auto" else folded.layout.buckets) // 8
 
 
 def collect(
@@ -99,7 +109,7 @@ def collect(
     check_output(output, inputs, force=force)
     reading = Reading(nodes, node_column, columns, format, header, strip, case)
     silos = read_silos(files, reading, folded=folded is not None)
-    room = triangle_bytes(len(silos[0].universe)) if not folded else folded.layout.buckets // 8
+    room = _room(silos[0].universe, folded)
     check_output(output, inputs, force=force, size=room + _HEADER_BYTES)
     with spending(ledger, lineage, new=new_lineage) as account:
         federation = account.federation(silos)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from silograph.cli.exits import explain
 from silograph.cli.options import column_pair
@@ -69,12 +69,28 @@ def read_silos(
     return silos
 
 
-def read_fold(text: str | None, hubs: Path | None, *, listed: bool = False) -> Fold | None:
+@overload
+def read_fold(text: str | None, hubs: Path | None, *, listed: Literal[True]) -> Fold | None: ...
+
+
+@overload
+def read_fold(
+    text: str | None, hubs: Path | None, *, listed: Literal[False] = False
+) -> Fold | Literal["auto"] | None: ...
+
+
+def read_fold(
+    text: str | None, hubs: Path | None, *, listed: bool = False
+) -> Fold | Literal["auto"] | None:
     """How nodes are folded, from ``--fold`` and ``--hubs``; ``listed`` if hubs must be a list."""
     if text is None:
         if hubs is not None:
             raise ArgumentError("--hubs is for folded nodes; say how with --fold")
         return None
+    if text == "auto" and not listed:
+        if hubs is not None:
+            raise ArgumentError("--fold auto finds hubs by itself; with --hubs, name the groups")
+        return "auto"
     found = Fold.parse(text, None if hubs is None else _ids(hubs))
     if listed and isinstance(found.hubs, int) and found.hubs:
         raise ArgumentError(

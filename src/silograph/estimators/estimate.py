@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from silograph.dp.loss import View, shown_loss
 
 __all__ = [
+    "NO_ANSWER",
     "Z95",
     "Estimate",
     "FloatArray",
@@ -149,6 +150,8 @@ V = TypeVar("V", float, FloatArray)
 
 #: The 97.5 % quantile of the normal law.
 Z95 = 1.959963984540054
+#: The start of the note of an answer that is all noise.
+NO_ANSWER = "no usable answer"
 #: What each entry of an array-valued answer stands for.
 _PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
 
@@ -181,6 +184,8 @@ class Estimate(Generic[V]):
     parameters: dict[str, Any] = field(default_factory=dict)
     #: Half the width of the 95 % interval, if the noise is known not to be normal.
     margin: V | None = None
+    #: The ends of the 95 % interval, if it is not symmetric about the value.
+    ends: tuple[V, V] | None = None
     #: The run that the answer comes from; None if unknown.
     origin: Origin | None = field(default=None, repr=False)
 
@@ -188,8 +193,9 @@ class Estimate(Generic[V]):
     def interval(self) -> tuple[V, V]:
         """The 95 % confidence interval.
 
-        It is value ± ``margin`` if there is a margin, and value ± 1.96 standard errors otherwise.
-        It is not truncated at zero, so it introduces no bias.
+        It is ``ends`` if they are given, value ± ``margin`` if there is a margin, and value ± 1.96
+        standard errors otherwise. The last two are not truncated at zero. ``ends`` are within the
+        possible range, so the unbiased value can be outside of them.
 
         Returns
         -------
@@ -201,6 +207,8 @@ class Estimate(Generic[V]):
         >>> Estimate("edges", 100.0, 10.0, epsilon=1.0, margin=25.0).interval
         (75.0, 125.0)
         """
+        if self.ends is not None:
+            return self.ends
         margin = Z95 * self.stderr if self.margin is None else self.margin
         return self.value - margin, self.value + margin
 

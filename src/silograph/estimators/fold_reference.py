@@ -15,8 +15,8 @@ How
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from silograph._core import sparse_triangles
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
+from silograph.graph.samples import clustered_power_law
 from silograph.graph.silo import Silo
 
-__all__ = ["FoldShape", "shape_of"]
+__all__ = ["FoldShape", "shape_of", "stand_ins"]
 
 Integers = NDArray[np.int64]
 
@@ -38,6 +39,18 @@ _BOUNDS = (0, 1, 2, 4, 8, 16, 30, 50, 100, 150, 200, 300, 500, 700, 1000, 1500, 
 #: How many rows of a band are made, and about how many steps of walks all of them may take.
 _FEWEST, _ROWS = 8, 64
 _STEPS = 1_500_000_000
+
+
+#: The sums of a shape that grow with the number of copies.
+_SUMS = (
+    "triangles",
+    "joined",
+    "edge_squares",
+    "open_squares",
+    "path_squares",
+    "twos",
+    "threes",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +64,8 @@ class FoldShape:
     --------
     >>> from silograph.graph.samples import clustered_power_law
     >>> shape = shape_of(clustered_power_law(500, 4, seed=1))
-    >>> int(shape.edges), shape.bounds.tolist()[:4], shape.sizes.sum() == shape.nodes
-    (1981, [0, 1, 2, 4], np.True_)
+    >>> int(shape.edges), shape.bounds.tolist()[:4], int(shape.sizes.sum())
+    (1984, [0, 1, 2, 4], 500)
     """
 
     nodes: int
@@ -119,6 +132,24 @@ class FoldShape:
                 return 3 * self.triangles / self.two_stars if self.two_stars else math.nan
         raise ArgumentError(f"the error of a folded release cannot be predicted for {query}")
 
+    def copied(self, copies: int) -> "FoldShape":
+        """The shape of so many copies of the graph, side by side."""
+        if copies == 1:
+            return self
+        return replace(
+            self,
+            nodes=self.nodes * copies,
+            degrees=np.repeat(self.degrees, copies),
+            bounds=self.bounds * copies,
+            **{name: getattr(self, name) * copies for name in _SUMS},
+        )
+
+    def with_triangles(self, triangles: float) -> "FoldShape":
+        """The same shape with other triangles, and as much more of what goes with them."""
+        factor = triangles / max(self.triangles, 1.0)
+        sums = {name: getattr(self, name) * factor for name in ("edge_squares", "twos", "threes")}
+        return replace(self, triangles=triangles, **sums)
+
     def known_hubs(self, hubs: int) -> FloatArray:
         """The share of each band that is among the ``hubs`` nodes of highest degree."""
         share: FloatArray = np.clip((hubs - self.bounds[:-1]) / self.sizes, 0.0, 1.0)
@@ -149,6 +180,30 @@ class FoldShape:
         each = above(high)[np.searchsorted(values, self.degrees)]
         share: FloatArray = np.add.reduceat(each, self.bounds[:-1]) / self.sizes
         return share
+
+
+# --- From a few numbers ---------------------------------------------------------------------------
+
+#: The number of nodes of the generated graph, and how many of its edges close triangles.
+_STAND_IN = 2048
+_CLOSURES = (0.9, 0.3)
+
+
+def stand_ins(nodes: int, edges: float, triangles: float | None = None) -> tuple[FoldShape, ...]:
+    """Shapes that a graph of this size may have: clustered power laws, with more and less closure.
+
+    A large graph is taken for many copies of a small one with as many edges per node.
+    """
+    most = min(nodes, _STAND_IN)
+    each = max(1, min(round(edges / nodes), most // 4))
+    copies = max(1, round(nodes / most))
+    made = [_stand_in(most, each, closure).copied(copies) for closure in _CLOSURES]
+    return tuple(made if triangles is None else (one.with_triangles(triangles) for one in made))
+
+
+@lru_cache(maxsize=32)
+def _stand_in(nodes: int, each: int, closure: float) -> FoldShape:
+    return shape_of(clustered_power_law(nodes, each, closure, seed=1))
 
 
 # --- From a graph ---------------------------------------------------------------------------------

@@ -46,18 +46,21 @@ def fieller(
     --------
     >>> low, high = fieller(30.0, 9.0, 100.0, 16.0)
     >>> round(low, 3), round(high, 3)
-    (0.239, 0.366)
+    (0.238, 0.365)
     >>> fieller(30.0, 9.0, 100.0, 3000.0) is None
     True
     """
     if not all(map(math.isfinite, (top, top_variance, bottom, bottom_variance, covariance))):
         return None
-    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
-    # (top − r·bottom)² ≤ z²·Var(top − r·bottom), as square·r² − 2·middle·r + last ≤ 0.
-    square = bottom**2 - z2 * bottom_variance
-    middle = top * bottom - z2 * covariance
-    last = top**2 - z2 * top_variance
+    if bottom == 0:
+        return None
+    # (ratio − r)² ≤ z²·Var(top − r·bottom)/bottom², as square·r² − 2·middle·r + last ≤ 0. In units
+    # of the denominator, so that large counts do not overflow.
+    ratio, unit = top / bottom, NormalDist().inv_cdf((1 + level) / 2) ** 2 / bottom / bottom
+    square = 1 - unit * bottom_variance
     if square <= 0:
         return None
+    middle = ratio - unit * covariance
+    last = ratio**2 - unit * top_variance
     half = math.sqrt(max(middle**2 - square * last, 0.0))
     return (middle - half) / square, (middle + half) / square

@@ -8,7 +8,7 @@ never taken from their edges.
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from silograph.errors import ArgumentError
 from silograph.estimators.cycles import CycleSums, four_cycles_noise
 from silograph.estimators.degrees import degree_values, edges_noise
 from silograph.estimators.estimate import FloatArray
+from silograph.estimators.fold_reference import FoldShape, shape_of, stand_ins
 from silograph.estimators.gradient import four_cycles_gradient, triangles_gradient
 from silograph.estimators.pair_sums import ExactSums, GraphSums, PairSums
 from silograph.estimators.release import Release
@@ -80,6 +81,18 @@ class Reference:
     cycles: CycleSums | None
     #: Where the reference comes from, in words.
     source: str
+    #: The graph itself, if the reference is one.
+    graph: Silo | None = field(default=None, repr=False)
+    #: Whether the number of triangles was given or counted; otherwise it is a guess.
+    counted: bool = False
+
+    @cached_property
+    def shapes(self) -> tuple[FoldShape, ...]:
+        """What the error of a folded release depends on; several shapes if it is a guess."""
+        if self.graph is not None:
+            return (shape_of(self.graph),)
+        triangles = float(self.triangles) if self.counted else None
+        return stand_ins(self.nodes, float(self.edges), triangles)
 
     @cached_property
     def edges(self) -> Fraction:
@@ -215,6 +228,8 @@ def _stars_at(degrees: FloatArray, k: int) -> FloatArray:
 _SAMPLED_EDGES = 4096
 #: The number of nodes of the generated graph that is used if only numbers are known.
 _STAND_IN = 2048
+#: With more nodes than this, a reference has no rows of bits.
+_MOST_ROWS = 30_000
 #: A channel without noise: gradients on its release are what an edge adds.
 _CERTAIN = Channel(1, 0)
 
@@ -225,6 +240,8 @@ def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
     The graph must be **public**: a reference of the silos' own edges would be a release without
     noise.
     """
+    if isinstance(graph, Silo) and len(graph.nodes) > _MOST_ROWS:
+        return _large(graph, cycles=cycles)
     rows = graph if isinstance(graph, BitRows) else _rows(graph)
     sums = GraphSums(rows)
     pairs, joined = sums.exact
@@ -237,7 +254,24 @@ def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
         _sample(rows, with_paths=cycles),
         CycleSums.of(rows) if cycles else None,
         f"a public graph of {rows.n:,} nodes and {rows.edges:,} edges",
+        graph if isinstance(graph, Silo) else None,
+        counted=True,
     )
+
+
+def _large(graph: Silo, *, cycles: bool) -> Reference:
+    """The reference of a graph with too many nodes for rows of bits; some sums are guessed."""
+    n, degrees = len(graph.nodes), graph.degrees()
+    found = _stand_in(
+        n,
+        float(len(graph)),
+        shape=degrees.astype(np.float64),
+        wedges=float((degrees * (degrees - 1) // 2).sum()),
+        triangles=float(graph.triangles()),
+        cycles=cycles,
+    )
+    source = f"a public graph of {n:,} nodes and {len(graph):,} edges"
+    return replace(found, source=source, graph=graph, counted=True)
 
 
 def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
@@ -256,7 +290,8 @@ def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
         common_squares=max(4 * release.four_cycles().value, 0.0) + wedges,
         cycles=cycles,
     )
-    return replace(found, source=f"a past release at ε = {shown_loss(release.epsilon)}")
+    source = f"a past release at ε = {shown_loss(release.epsilon)}"
+    return replace(found, source=source, counted=True)
 
 
 def reference_like(like: Reference | Release | Silo, *, cycles: bool = True) -> Reference:
@@ -310,7 +345,8 @@ def guess(
     )
     told = [name for name, (value, _) in given.items() if value is not None]
     words = f"{', '.join(told)} as given" if told else "8 edges per node"
-    return replace(found, source=f"{words}; the rest as in a clustered power-law graph")
+    source = f"{words}; the rest as in a clustered power-law graph"
+    return replace(found, source=source, counted=triangles is not None)
 
 
 def _rows(graph: Silo) -> BitRows:

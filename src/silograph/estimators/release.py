@@ -4,6 +4,7 @@ A release is paid for once. Every query on it is post-processing and costs no fu
 however many queries are asked and by whom.
 """
 
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
 from silograph.estimators.estimate import (
+    NO_ANSWER,
     Estimate,
     FloatArray,
     Origin,
@@ -27,6 +29,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
+from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release_file import Statement
 from silograph.extras import library
@@ -95,6 +98,8 @@ def _warn() -> None:
 # --- The release ----------------------------------------------------------------------------------
 
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
+NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
 CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
 
@@ -250,7 +255,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The unbiased degrees.
+            The unbiased degrees, with intervals that hold each true degree with a probability of at
+            least 95 %, however few bits are wrong.
 
         Examples
         --------
@@ -260,7 +266,9 @@ class Release(PaidFor):
         [2.0, 2.0, 2.0, 0.0]
         """
         value = degrees.degree_values(self.graph, self.channel)
-        return self._array("degrees", value, degrees.degree_stderrs(self.graph, self.channel))
+        stderr = degrees.degree_stderrs(self.graph, self.channel)
+        low, high = (ends.astype(np.float64) for ends in degree_limits(self.graph, self.channel))
+        return self._array("degrees", value, stderr, ends=(low, high))
 
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
@@ -301,7 +309,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. From k = 3 on the interval reaches further up than down, since the
+            noise does.
 
         Raises
         ------
@@ -318,9 +327,13 @@ class Release(PaidFor):
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
+            more: dict[str, Any] = {"parameters": {"k": k}}
+            if k > 2:
+                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr)
+                more |= {"ends": ends, "note": NOISE_NOTE if stderr >= min(value, ends[1]) else ""}
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
-        return self._estimate("kstars", value, stderr, parameters={"k": k})
+        return self._estimate("kstars", value, stderr, **more)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -387,7 +400,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased.
+            The coefficient, cut to [0, 1]; consistent but not unbiased. Its interval is [0, 1] if
+            the release says nothing about it.
 
         Examples
         --------
@@ -398,7 +412,12 @@ class Release(PaidFor):
         """
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
-        return self._estimate("clustering", value, stderr, note=RATIO_NOTE)
+        ends = triangles.clustering_ends(self.sums, self.channel)
+        note = RATIO_NOTE if ends is not None else NO_RATIO_NOTE
+        if not 0 <= value <= 1 and not math.isnan(value):
+            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
+            value = min(max(value, 0.0), 1.0)
+        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
 
     @cached_property
     def sums(self) -> GraphSums:

@@ -12,8 +12,18 @@ Variance
     edges, and P(u∖v) = C(d_u − x_uv, k−1) counts what the pair would add at u. Both parts have
     unbiased estimates from the noisy graph: a polynomial Σ_l Δ^l·C(d,l) of a degree has the
     estimate Σ_l Δ^l·e_l, and the rows of u and v share only the pair itself.
+Interval
+    C(d,k) is convex in d. A hub that looks small by chance therefore has a small count *and* a
+    small standard error, and the more so the larger k is: a normal interval ends too early above
+    (never below). From k = 3 on the upper end is at least as far away as the upper limits of the
+    degrees say: their distances h(u) − e_k(u) are added up as correlated errors, in which two rows
+    share one of their n − 1 pairs. For one hub this is the exact limit of its degree; for many
+    equal nodes it is wider than needed. Both ends are cut to what is possible.
 Cost
     One pass over the bits, and big-integer arithmetic per distinct noisy degree.
+Reference
+    G. Y. Zou, A. Donner, Construction of confidence limits about effect measures: a general
+    approach, Statistics in Medicine 27 (2008): limits of a sum from limits of its parts.
 """
 
 import itertools
@@ -25,9 +35,13 @@ from functools import lru_cache
 import numpy as np
 
 from silograph.dp.channel import Channel, Weights
+from silograph.estimators.estimate import Z95
+from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
+    "kstars_ends",
+    "kstars_floor",
     "kstars_noise",
     "kstars_stderr",
     "kstars_value",
@@ -119,9 +133,32 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
 
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """The root of the estimated variance, but at least that of a graph without edges."""
-    n, w = noisy.n, channel.weights
-    empty = n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+    empty = kstars_floor(noisy.n, channel.weights, k)
     return square_root(max(kstars_variance_estimate(noisy, channel, k), empty))
+
+
+def kstars_floor(n: int, w: Weights, k: int) -> Fraction:
+    """The variance of the number of k-stars on a graph without edges."""
+    return n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
+
+
+def kstars_ends(
+    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float
+) -> tuple[float, float]:
+    """The 95 % interval of the number of k-stars, from its value and standard error."""
+    n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
+    _, limits = degree_limits(noisy, channel)
+    distances = [Fraction(0)] * n
+    for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True)):
+        here = symmetric_polynomials(channel.weights, c, n - 1 - c, k)[k]
+        distances[c] = max(math.comb(top, k) - max(here, Fraction(0)), Fraction(0))
+    scale = max(distances) or Fraction(1)
+    each = np.array([float(distances[c] / scale) for c in noisy.degrees.tolist()])
+    own, together = float(each @ each), float(each.sum()) ** 2
+    shared = (together - own) / (n - 1)
+    above = float(scale) * math.sqrt(own + shared)
+    low, high = value - Z95 * stderr, value + max(Z95 * stderr, above)
+    return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
 
 def _distinct(graph: BitRows) -> Counter[int]:

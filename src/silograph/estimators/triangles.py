@@ -10,6 +10,9 @@ Variance
     Σ_pairs v(e)·c(e)² + Σ_wedges v·v·x(third) + Σ_triples v·v·v, where c is the number of common
     neighbours. The first sum is estimated by Σ v̂·ĉ², which counts the second sum twice and the
     third three times. Both have unbiased estimates, so the excess is subtracted.
+Interval
+    For the clustering coefficient, Fieller's: a ratio R is in it if 3·T̂ − R·Ŝ2 is within 1.96 of
+    its own standard errors. It is cut to [0, 1].
 Cost
     Value: popcounts at the noisy edges. Standard error: popcounts at all pairs (a sample of rows
     on large graphs).
@@ -27,9 +30,11 @@ from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.pair_sums import ExactSums, GraphSums
-from silograph.estimators.stars import kstars_value
+from silograph.estimators.ratio import fieller
+from silograph.estimators.stars import kstars_floor, kstars_value
 
 __all__ = [
+    "clustering_ends",
     "clustering_noise",
     "clustering_stderr",
     "clustering_value",
@@ -114,22 +119,31 @@ def clustering_value(noisy: GraphSums, channel: Channel) -> float:
 
 def clustering_stderr(noisy: GraphSums, channel: Channel) -> float:
     """The standard error of the linear part of the ratio R: that of 3·T̂ − R·Ŝ2, over Ŝ2."""
-    w, n = channel.weights, noisy.graph.n
-    edges, wedges, triangles = _counts(noisy, channel)
+    _, wedges, triangles = _counts(noisy, channel)
     if wedges <= 0:
         return math.inf
-    ratio = 3 * triangles / wedges
-    # 3·ĉ − R·ŝ, where ŝ = γs + 2β(n−2) is the unbiased number of edges that meet the pair.
-    first = _squares(
-        *noisy.sampled,
-        w,
-        3 * w.gamma**2,
-        3 * w.beta * w.gamma - ratio * w.gamma,
-        3 * w.beta**2 * (n - 2) - 2 * ratio * w.beta * (n - 2),
-    )
-    second, third = _ratio_parts(w, n, ratio, edges, wedges, triangles)
-    floor = 9 * w.v0**3 * math.comb(n, 3)
-    return math.sqrt(max(first - second - 2 * third, floor)) / float(wedges)
+    variance = _ratio_variance_estimate(noisy, channel, 3 * triangles / wedges)
+    return math.sqrt(max(variance, _ratio_floor(noisy, channel))) / float(wedges)
+
+
+def clustering_ends(noisy: GraphSums, channel: Channel) -> tuple[float, float] | None:
+    """Fieller's interval of the ratio, cut to [0, 1]; None if the release does not say anything."""
+    _, wedges, triangles = _counts(noisy, channel)
+    # The variance of 3·T̂ − R·Ŝ2 is a square in R, so three ratios give all its parts.
+    at = [_ratio_variance_estimate(noisy, channel, Fraction(r)) for r in (-1, 0, 1)]
+    floors = _ratio_floor(noisy, channel), kstars_floor(noisy.graph.n, channel.weights, 2)
+    top, bottom = max(at[1], floors[0]), max((at[0] + at[2]) / 2 - at[1], floors[1])
+    limit = math.sqrt(top * bottom)
+    covariance = min(max(float(at[0] - at[2]) / 4, -limit), limit)
+    three = float(3 * triangles)
+    found = fieller(three, float(top), float(wedges), float(bottom), covariance)
+    if found is None or wedges <= 0:
+        return None
+    low, high = found
+    # An interval that is wholly outside is kept from shrinking to a point at the end.
+    low, high = min(low, 1 - (high - low) / 2), max(high, (high - low) / 2)
+    ends = max(low, 0.0), min(high, 1.0)
+    return None if ends == (0.0, 1.0) else ends
 
 
 def node_triangle_values(noisy: GraphSums, channel: Channel) -> FloatArray:
@@ -193,6 +207,26 @@ def _triple_part(
     v0, delta = w.v0, w.delta
     none, one = v0**3 * math.comb(n, 3), v0**2 * delta * (n - 2) * edges
     return none + one + v0 * delta**2 * wedges + delta**3 * triangles
+
+
+def _ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction) -> Fraction:
+    """The unbiased estimate of the variance of 3·T̂ − R·Ŝ2, for a given ratio."""
+    w, n = channel.weights, noisy.graph.n
+    # 3·ĉ − R·ŝ, where ŝ = γs + 2β(n−2) is the unbiased number of edges that meet the pair.
+    first = _squares(
+        *noisy.sampled,
+        w,
+        3 * w.gamma**2,
+        3 * w.beta * w.gamma - ratio * w.gamma,
+        3 * w.beta**2 * (n - 2) - 2 * ratio * w.beta * (n - 2),
+    )
+    second, third = _ratio_parts(w, n, ratio, *_counts(noisy, channel))
+    return first - second - 2 * third
+
+
+def _ratio_floor(noisy: GraphSums, channel: Channel) -> Fraction:
+    """The variance of 3·T̂ on a graph without edges."""
+    return 9 * channel.weights.v0**3 * math.comb(noisy.graph.n, 3)
 
 
 def _ratio_parts(

@@ -58,7 +58,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("groups", 2, _MOST_GROUPS),
+            ("groups", 3, _MOST_GROUPS),
             ("hubs", 0, _MOST_GROUPS),
             ("sub", 1, _MOST_SUB),
         ):
@@ -155,7 +155,7 @@ class Fold:
 class Folding:
     """A shape with its key and its hubs: where every edge falls.
 
-    >>> folding = Folding.of(b"what all parties signed", Layout(groups=2))
+    >>> folding = Folding.of(b"what all parties signed", Layout(groups=3))
     >>> silo = Silo.from_edges(NodeUniverse.range(3), [(0, 1), (1, 2)])
     >>> folding.fold(silo.universe, silo.pairs).dtype
     dtype('uint64')

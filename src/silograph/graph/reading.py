@@ -499,8 +499,10 @@ def find_alone(
     """
     first, second = (plain_integers(end) for end in ends)
     if first is not None and second is not None:
-        numbers = np.unique(np.concatenate([first, second])).astype(str).tolist()
-        table = IdTable.from_texts(numbers, strip, case)
+        numbers = np.sort(np.concatenate([first, second]))
+        new = np.ones(len(numbers), dtype=bool)
+        np.not_equal(numbers[1:], numbers[:-1], out=new[1:])  # numpy.unique takes ten times as long
+        table = IdTable.from_texts(numbers[new].astype(str).tolist(), strip, case)
         return table, table.find_ints(first), table.find_ints(second)
     columns: list[list[str]] = []
     ids: set[str] = set()

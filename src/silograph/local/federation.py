@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, cast, overload
+from typing import Any, Literal, cast, overload
 
 from silograph.dp.channel import Channel
 from silograph.dp.loss import (
@@ -179,6 +179,7 @@ class Federation:
         channel: Channel | None = None,
         progress: bool | None = None,
         fold: None = None,
+        like: None = None,
     ) -> Release: ...
 
     @overload
@@ -190,7 +191,8 @@ class Federation:
         *,
         channel: Channel | None = None,
         progress: bool | None = None,
-        fold: Fold,
+        fold: Fold | Literal["auto"],
+        like: Like | None = None,
     ) -> FoldedRelease: ...
 
     def collect(
@@ -201,7 +203,8 @@ class Federation:
         *,
         channel: Channel | None = None,
         progress: bool | None = None,
-        fold: Fold | None = None,
+        fold: Fold | Literal["auto"] | None = None,
+        like: Like | None = None,
     ) -> Release | FoldedRelease:
         """Make a release of the union. It answers any number of queries.
 
@@ -224,7 +227,11 @@ class Federation:
             Whether to show a progress bar; by default only on a terminal.
         fold
             How to fold the nodes into groups. The cost then depends on the number of groups, not of
-            nodes, and so does the noise: for large graphs it is far less.
+            nodes, and so does the noise: for large graphs it is far less. ``"auto"`` takes what is
+            expected to be best for triangles.
+        like
+            For ``fold="auto"``: a public graph, a past release or a reference that the graph is
+            expected to resemble.
 
         Returns
         -------
@@ -249,6 +256,11 @@ class Federation:
         if channel is not None and not isinstance(channel, Channel):
             raise ArgumentError(f"channel must be a Channel, not {channel!r}")
         options = {} if channel is None else {"channel": channel_option(channel)}
+        if like is not None and fold != "auto":
+            raise ArgumentError("collect has no use for like; it is for fold='auto'")
+        if fold == "auto":
+            best = Question("triangles", check_epsilon(epsilon), len(self.silos), collusion)
+            protocol, fold = self._choose_fold(best, protocol, like)
         if fold is not None:
             asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress)
             return self._collect_folded(*asked)[0]
@@ -269,7 +281,7 @@ class Federation:
     ) -> tuple[FoldedRelease, Estimate[Any] | None]:
         """A folded release and its answer, after a search for hubs where the fold asks for one."""
         if not isinstance(fold, Fold):
-            raise ArgumentError(f"fold must be a Fold, not {fold!r}")
+            raise ArgumentError(f"fold must be a Fold or 'auto', not {fold!r}")
         epsilon, search = check_epsilon(epsilon), None
         if isinstance(fold.hubs, int):
             share = check_epsilon(epsilon * fold.hub_share)
@@ -508,7 +520,7 @@ class Federation:
         owned: float | None = None,
         trust: Collection[str] | None = None,
         noise: Kind | None = None,
-        fold: Fold | None = None,
+        fold: Fold | Literal["auto"] | None = None,
         progress: bool | None = None,
     ) -> Estimate[Any]:
         """Answer one query. For several queries, call :meth:`collect` once and query the release.
@@ -560,7 +572,7 @@ class Federation:
             For ``sealed``: ``"committee"``, which nobody knows, or ``"shares"``, of which each
             member draws a part.
         fold
-            For ``feat``: how to fold the nodes into groups; see :meth:`collect`.
+            For ``feat``: how to fold the nodes into groups, or ``"auto"``; see :meth:`collect`.
         progress
             Whether to show a progress bar; by default only on a terminal.
 
@@ -598,18 +610,23 @@ class Federation:
         given: dict[str, Any] = {
             "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
             "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
+            "fold": fold,
         }  # fmt: skip
-        if fold is not None and method not in ("auto", "feat"):
-            raise ArgumentError(f"{method} has no use for fold")
-        _check_options("feat" if fold is not None else method, given)
-        if fold is not None:
-            release, answer = self._collect_folded(
-                query, k, epsilon, protocol, collusion, fold, {}, progress
-            )
-            return release.at_its_cost(cast("Estimate[Any]", answer))
+        if method == "auto" and fold is not None:
+            method = "feat"
+        _check_options(method, given)
+        if fold == "auto":
+            asked = Question(query, epsilon, len(self.silos), collusion, k)
+            given["protocol"], given["fold"] = self._choose_fold(asked, protocol, like)
+            given["like"] = None
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
+        if given["fold"] is not None:
+            release, answer = self._collect_folded(
+                query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress
+            )
+            return release.at_its_cost(cast("Estimate[Any]", answer))
         outcome = self._ask(
             method,
             query,
@@ -636,14 +653,32 @@ class Federation:
         plan = plan_options(self._outline(like, query), asked, given["trust"] or ())
         best: Option = plan.best
         if best.method == "feat":
-            return "feat", {"protocol": best.protocol}
+            return "feat", {"protocol": best.protocol, **best.arguments}
         if best.method == "sealed":
             return "sealed", {"delta": given["delta"], "like": like}
         return best.method, best.arguments
 
+    def _choose_fold(
+        self, asked: Question, protocol: str | None, like: Like | None
+    ) -> tuple[str, Fold]:
+        """The protocol and the fold that are expected to be best for a question."""
+        trust = ("helpers",) if protocol == COMMITTEE else ()
+        for option in plan_options(self._outline(like, asked.query), asked, trust).allowed:
+            if "fold" in option.arguments and protocol in (None, option.protocol):
+                return option.protocol, option.arguments["fold"]
+        raise ArgumentError(
+            "no fold is expected to serve this graph at this epsilon; name one, as in "
+            "Fold(groups=1000)"
+        )
+
     def _outline(self, like: Like | None, query: str) -> Reference:
         """A reference for the graph; it is never taken from the silos' edges."""
         cycles = query == "four_cycles"
+        if like is None and self.universe.is_open:
+            raise ArgumentError(
+                "an open universe does not say how many nodes there are: name a method and a fold, "
+                "or give a graph that this one is like"
+            )
         if like is None:
             return guess(len(self.universe), cycles=cycles)
         return reference_like(like, cycles=cycles)
@@ -672,6 +707,11 @@ class Federation:
             method, query, epsilon, collusion, k=k, delta=delta, protocol=protocol,
             options=options, like=like, owned=owned, index=index,
         )  # fmt: skip
+        if plan.cost is not None and not plan.cost.within_reach:
+            raise ArgumentError(
+                f"{plan.cost.bits:,} {'buckets' if study.index.folded else 'pairs of nodes'} are "
+                f"out of reach of this machine: {plan.cost}; {_ADVICE[study.index.folded]}"
+            )
         for advice in (self._completed_by(parties), plan.advice):
             if advice:
                 warnings.warn(advice, PrivacyWarning, stacklevel=3)
@@ -760,11 +800,13 @@ def _completed(helpers: int) -> str:
     )
 
 
+#: What helps where a run is out of reach, for pairs and for buckets.
+_ADVICE = ("fold the nodes into groups, with fold='auto' (or --fold auto)", "take fewer groups")
 #: The options that each method takes besides the query, epsilon and collusion.
 _OPTIONS = {
     "auto": {"delta", "like", "owned", "trust"},
     "baseline": {"raw"},
-    "feat": {"protocol"},
+    "feat": {"protocol", "fold", "like"},
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
     "sealed": {"delta", "noise", "like"},
 }
@@ -774,6 +816,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "protocol": (str,),
     "like": (Reference, Release, Silo),
     "noise": (str,),
+    "fold": (Fold,),
 }
 
 
@@ -785,7 +828,8 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             takes = ", ".join(sorted(_OPTIONS[method]))
             raise ArgumentError(f"{method} has no use for {name}; it takes {takes}")
     for name, kind in _KINDS.items():
-        if given[name] is not None and not isinstance(given[name], kind):
+        auto = name == "fold" and given[name] == "auto"
+        if given[name] is not None and not auto and not isinstance(given[name], kind):
             wanted = " or ".join(one.__name__ for one in kind)
             raise ArgumentError(f"{name} must be a {wanted}, not {given[name]!r}")
     for name in ("bound", "owned"):
@@ -793,15 +837,22 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
             check_number(name, given[name])
     if given["owned"] is not None and not 0 <= given["owned"] <= 1:
         raise ArgumentError(f"owned must be from 0 to 1, not {given['owned']!r}")
-    if given["split"] not in (None, "auto"):  # like and owned only help to choose a split
-        for name in ("like", "owned"):
-            if given[name] is not None:
-                raise ArgumentError(f"feat+ with a split has no use for {name}")
+    _check_helpful(method, given)
     trust = given["trust"]
     if trust is not None and (isinstance(trust, str) or not isinstance(trust, Collection)):
         raise ArgumentError(f"trust must be a list of names, not {trust!r}")
     if given["delta"] is not None:
         check_delta(given["delta"])
+
+
+def _check_helpful(method: str, given: Mapping[str, Any]) -> None:
+    """Refuse descriptions of the graph where there is nothing left to choose."""
+    chosen = given["split"] not in (None, "auto")
+    for name in ("like", "owned"):
+        if given[name] is not None and chosen:
+            raise ArgumentError(f"feat+ with a split has no use for {name}")
+    if method == "feat" and given["like"] is not None and given["fold"] != "auto":
+        raise ArgumentError("feat has no use for like, unless fold is 'auto'")
 
 
 def _study_options(given: Mapping[str, Any]) -> dict[str, StudyOption]:

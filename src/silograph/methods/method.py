@@ -25,6 +25,7 @@ from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import Reports
+from silograph.methods.cost import Cost
 from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.study import COMMITTEE, RELEASE, Study
@@ -90,6 +91,11 @@ class SettledStudy(ABC):
             raise StudyError(f"{study.method} {study.protocol}".strip() + " has no committee")
         if study.protocol == COMMITTEE and not study.members:
             raise StudyError("the study does not name the four members of its committee")
+
+    @property
+    def cost(self) -> Cost | None:
+        """Traffic, time and memory with all parties on this machine; None if nothing is known."""
+        return None
 
     @property
     def folds(self) -> bool:

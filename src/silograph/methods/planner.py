@@ -7,7 +7,7 @@ of them assumes about the parties, and ranks those that the caller's trust allow
 import contextlib
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from silograph.dp.loss import check_delta, check_epsilon, check_parties, shown_loss
@@ -16,20 +16,36 @@ from silograph.estimators.estimate import definitions, table
 from silograph.estimators.gradient import GRADIENTS
 from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
+from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
 from silograph.methods.catalogue import TRUST
 from silograph.methods.committee.rounds import MEMBERS
+from silograph.methods.cost import Cost, size_text, union_cost
 from silograph.methods.featplus.method import choose_split
 from silograph.methods.featplus.noise import Split
+from silograph.methods.fold.expected import FOLDED, FoldChoice, choose_fold, error_of
 from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
 from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed_limit
 from silograph.methods.study import COMMITTEE
-from silograph.methods.union import default_protocol
+from silograph.methods.union import default_protocol, settle_union
 
-__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options"]
+__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options", "shown_percent"]
 
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
+
+
+def shown_percent(relative: float) -> str:
+    """A relative error as it is shown.
+
+    >>> shown_percent(0.1234), shown_percent(12.0), shown_percent(270.0)
+    ('12.3 %', '1,200 %', '2.7e+02 ×')
+    """
+    if not math.isfinite(relative):
+        return "∞"
+    if relative >= 100:  # the answer is useless: the order of magnitude is enough
+        return f"{relative:.2g} ×"
+    return f"{100 * relative:{',.0f' if relative >= 1 else '.3g'}} %"
 
 
 @dataclass(frozen=True)
@@ -49,22 +65,26 @@ class Option:
     #: Further arguments of :meth:`Federation.count` that select this option.
     arguments: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    #: Traffic, time and memory; None if nothing is known.
+    cost: Cost | None = None
+    #: The relative error at best and at worst, if the reference leaves it open.
+    span: tuple[float, float] | None = None
 
     @property
     def label(self) -> str:
-        """The method, with the kind of its local answers."""
-        local = self.arguments.get("local")
+        """The method, with the kind of its local answers, or with what it counts on."""
+        local = "folded" if "fold" in self.arguments else self.arguments.get("local")
         return f"{self.method} {local}" if local else self.method
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether this machine could run it."""
+        return self.cost is None or self.cost.within_reach
 
     @property
     def percent(self) -> str:
         """The relative error as it is shown."""
-        if not math.isfinite(self.relative):
-            return "∞"
-        if self.relative >= 100:  # the answer is useless: the order of magnitude is enough
-            return f"{self.relative:.2g} ×"
-        digits = ",.0f" if self.relative >= 1 else ".3g"
-        return f"{100 * self.relative:{digits}} %"
+        return shown_percent(self.relative)
 
     def to_dict(self) -> dict[str, Any]:
         """The option as plain values, ready for JSON."""
@@ -76,11 +96,18 @@ class Option:
             "delta": self.delta,
             "needs": sorted(self.needs),
             "assumes": self.assumes,
-            "arguments": {
-                k: list(v) if isinstance(v, tuple) else v for k, v in self.arguments.items()
-            },
+            "arguments": {k: _plain(v) for k, v in self.arguments.items()},
             "note": self.note,
+            "cost": None if self.cost is None else asdict(self.cost),
+            "span": None if self.span is None else list(self.span),
+            "within_reach": self.within_reach,
         }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fold):
+        return asdict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -107,8 +134,9 @@ class Plan:
 
     @property
     def allowed(self) -> tuple[Option, ...]:
-        """The options that need no more trust than the caller gives."""
-        return tuple(option for option in self.options if option.needs <= self.trust)
+        """The options that need no more trust than the caller gives, those in reach first."""
+        found = [option for option in self.options if option.needs <= self.trust]
+        return tuple(sorted(found, key=lambda option: not option.within_reach))
 
     @property
     def best(self) -> Option:
@@ -293,7 +321,7 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
     count = reference.count(question.query, question.k)
     found = [
         option
-        for options in (_baseline, _feat, _featplus, _sealed)
+        for options in (_baseline, _feat, _folded, _featplus, _sealed)
         for option in _possible(options, reference, question)
     ]
     found.sort(key=lambda option: option.error)
@@ -361,9 +389,53 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         note = "slow: keys for every pair" if protocol.startswith("elgamal") else ""
         if "helpers" in needs:
             note = _with_helpers(question.silos)
+        union = settle_union(protocol, question.epsilon, question.silos, t)
+        cost = union_cost(union, reference.nodes)
+        if not cost.within_reach:
+            note = "out of reach of this machine"
         yield _option(
-            reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note
+            reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note,
+            cost=cost,
+        )  # fmt: skip
+
+
+def _folded(reference: Reference, question: Question) -> Iterator[Option]:
+    """Releases of folded nodes, by the protocols that need no trust or helpers alone."""
+    if question.query not in FOLDED or question.k not in (None, 2):
+        return
+    t, shapes = question.collusion, reference.shapes
+    kinds = {"masked": (frozenset[str](), f"{_FOLLOW}; the coordinator may be malicious")}
+    if t <= 1:
+        kinds[COMMITTEE] = (_committee(question.silos), _ONE_MEMBER)
+    for protocol, (needs, assumes) in kinds.items():
+        chosen = choose_fold(
+            question.query, shapes[0], question.epsilon, question.silos, t, protocol
         )
+        if chosen is None:
+            continue
+        fold = Fold(chosen.groups, chosen.hubs, chosen.sub, **_hub_share(chosen, question))
+        errors = [error_of(question, shape, chosen, protocol) for shape in shapes]
+        relative = [e / max(abs(s.count(question.query)), 1e-300)
+                    for e, s in zip(errors, shapes, strict=True)]  # fmt: skip
+        count = abs(reference.count(question.query, question.k))
+        hubs = f", {chosen.hubs:,} hubs" if chosen.hubs else ""
+        union = settle_union(protocol, question.epsilon, question.silos, t)
+        yield Option(
+            "feat",
+            protocol,
+            max(relative) * count,
+            max(relative),
+            needs,
+            assumes,
+            arguments={"fold": fold},
+            note=f"{chosen.groups:,} groups{hubs}; {size_text(chosen.bytes_per_silo)} a silo",
+            cost=union_cost(union, reference.nodes, fold.layout),
+            span=(min(relative), max(relative)) if len(shapes) > 1 else None,
+        )
+
+
+def _hub_share(chosen: FoldChoice, question: Question) -> dict[str, float]:
+    return {"hub_share": chosen.hub_epsilon / question.epsilon} if chosen.hub_epsilon else {}
 
 
 def _committee(silos: int) -> frozenset[str]:

@@ -249,7 +249,8 @@ def _card(count: Count) -> dict[str, Any]:
     """A count, with its interval on a line that starts at zero where it has one."""
     line = None
     if math.isfinite(count.stderr):
-        left, right = min(0.0, count.low), max(0.0, count.high)
+        # An unbiased value can be outside an interval that is cut to what is possible.
+        left, right = min(0.0, count.low, count.value), max(0.0, count.high, count.value)
         width = (right - left) * 1.04 or 1.0
         spots = {
             "low": count.low - left,

@@ -8,6 +8,7 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.cost import Cost, union_cost
 from silograph.methods.method import Outcome, SettledStudy, answered, release_of
 from silograph.methods.study import COMMITTEE, Study
 from silograph.methods.union import given_channel, settle_union
@@ -51,6 +52,12 @@ class SettledFeat(SettledStudy):
         """Make the coordinator's session of the union."""
         of = self.study
         return self.union.coordinator(of.bits, of.subject, roster, of.id, identity, entropy)
+
+    @property
+    def cost(self) -> Cost:
+        """Traffic, time and memory of the union."""
+        index = self.study.index
+        return union_cost(self.union, self.study.nodes, index.layout if index.folded else None)
 
     @property
     def folds(self) -> bool:

@@ -26,7 +26,7 @@ from silograph import _core
 from silograph.dp.channel import Channel, Weights
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError
-from silograph.estimators.estimate import Estimate
+from silograph.estimators.estimate import Z95, Estimate
 from silograph.estimators.gradient import Pairs, gradient
 from silograph.estimators.release import Release
 from silograph.estimators.stars import symmetric_polynomials
@@ -298,7 +298,12 @@ def combine(
         f"ε3 = {shown_loss(spent['local'])} local answers (together ± {laplace:,.4g}); "
         "the error is at most about the first and the last together"
     )
-    return _answer(own, plan, value, math.hypot(own.stderr, laplace), note, parameters)
+    found = _answer(own, plan, value, math.hypot(own.stderr, laplace), note, parameters)
+    if own.ends is None:
+        return found
+    # The release's errors downwards and upwards differ; the local noise is the same both ways.
+    down, up = (math.hypot(own.value - end, Z95 * laplace) for end in own.ends)
+    return replace(found, ends=(max(value - down, 0.0), max(value + up, 0.0)))
 
 
 def _answer(

@@ -17,8 +17,9 @@ Bias
     third of the standard deviation, and loads are below :data:`LARGEST_LOAD`.
 """
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,18 +28,21 @@ from silograph.dp.channel import Weights
 from silograph.errors import ArgumentError, ChannelError
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape
+from silograph.estimators.folded_loads import series, spread
+from silograph.graph.fold import Layout
 from silograph.methods.masked.machines import packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.prediction import union_channel
+from silograph.methods.prediction import Question, union_channel
 from silograph.methods.union import settle_union
 
 __all__ = [
     "FOLDED",
     "LARGEST_LOAD",
+    "MOST_CHOSEN",
     "FoldChoice",
     "FoldError",
-    "bucket_count",
     "choose_fold",
+    "error_of",
     "predicted_error",
 ]
 
@@ -46,8 +50,10 @@ __all__ = [
 FOLDED = ("edges", "kstars", "triangles", "clustering")
 #: The largest mean number of edges in an ordinary cell, for each sub-bucket.
 LARGEST_LOAD = 0.5
-#: Loads of a bucket above this are alike: nothing can be read from it.
+#: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
+#: The most buckets of a fold that is chosen.
+MOST_CHOSEN = 100_000_000
 #: The bias may be this share of the standard deviation.
 _BIAS_SHARE = 1 / 3
 
@@ -59,32 +65,7 @@ _LEAST_GROUPS, _STEP = 50, 1.12
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 
 
-def bucket_count(hubs: int, groups: int, sub: int) -> int:
-    """The number of buckets: 2·sub for a cell, but one for a cell of two hubs.
-
-    >>> bucket_count(0, 10, 1), bucket_count(3, 10, 2)
-    (90, 303)
-    """
-    return groups * (groups - 1) * sub + 2 * sub * hubs * groups + hubs * (hubs - 1) // 2
-
-
 # --- The variance of one cell ---------------------------------------------------------------------
-
-
-def _series(sub: int, order: int) -> dict[int, float]:
-    """Factors of the elementary symmetric sums: the start of −K·log(1 − p) for K = ``sub``."""
-    return {j: sub / (j * math.comb(sub, j)) for j in range(1, order + 1)}
-
-
-def _spread(sub: int, order: int, q: FloatArray, w: FloatArray) -> FloatArray:
-    """The variance of the series of so many independent buckets with mean q and variance w."""
-    factors = _series(sub, order)
-    total = np.zeros(np.broadcast_shapes(np.shape(q), np.shape(w)))
-    for i in range(1, order + 1):
-        slope = sum(c * math.comb(sub - i, j - i) * q ** (j - i)
-                    for j, c in factors.items() if j >= i)  # fmt: skip
-        total += math.comb(sub, i) * w**i * slope**2
-    return total
 
 
 @dataclass(frozen=True)
@@ -114,14 +95,14 @@ class _Cells:
         weight = 2 / (1 - q**self.order) ** 2
         noise = self.noise(q)
         alone, all_ = (
-            weight * _spread(self.sub, self.order, q, w) for w in (noise, q * (1 - q) + noise)
+            weight * spread(self.sub, self.order, q, w) for w in (noise, q * (1 - q) + noise)
         )
         return alone, all_
 
     def on_edge(self, load: FloatArray) -> FloatArray:
         """What the variance changes by if one bucket is known to be occupied."""
         q = self.full(load)
-        factors = _series(self.sub, self.order)
+        factors = {j: float(c) for j, c in series(self.sub, self.order).items()}
         slope = sum(c * math.comb(self.sub - 1, j - 1) * q ** (j - 1) for j, c in factors.items())
         change: FloatArray = (
             (self.v1 - self.noise(q) - q * (1 - q)) * slope**2 / (1 - q**self.order) ** 2
@@ -133,8 +114,8 @@ class _Cells:
         q = self.full(load)
         both, order = 2 * self.sub, min(2 * self.sub, 3)
         noise = self.noise(q)
-        alone = _spread(both, order, q, noise)
-        return alone, np.maximum(_spread(both, order, q, q * (1 - q) + noise) - load, 0)
+        alone = spread(both, order, q, noise)
+        return alone, np.maximum(spread(both, order, q, q * (1 - q) + noise) - load, 0)
 
     def steepness(self, load: FloatArray) -> FloatArray:
         """The relative change of a cell's weight with its load."""
@@ -246,14 +227,24 @@ class _Fold:
         all_o = cells.variance(self.load)[1] * self.apart**2
         b, y = self._hub_mean(noise), self._hub_mean(all_ - noise)
         z = self.among / max(h * h / 2, 1e-9) * (1 + v1 - v0)
+        # Weights are powers of noisy loads. A triangle's weight has the loads of its groups in the
+        # exponent, with these multiples of one load's variance, and noise is weighted twice.
+        loose = np.exp(2 * self._wobble())
         third = (
-            (r * all_o) ** 3 / 6
-            + r**2 * h / 2 * all_o * (b * b + 2 * b * y)
-            + h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
+            loose**3 * (r * all_o) ** 3 / 6
+            + loose**1.5 * r**2 * h / 2 * all_o * (b * b + 2 * b * y)
+            + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
         parts = {"sketch": sketch, "noise": first, "third": third}
         return parts, self._triangle_bias()
+
+    def _wobble(self) -> FloatArray:
+        """The variance of the logarithm of a triangle's weight that one row's noisy load causes."""
+        cells = self.cells
+        row = cells.unsigned(self.load)[0] / self.r  # the variance of the row's load, over r²
+        wobble: FloatArray = np.minimum((2 * cells.steepness(self.load)) ** 2 * row, _FULL)
+        return wobble
 
     def _triangle_bias(self) -> FloatArray:
         """Weights from noisy loads are too large on average; and collisions come in company.
@@ -262,13 +253,12 @@ class _Fold:
         once. Estimates of order 1 allow for one such node by a correction, of which a half or more
         is doubted here; two of them are left, for both orders.
         """
-        cells, r, k = self.cells, self.r, self.cells.sub
-        row = cells.unsigned(self.load)[0] / r  # the variance of a row's load, over r²
-        lifted = 6 * cells.steepness(self.load) ** 2 * row * self.shape.triangles
+        r, k = self.r, self.cells.sub
+        lifted = np.expm1(1.5 * self._wobble()) * self.shape.triangles
         steps = np.diff(self.own, prepend=0.0).clip(min=0.0)
         twos, threes = (float((m @ steps).sum()) / 2 for m in (self.shape.twos, self.shape.threes))
         bias: FloatArray = lifted + threes / (r * k) ** 2
-        if cells.order == 1:
+        if self.cells.order == 1:
             bias = bias + twos / (2 * r) * np.minimum(0.5 + self.load, 1)
         return bias
 
@@ -370,7 +360,7 @@ def choose_fold(
     protocol: str,
     *,
     hubs_known: bool = False,
-    buckets_at_most: int = 100_000_000,
+    buckets_at_most: int = MOST_CHOSEN,
 ) -> FoldChoice | None:
     """The fold with the smallest error; None if none has little enough bias.
 
@@ -399,51 +389,67 @@ def choose_fold(
     FoldChoice or None
         The choice.
     """
-    best: FoldChoice | None = None
     most = min(shape.nodes, math.isqrt(buckets_at_most) + 1)
     steps = int(math.log(max(most / _LEAST_GROUPS, 1)) / math.log(_STEP)) + 1
     grid = np.unique((_LEAST_GROUPS * _STEP ** np.arange(steps)).round())
-    for hubs, spent, shares in _hub_choices(shape, epsilon, silos, hubs_known):
+
+    def tried(hubs: int, share: float, sub: int) -> FoldChoice | None:
+        spent, found_hubs = _found(shape, epsilon, silos, hubs, 0.0 if hubs_known else share)
         try:
             channel = union_channel(protocol, epsilon - spent, silos, collusion)
         except ChannelError:  # what is left of epsilon is too little
-            continue
-        for sub in _SUBS:
-            buckets = grid * (grid - 1) * sub + 2 * sub * hubs * grid + hubs * (hubs - 1) / 2
-            fits = grid[buckets <= buckets_at_most]
-            if not len(fits):
-                continue
-            found = predicted_error(query, shape, shares, fits, sub, channel.weights)
-            sd = np.where(
-                (found.bias < found.sd * _BIAS_SHARE) & (found.load <= LARGEST_LOAD * sub),
-                found.sd,
-                np.inf,
-            )
-            at = int(np.argmin(sd))
-            if sd[at] < (best.sd if best else math.inf):
-                groups = int(fits[at])
-                size = bucket_count(hubs, groups, sub)
-                best = FoldChoice(
-                    groups, hubs, sub, spent, float(sd[at]), float(found.bias[at]), size,
-                    _sent(protocol, epsilon - spent, silos, collusion, size),
-                )  # fmt: skip
-    return best
+            return None
+        buckets = grid * (grid - 1) * sub + 2 * sub * hubs * grid + hubs * (hubs - 1) / 2
+        fits = grid[buckets <= buckets_at_most]
+        if not len(fits):
+            return None
+        found = predicted_error(query, shape, found_hubs, fits, sub, channel.weights)
+        sd = np.where(
+            (found.bias < found.sd * _BIAS_SHARE) & (found.load <= LARGEST_LOAD * sub),
+            found.sd,
+            np.inf,
+        )
+        at = int(np.argmin(sd))
+        if not math.isfinite(sd[at]):
+            return None
+        size = Layout(int(fits[at]), hubs, sub).buckets
+        return FoldChoice(
+            int(fits[at]), hubs, sub, spent, float(sd[at]), float(found.bias[at]), size,
+            _sent(protocol, epsilon - spent, silos, collusion, size),
+        )  # fmt: skip
+
+    def best(choices: Iterable[tuple[int, float, int]]) -> FoldChoice | None:
+        made = [choice for each in choices if (choice := tried(*each)) is not None]
+        return min(made, key=lambda choice: choice.sd, default=None)
+
+    # First how many hubs, at a middling price; then the price and the number of sub-buckets.
+    counts = [hubs for hubs in _HUBS if hubs <= shape.nodes // 2]
+    first = best(itertools.product(counts, _SHARES[3:4], _SUBS[:2]))
+    if first is None:
+        return best(itertools.product(counts, _SHARES[1::2], _SUBS))
+    at = counts.index(first.hubs)
+    shares = _SHARES[:1] if hubs_known else _SHARES
+    return best(itertools.product(counts[max(at - 1, 0) : at + 2], shares, _SUBS))
 
 
-def _hub_choices(
-    shape: FoldShape, epsilon: float, silos: int, known: bool
-) -> Iterator[tuple[int, float, FloatArray]]:
-    """Numbers of hubs, what finding them costs, and which share of each band is found."""
-    yield 0, 0.0, shape.known_hubs(0)
-    for hubs in _HUBS[1:]:
-        if hubs > shape.nodes // 2:
-            return
-        if known:
-            yield hubs, 0.0, shape.known_hubs(hubs)
-            continue
-        for share in _SHARES:
-            # An edge has two ends and up to as many holders as there are silos.
-            yield hubs, share * epsilon, shape.found_hubs(hubs, 2 * silos / (share * epsilon))
+def _found(
+    shape: FoldShape, epsilon: float, silos: int, hubs: int, share: float
+) -> tuple[float, FloatArray]:
+    """What finding so many hubs costs, and which share of each band is found; 0 if known."""
+    if not hubs or not share:
+        return 0.0, shape.known_hubs(hubs)
+    # An edge has two ends and up to as many holders as there are silos.
+    return share * epsilon, shape.found_hubs(hubs, 2 * silos / (share * epsilon))
+
+
+def error_of(question: Question, shape: FoldShape, chosen: FoldChoice, protocol: str) -> float:
+    """The standard deviation of a chosen fold on a graph of another shape."""
+    share = chosen.hub_epsilon / question.epsilon
+    spent, hubs = _found(shape, question.epsilon, question.silos, chosen.hubs, share)
+    channel = union_channel(protocol, question.epsilon - spent, question.silos, question.collusion)
+    groups = np.array([float(chosen.groups)])
+    found = predicted_error(question.query, shape, hubs, groups, chosen.sub, channel.weights)
+    return float(found.sd[0])
 
 
 #: What a member of a committee sends for each bucket: the coin's gates take nearly all of it.

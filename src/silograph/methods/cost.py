@@ -1,0 +1,102 @@
+"""What a union costs: traffic, time and memory, known before anything is drawn or spent.
+
+All parties are taken to run on this machine, as in a simulation; in a deployment each of them does
+a part. The figures are rough: they say whether a run takes seconds, hours or is out of reach.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+
+from silograph.graph.bits import memory_of, triangle_bytes
+from silograph.graph.fold import Layout
+from silograph.methods.masked.machines import packed_bytes
+from silograph.methods.masked.noise import MaskedNoise
+from silograph.methods.study import COMMITTEE
+from silograph.methods.union import SettledUnion
+
+__all__ = ["Cost", "memory_here", "size_text", "time_text", "union_cost"]
+
+#: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
+_MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
+#: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
+_COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.9, 130.0
+#: Multiplications of matrices that the answers of a folded release take, and their speed.
+_PRODUCTS, _FLOPS = 6, 2e10
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run costs."""
+
+    #: The number of pairs or buckets.
+    bits: int
+    #: The bytes that a silo sends.
+    sent: int
+    #: Seconds with all parties on this machine.
+    seconds: float
+    #: Bytes of memory with all parties on this machine.
+    memory: int
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether this machine has the memory."""
+        return self.memory <= memory_here()
+
+    def __str__(self) -> str:
+        return (
+            f"about {time_text(self.seconds)}, {size_text(self.sent)} sent by a silo, "
+            f"{size_text(self.memory)} of memory"
+        )
+
+
+def memory_here() -> int:
+    """The memory of this machine, in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) -> Cost:
+    """The cost of a union of pairs of so many nodes, or of the buckets of a layout."""
+    bits = layout.buckets if layout else math.comb(nodes, 2)
+    cores = os.cpu_count() or 1
+    if isinstance(union.noise, MaskedNoise):
+        sent, each = packed_bytes(union.noise.q, bits), _MASKED * union.silos
+    elif union.protocol == COMMITTEE:
+        sent, each = math.ceil(_COMMITTEE_BYTES * bits), _COMMITTEE * union.silos / 4
+    elif union.protocol == "clear":
+        sent, each = bits // 8, _CLEAR * union.silos
+    else:
+        sent, each = math.ceil(_ELGAMAL_BYTES * bits), _ELGAMAL * union.silos
+    seconds = each * 1e-9 * bits / cores
+    if layout is None:
+        # Rows of bits for counting, and the bits of every silo.
+        memory = 4 * triangle_bytes(nodes) + union.silos * memory_of(nodes)
+    else:
+        memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
+        seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores
+    return Cost(bits, sent, seconds, memory)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as people say it.
+
+    >>> size_text(950), size_text(41_000_000), size_text(6.25e10)
+    ('950 bytes', '41 MB', '62 GB')
+    """
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.{int(size < 9.95 * unit)}f} {name}"
+    return f"{size:,.0f} bytes"
+
+
+def time_text(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> time_text(0.2), time_text(95), time_text(4e5)
+    ('a second', '2 minutes', '5 days')
+    """
+    for unit, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        many = round(seconds / unit)
+        if seconds >= 0.95 * unit and many >= 1:
+            return f"{many:,} {name}{'s' * (many != 1)}"
+    return "a second"
