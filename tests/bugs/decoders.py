@@ -50,7 +50,7 @@ BUGS = [
     Bug(
         "decoder: a release with 1/0 in it",
         "a file ends its reader with an error that nobody handles",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "except (ValueError, ZeroDivisionError):",
         "except ValueError:",
         _TESTS + "TestReleaseFile",
@@ -58,7 +58,7 @@ BUGS = [
     Bug(
         "release: views below the channel",
         "a file of a graph without noise says that it costs 1",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "        if view.epsilon < channel.epsilon:",
         "        if view.claimed and view.epsilon < channel.epsilon - 1e-9:",
         "pytest tests/estimators/test_release.py -k TestLies",
@@ -66,7 +66,7 @@ BUGS = [
     Bug(
         "release: colluding silos left out",
         "a file claims the coordinator's loss, and not that of the silos who may join it",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "    if worst < loss:",
         "    if worst < channel.epsilon:",
         "pytest tests/estimators/test_release.py -k TestLies",
@@ -74,7 +74,7 @@ BUGS = [
     Bug(
         "release: losses below the channel",
         "a file says that silos who collude learn less than anyone does",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "        if loss < channel.epsilon:",
         "        if loss < 0:",
         "pytest tests/estimators/test_release.py -k TestLies",
@@ -82,7 +82,7 @@ BUGS = [
     Bug(
         "release: losses that fall",
         "a file says that one silo more sees less",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "        if t and loss < losses[t - 1]:",
         "        if t and loss < losses[0]:",
         "pytest tests/estimators/test_release.py -k TestLies",
@@ -90,7 +90,7 @@ BUGS = [
     Bug(
         "release: a loss that no number is",
         "a number that passes a float's range is read as a loss without a bound",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "    return number if math.isfinite(number) and not isinstance(value, bool) else None",
         "    return number if number == number and not isinstance(value, bool) else None",
         "pytest tests/estimators/test_release.py -k TestHostileFile",
@@ -98,7 +98,7 @@ BUGS = [
     Bug(
         "release: true for a number",
         "a file of one node, or of a loss of one, where a truth value stands",
-        "src/silograph/estimators/release.py",
+        "src/silograph/estimators/release_file.py",
         "isinstance(value, int) and not isinstance(value, bool) and value >= least",
         "isinstance(value, int) and value >= least",
         "pytest tests/estimators/test_release.py -k TestHostileFile",

@@ -116,11 +116,12 @@ BUGS = [
         "bits: a chunk edge by edge",
         "the time between two chunks tells how many edges are in the second",
         _BITS,
-        '        return words.astype("<u8", copy=False).tobytes()',
-        "        made = bytearray(8 * len(words))\n"
-        "        for at in np.flatnonzero(words):\n"
-        '            made[8 * at : 8 * at + 8] = int(words[at]).to_bytes(8, "little")\n'
-        "        return bytes(made)",
+        '    return words[start // 64 : -(-end // 64)].astype("<u8", copy=False).tobytes()',
+        "    words = words[start // 64 : -(-end // 64)]\n"
+        "    made = bytearray(8 * len(words))\n"
+        "    for at in np.flatnonzero(words):\n"
+        '        made[8 * at : 8 * at + 8] = int(words[at]).to_bytes(8, "little")\n'
+        "    return bytes(made)",
         _CHUNK + " -k takes_one_time",
     ),
     Bug(

@@ -188,7 +188,7 @@ class TestFile:
         [
             (("groups",), 10, "its length is wrong"),
             (("groups",), 1, "groups must be an integer from 2 up"),
-            (("groups",), 10**30, "groups must be from 2 to 1,048,576"),
+            (("groups",), 10**30, "groups must be from 3 to 1,048,576"),
             (("groups",), 1 << 20, "buckets; at most"),
             (("groups",), True, "groups must be an integer"),
             (("sub",), 2, "its length is wrong"),

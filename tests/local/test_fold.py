@@ -37,6 +37,10 @@ def fed(ledger: sg.Ledger) -> sg.Federation:
     return sg.Federation.simulate(SILOS, ledger)
 
 
+def differing(left: Any, right: Any) -> int:
+    return int(np.bitwise_count(left ^ right).sum())
+
+
 @pytest.mark.parametrize("protocol", ["masked", "committee", "clear"])
 class TestProtocols:
     def test_a_release(self, protocol: str, fed: sg.Federation, ledger: sg.Ledger) -> None:
@@ -59,9 +63,10 @@ class TestProtocols:
         pairs = {(int(u), int(v)) for u, v in union(SILOS).pairs}
         names = [str(node) for node in range(12)]
         plus, minus = fed.collect(EXACT, protocol, fold=Fold(400, names)).counts.rows(0, 12)
-        for u in range(12):
-            for v in range(u + 1, 12):
-                assert plus[u, v] == ((u, v) in pairs)
+        wrong = [
+            (u, v) for u in range(12) for v in range(u + 1, 12) if plus[u, v] != ((u, v) in pairs)
+        ]
+        assert len(wrong) <= 2  # an occupied bucket is lost once in 65,536 times
         assert not minus[:, :12].any()
 
     def test_it_is_the_folding_of_the_union(self, protocol: str, fed: sg.Federation) -> None:
@@ -82,7 +87,9 @@ class TestProtocols:
         whole = union(SILOS)
         for release, view in zip((first, again), dict.fromkeys(keys), strict=True):
             folding = Folding.of(view, WIDE.layout, ("0", "1"))
-            assert release.counts.bits == folding.fold(whole.universe, whole.pairs).tobytes()
+            due = folding.fold(whole.universe, whole.pairs)
+            # An occupied bucket is lost once in 65,536 times.
+            assert differing(np.frombuffer(release.counts.bits, np.uint64), due) <= 3
 
     def test_an_open_universe(self, protocol: str, ledger: sg.Ledger) -> None:
         """Silos that know only their own ids find the same union."""

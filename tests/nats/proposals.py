@@ -68,6 +68,14 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "": _NUMBERS,
 }
 
+#: Fields of a folded index, at and beyond their edges.
+_INDEX: dict[str, tuple[Any, ...]] = {
+    "groups": (2, 5000, 180_000, 1 << 20, *_NUMBERS),
+    "hubs": ([], ["0", "1"], [" 0"], ["x"], ["0", "0"], [3], *_NUMBERS),
+    "sub": (2, 64, *_NUMBERS),
+    "form": ("strip=1;case=none", "x" * 200, *_NUMBERS),
+}
+
 
 @dataclass
 class Attacked:
@@ -139,6 +147,16 @@ def mutated(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
             values[part] = rng.choice((names[:2], names[::-1], [], ["x"] * 65, *_NUMBERS))
         else:
             values[part] = rng.choice(_TEXTS)
+    if rng.random() < 0.1:
+        index = {
+            "kind": "fold",
+            "groups": 100,
+            "hubs": ["0"],
+            "sub": 1,
+            "form": "strip=0;case=none",
+        }
+        edge = rng.choice(list(_INDEX))
+        values["index"] = index | {edge: rng.choice(_INDEX[edge])}
     if rng.random() < 0.5:  # most of what is above is no study at all; this mostly is one
         values |= {"epsilon": 10 ** rng.uniform(-6.2, 1.8), "delta": 10 ** rng.uniform(-30, -1)}
     return values

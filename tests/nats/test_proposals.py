@@ -47,9 +47,9 @@ def made(tmp_path: Path) -> LocalDeployment:
 
 def test_random_and_extreme_studies(made: LocalDeployment) -> None:
     service = SiloService(made.silo("silo-1"))
-    found = attack(made, service, 300)
+    found = attack(made, service, 400)
     service.close()
-    assert sum(found.states.values()) == 300
+    assert sum(found.states.values()) == 400
     assert found.states["refused policy"] > 30
     assert sum(count for state, count in found.states.items() if "refused" in state) > 60
     assert found.slowest < LONGEST_JUDGING

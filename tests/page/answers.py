@@ -22,6 +22,15 @@ def _count(query: str, method: str = "feat", **options: Any) -> Callable[[], Any
     return lambda: federation().count(query, method, **options)
 
 
+def _without_a_list() -> sg.Federation:
+    graph = sg.clustered_power_law(60, seed=1)
+    silos = [
+        sg.Silo.from_edges(sg.NodeUniverse.open(), part.pairs.astype(str))
+        for part in sg.split(graph, 4)
+    ]
+    return sg.Federation(silos, None, "claims", SeededEntropy(1))
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "release": lambda: federation().collect(3.0, "masked"),
     "open": lambda: federation().collect(3.0, "masked", 0),
@@ -47,6 +56,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         "triangles", "feat+", epsilon=3.0, protocol="masked", local="paper", split="paper"
     ),
     "feat+ gradient": _count("edges", "feat+", epsilon=3.0),
+    "folded": lambda: federation().collect(8.0, fold=sg.Fold(60, hubs=3)),
+    "folded open": lambda: _without_a_list().collect(8.0, "masked", fold=sg.Fold(60, ["0"])),
+    "folded count": _count("triangles", epsilon=8.0, fold=sg.Fold(60)),
     "bare": lambda: sg.Estimate("triangles", 5.0, 1.0, 3.0),
 }
 

@@ -312,3 +312,24 @@ def test_large_graphs_are_not_counted_to_the_end(monkeypatch: pytest.MonkeyPatch
     assert [count.query for count in said.answers].count("four_cycles") == 0
     assert "among 60 nodes they take long" in said.left_out
     assert said.reference.startswith("what is known of the graph now (edges, wedges, triangles")
+
+
+def test_a_folded_release_and_its_answers() -> None:
+    release, said = answer("folded"), facts("folded")
+    assert [count.query for count in said.answers] == [
+        "edges", "kstars", "triangles", "four_cycles", "clustering",
+    ]  # fmt: skip
+    assert [count.value for count in said.answers][:1] == [release.edges().value]
+    assert all("edges can share a bucket" in count.note for count in said.answers)
+    assert all(count.curve is None for count in said.answers)  # the formulas are those of pairs
+    assert said.degrees == ()
+    assert said.no_degrees
+    assert said.epsilon == release.epsilon <= 8.0
+    assert any("group" in each.text for each in said.method)
+    text = " ".join(said.run.values())
+    assert "3 hubs with a group of their own" in text
+    asked = facts("folded count")
+    assert [count.query for count in asked.answers] == ["triangles"]
+    assert {"edges", "kstars"} <= {count.query for count in asked.more}
+    opened = facts("folded open")
+    assert "0 nodes" not in f"{opened.lead} {opened.run}"

@@ -203,8 +203,8 @@ def count(
             echo_json(_plain(answer, silos, collusion, account))
         else:
             typer.echo(str(answer))
-            size = silos[0].universe.size_text
-            typer.echo(f"  {len(silos)} silos, {size}, t = {collusion}")
+            over = "any node" if silos[0].universe.is_open else silos[0].universe.size_text
+            typer.echo(f"  {len(silos)} silos, {over}, t = {collusion}")
             if str(account):
                 typer.echo(str(account))
         if html is not None:

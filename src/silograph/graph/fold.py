@@ -119,8 +119,7 @@ class Fold:
             object.__setattr__(self, "hubs", tuple(map(str, self.hubs)))
         elif self.hubs == 0 and not isinstance(self.hubs, bool):
             object.__setattr__(self, "hubs", ())
-        share = self.hub_share
-        if not isinstance(share, int | float) or isinstance(share, bool) or not 0 < share < 1:
+        if not isinstance(self.hub_share, float) or not 0 < self.hub_share < 1:
             raise ArgumentError(f"hub_share must be between 0 and 1, not {self.hub_share!r}")
         _ = self.layout  # refuses what makes no shape
 

@@ -128,7 +128,7 @@ class Index:
             return
         if self.kind != "fold":
             raise StudyError(f"an index must be pairs or fold, not {self.kind!r}")
-        _whole("groups", self.groups, 2, 1 << 20)
+        _whole("groups", self.groups, 3, 1 << 20)
         _whole("sub", self.sub, 1, 64)
         _text("form", self.form)
         if len(self.hubs) > _MOST_HUBS:

@@ -583,7 +583,7 @@ def _degrees(
         if isinstance(source, Reports):
             return (), "From separate reports the baseline gives no degree distribution."
         if isinstance(source, FoldedRelease):
-            return (), "Nodes were folded into groups, and so nobody learns their degrees."
+            return (), "Nodes were folded into groups: the release has no degrees of single nodes."
         if isinstance(source, SealedRelease) and source.noisy_degrees is None:
             return (), "This run did not open degrees, and so nobody learns their distribution."
         if source.n < 2:
