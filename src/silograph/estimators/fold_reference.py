@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,8 @@ Integers = NDArray[np.int64]
 #: Where the bands begin. Those of the top are narrow, since few nodes there matter most.
 _BOUNDS = (0, 1, 2, 4, 8, 16, 30, 50, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000,
            5000, 7000, 10000, 14000, 20000)  # fmt: skip
-#: How many rows of a band are made, at most, and how many steps of walks all of them may take.
-_ROWS = 64
+#: How many rows of a band are made, and about how many steps of walks all of them may take.
+_FEWEST, _ROWS = 8, 64
 _STEPS = 1_500_000_000
 
 
@@ -149,14 +150,6 @@ class FoldShape:
         share: FloatArray = np.add.reduceat(each, self.bounds[:-1]) / self.sizes
         return share
 
-    def scaled(self, paths: float, squares: float, source: str) -> "FoldShape":
-        """The same graph, but with other sums over neighbourhoods."""
-        return FoldShape(
-            self.nodes, self.degrees, self.triangles, self.bounds, self.joined,
-            self.edge_squares * squares, self.open_squares * squares, self.path_squares * paths,
-            self.twos * squares, self.threes * squares**1.5, source,
-        )  # fmt: skip
-
 
 # --- From a graph ---------------------------------------------------------------------------------
 
@@ -190,13 +183,13 @@ class _Neighbours:
         self.n = n
         self.degrees: Integers = degrees[order].astype(np.int64)
         self.starts: Integers = np.concatenate([[0], np.cumsum(self.degrees)])
-        self.ends: Integers = (keys & np.uint64(2**32 - 1)).astype(np.int64)
+        self.ends: NDArray[np.int32] = (keys & np.uint64(2**32 - 1)).astype(np.int32)
 
-    def of(self, node: int) -> Integers:
+    def of(self, node: int) -> NDArray[np.int32]:
         """The neighbours of one node, ascending."""
         return self.ends[self.starts[node] : self.starts[node + 1]]
 
-    def of_all(self, nodes: Integers) -> Integers:
+    def of_all(self, nodes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
         """The neighbours of the first node, of the second, and so on."""
         many = self.degrees[nodes]
         skipped = self.starts[nodes] - np.cumsum(many) + many
@@ -244,7 +237,8 @@ class _Sums:
         joined = np.bincount(firsts * count + self.bands[near.ends], minlength=count * count)
         return FoldShape(
             near.n, near.degrees, triangles, self.bounds,
-            joined.reshape(count, count).astype(float), edge_squares, open_squares, path_squares, self.twos, self.threes, source,
+            joined.reshape(count, count).astype(float), edge_squares, open_squares, path_squares,
+            self.twos, self.threes, source,
         )  # fmt: skip
 
     def _rows_a_band(self, walks2: FloatArray) -> int:
@@ -252,7 +246,7 @@ class _Sums:
         steps = np.minimum(self.near.summed(walks2), 2.0 * len(self.near.ends))
         mean = float(steps @ walks2) / max(float(walks2.sum()), 1.0)  # rows favour large nodes
         count = len(self.bounds) - 1
-        return int(np.clip(_STEPS / max(mean * count, 1.0), 16, _ROWS))
+        return int(np.clip(_STEPS / max(mean * count, 1.0), _FEWEST, _ROWS))
 
     def _add(self, band: int, node: int, weight: float) -> None:
         """One row of walks from a node, times a weight."""
@@ -263,10 +257,11 @@ class _Sums:
         second = near.of_all(first)
         common = np.bincount(second, minlength=near.n)
         at = np.flatnonzero(common)
-        third = near.of_all(at)
-        walks = np.bincount(
-            third, weights=np.repeat(common[at], near.degrees[at]), minlength=near.n
-        )
+        if 4 * int(near.degrees[at].sum()) > len(near.ends):  # so many that it is best to take all
+            walks = near.summed(common.astype(float))
+        else:
+            many = np.repeat(common[at].astype(float), near.degrees[at])
+            walks = np.bincount(near.of_all(at), many, near.n).astype(float)
         # Walks of length 3 that turn back are no paths.
         walks[first] -= near.degrees[node] + near.degrees[first] - 1
         walks[node] = 0

@@ -301,12 +301,10 @@ class FoldedSums:
     def _degrees(self) -> _Degrees:
         shape, loads = self.shape, self.loads
         o, hubs, groups, apart = shape.ordinary, slice(0, shape.hubs), shape.groups, shape.apart
-        # Two edges at a node are both kept, with ends in groups of their own, less often than
-        # each alone; this factor makes the sum of squares exactly unbiased.
-        both = 1 - 2 / groups
+        share = shape.in_squares
         degree = loads.load.copy()
         degree[hubs] += loads.between_hubs
-        degree[o] = loads.from_hubs + degree[o] / both
+        degree[o] = loads.from_hubs + degree[o] / share
         lean = degree.copy()
         lean[o] = (degree[o] - degree[o].mean()) / apart
 
@@ -318,11 +316,11 @@ class FoldedSums:
 
         # A square of a noisy number is too large by the noise's variance. In the total, an edge
         # between ordinary groups occurs twice.
-        from_hubs, between = fuzz.hubs[o], fuzz.ordinary[o] / both**2
+        from_hubs, between = fuzz.hubs[o], fuzz.ordinary[o] / share**2
         squares = float((degree[o] ** 2 - from_hubs - between).sum())
         total = float(degree[o].sum()) ** 2 - float((from_hubs + 2 * between).sum())
         ordinary = (squares - total / groups) / apart
-        ordinary -= 2 * loads.inside / apart * (1 / both - 1)
+        ordinary -= 2 * loads.inside / apart * (1 / share - 1)
         at_hubs = float((degree[hubs] ** 2 - fuzz.all[hubs]).sum())
         return _Degrees(degree, lean, fuzz, by_lean, at_hubs + ordinary, ordinary)
 

@@ -100,6 +100,15 @@ class FoldShape:
         """The share of pairs of ordinary nodes that fall into different groups."""
         return 1 - 1 / self.groups
 
+    @property
+    def in_squares(self) -> float:
+        """What an edge between ordinary groups counts in the squares of rows, less their mean.
+
+        Less than one: it is dropped if its ends meet, and else its other end is in another row for
+        sure, which is less like chance.
+        """
+        return 1 - 2 / self.groups
+
     def strips(self, width: int) -> list[Strip]:
         """All rows, in strips of at most ``width``."""
         ends = [(0, self.hubs, False), (self.hubs, self.size, True)]

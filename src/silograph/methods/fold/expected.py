@@ -13,8 +13,8 @@ What
     cell that c paths of length 2 close; third, triangles of two or three noises or strays.
 Bias
     Edges that collide are lost, and cells are weighted for that by their expected load. What
-    remains is bounded in :func:`predicted_error`. A fold is chosen only where the bound is below a third of
-    the standard deviation, and loads are below :data:`LARGEST_LOAD`.
+    remains is bounded in :func:`predicted_error`. A fold is chosen only where the bound is below a
+    third of the standard deviation, and loads are below :data:`LARGEST_LOAD`.
 """
 
 import math
