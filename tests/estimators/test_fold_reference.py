@@ -5,7 +5,7 @@ import pytest
 
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.fold_reference import FoldShape, shape_of
+from silograph.estimators.fold_reference import FoldShape, shape_of, shape_range
 from silograph.graph.samples import clustered_power_law
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
@@ -89,3 +89,12 @@ def test_a_shape_needs_three_nodes_and_a_known_query() -> None:
         shape_of(Silo.from_pairs(NodeUniverse.range(2), [[0, 1]]))
     with pytest.raises(ArgumentError, match="cannot be predicted for degrees"):
         shape_of(clustered_power_law(50, 3, seed=1)).count("degrees")
+
+
+def test_a_guess_is_a_range() -> None:
+    few, many = shape_range(300, 1500)
+    assert few.triangles < many.triangles
+    assert few.edges == many.edges == pytest.approx(1500, rel=0.05)
+    for nodes, edges in ((2, 1), (2_000_000, 1e7), (100, 3)):
+        with pytest.raises(ArgumentError, match="guess"):
+            shape_range(nodes, edges)

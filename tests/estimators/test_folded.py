@@ -1,8 +1,9 @@
 """Folded releases: equal to a plain reference, exact over all hashes of tiny graphs, and with error
 bars that hold on a graph of some size."""
 
+# ruff: noqa: N806 - Matrices have capital letters in the reference, as in the formulas.
+
 import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 
@@ -11,14 +12,13 @@ import pytest
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
-from silograph.estimators import folded, folded_loads
+from silograph.estimators import folded
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.folded import FoldedSums
 from silograph.estimators.folded_loads import (
     CellModel,
     FoldShape,
     Loads,
-    RowSums,
     Strip,
     by_ones,
     series,
@@ -83,9 +83,10 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
                 keep = max(0, 1 - error / max(calm[part].var(), 1e-9))
                 calm[part] = mean + (calm[part] - mean) * keep
         calm = np.maximum(calm, 0)
-        left_out = zero_diagonal(rest(np.outer(calm, calm) / max(calm[o].sum(), 1)))[:, o].sum(axis=1)
-        load = seen + left_out
-    doubt = (left_out - width * rest(calm / width)) / 2
+        cells = zero_diagonal(rest(np.outer(calm, calm) / max(calm[o].sum(), 1)))
+        left_out = cells[:, o].sum(axis=1), width * rest(calm / width)
+        load = seen + (left_out[0] + left_out[1]) / 2
+    doubt = (left_out[0] - left_out[1]) / 2
     inside = load[o].sum() / 2
 
     # Weights and variances of cells.
@@ -107,6 +108,12 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     t = np.trace(M @ S) / 6
     if order == 1:
         t -= ((U - X) * XO).sum() / 4 / (2 * n_o * sub**2)
+        t -= np.trace(np.linalg.matrix_power(M[np.ix_(o, o)], 3)) / 6 * (1 - np.exp(-3 / n_o))
+        t -= (
+            np.trace(M[np.ix_(o, o)] @ M[np.ix_(o, h)] @ M[np.ix_(h, o)])
+            / 2
+            * (1 - np.exp(-1 / n_o))
+        )
     d1, d2, cube = np.diag(S), np.diag(GG), np.diag(M @ S)
     N3 = zero_diagonal(M @ S - M * (np.add.outer(d1, d1) - G))
     R3 = zero_diagonal(G @ GG - G * (np.add.outer(d2, d2) - G**2))
@@ -118,7 +125,7 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     N4 = S @ S - d1[:, None] * S - S * d1 - M @ np.diag(d1) @ M - M * np.add.outer(cube, cube)
     N4, R4 = zero_diagonal(N4), zero_diagonal(GG @ GG)
     var_c = [(GG**2).sum() / 8 - c4, (V * (N3**2 - R3)).sum() / 2]
-    var_c += [((N4**2 - R4) * oo).sum() / 2 / n_o]
+    var_c += [(((N4**2 - R4) * oo).sum() / 2 - ((N @ (N3**2 - R3)) * oo).sum()) / n_o]
 
     # Edges and degrees.
     y = np.outer(np.maximum(load, 0), np.maximum(load, 0)) / max(load[o].sum(), 1)
@@ -192,15 +199,30 @@ def test_what_it_is_made_of() -> None:
         assert found.stderr == found.variance**0.5
     assert sum(rows) == 5 * 122
     interval = sums.clustering.interval()
-    assert interval is not None and interval[0] < sums.clustering.value < interval[1]
+    assert interval is not None
+    assert interval[0] < sums.clustering.value < interval[1]
 
 
 def test_a_release_without_edges_has_no_clustering() -> None:
     empty = np.zeros((30, 30), dtype=np.uint8)
     sums = FoldedSums(DenseCounts(2, 28, 1, empty, empty), QUIET)
     assert sums.edges.value == sums.triangles.value == 0
-    assert np.isnan(sums.clustering.value) and sums.clustering.variance == np.inf
+    assert np.isnan(sums.clustering.value)
+    assert sums.clustering.variance == np.inf
     assert sums.clustering.interval() is None
+
+
+@pytest.mark.parametrize("sub", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
+    rng, channel = np.random.default_rng(8), Channel.symmetric(epsilon)
+    edges = communities(200, 10, 0.5, rng)
+    counts = random_fold(200, edges, np.arange(4), 40, sub, rng).through(channel, rng)
+    sums = FoldedSums(counts, channel)
+    for found in (sums.edges, sums.two_stars, sums.triangles, sums.four_cycles):
+        assert np.isfinite(found.value)
+        assert np.isfinite(found.variance)
+        assert found.variance > 0
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 1), (-1, 5, 1), (0, 5, 0), (0, 5, 101)])
@@ -312,10 +334,10 @@ def by_hubs(nodes: int, edges: Ints, hubs: int) -> tuple[list[int], list[int]]:
     return triangles, cycles
 
 
-#: K5 without an edge, the wheel, and the house with a chord.
+COMPLETE = list(itertools.combinations(range(4), 2))
+#: K5 without an edge, and the house with a chord.
 TINY = [
     [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4)],
-    [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4), (1, 4)],
     [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4), (1, 3)],
 ]
 
@@ -357,7 +379,7 @@ def check_mean_over_all_hashes(edges: Ints, hubs: int, groups: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [3, 5])
 @pytest.mark.parametrize("hubs", [0, 1, 2])
-@pytest.mark.parametrize("graph", range(3))
+@pytest.mark.parametrize("graph", range(2))
 def test_signed_sums_over_all_hashes(graph: int, hubs: int, groups: int) -> None:
     check_mean_over_all_hashes(np.array(TINY[graph]), hubs, groups)
 
@@ -373,59 +395,77 @@ def test_a_missing_factor_is_seen(factor: str, monkeypatch: pytest.MonkeyPatch) 
 # --- 2. Over all hashes, with buckets that are shared ---------------------------------------------
 
 
-def mean_of_shared(edges: Ints, hubs: int, groups: int) -> dict[str, float]:
-    """The mean over all hashes of triangles as released without noise, K = 1."""
-    mean = {"released": 0.0, "signed": 0.0}
+def mean_of_shared(edges: Ints, hubs: int, groups: int) -> float:
+    """The mean over all hashes of the number of triangles, released without noise and K = 1."""
+    nodes, mean = int(edges.max()) + 1, 0.0
     bucket = np.zeros(len(edges), dtype=np.int64)
-    for group, sign, chance in all_hashes(5, hubs, groups):
+    for group, sign, chance in all_hashes(nodes, hubs, groups):
         counts = fold(edges, group, sign, bucket, hubs, groups, 1)[0]
-        walks = FoldedSums(counts, QUIET)._walks
-        mean["released"] += float(chance) * (walks.closed.sum() / 6 - walks.met / (8 * groups))
-        exact = exact_sums(edges, group, sign, hubs, groups)._walks
-        mean["signed"] += float(chance) * exact.closed.sum() / 6
+        mean += float(chance) * FoldedSums(counts, QUIET).triangles.value
     return mean
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hubs", [0, 1])
-def test_shared_buckets_over_all_hashes(hubs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = 12
-    found = mean_of_shared(np.array(TINY[0]), hubs, groups)
-    print(found)
-    original = Loads.model
-    def plain(self: Loads, rows: Strip, cols: Strip) -> CellModel:
-        model = original(self, rows, cols)
-        weight = np.full_like(model.weight, 1 / self.shape.apart if rows.ordinary and cols.ordinary else 1)
-        return CellModel(model.company, weight, model.variance, model.noise)
-    monkeypatch.setattr(Loads, "model", plain)
-    print(mean_of_shared(np.array(TINY[0]), hubs, groups))
+@pytest.mark.parametrize(("graph", "hubs"), [(COMPLETE, 0), (TINY[0], 1)], ids=["K4", "hub"])
+def test_weights_make_up_for_shared_buckets(
+    graph: list[tuple[int, int]], hubs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing exact is known here: the weights are a model of first order in 1/r. With 40 groups
+    its mean is within a percent of the signed sums', where shared buckets take seven percent."""
+    edges, groups = np.array(graph), 40
+    three = 1 - 1 / (groups - 1) ** 2
+    triangles = by_hubs(5, edges, hubs)[0]
+    signed = three * triangles[0] + sum(triangles[1:])
+    assert mean_of_shared(edges, hubs, groups) == pytest.approx(signed, rel=0.01)
+    weighted = Loads.model
+
+    def alone(self: Loads, rows: Strip, cols: Strip) -> CellModel:
+        """Planted: the model of cells that edges never share."""
+        found = weighted(self, rows, cols)
+        inner = rows.ordinary and cols.ordinary
+        weight = np.full_like(found.weight, 1 / self.shape.apart if inner else 1)
+        return CellModel(found.company, weight, found.variance, found.noise)
+
+    monkeypatch.setattr(Loads, "model", alone)
+    assert mean_of_shared(edges, hubs, groups) < 0.95 * signed
 
 
 # --- 3. Statistical -------------------------------------------------------------------------------
 
-DRAWS = 60
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("hubs", "groups", "sub", "channel"), [(30, 250, 1, Channel.symmetric(1.5)), (0, 300, 2, Channel.symmetric(3.0)), (30,250,1,QUIET)], ids=str)
+@pytest.mark.parametrize(
+    ("hubs", "groups", "sub", "channel"),
+    [
+        (30, 250, 1, QUIET),
+        (30, 250, 1, Channel.symmetric(1.5)),
+        (0, 300, 2, Channel.symmetric(3.0)),
+    ],
+    ids=["quiet", "noisy", "no hubs"],
+)
 def test_error_bars_hold(hubs: int, groups: int, sub: int, channel: Channel) -> None:
-    nodes, rng = 3000, np.random.default_rng(29)
+    """Forty draws of hash and noise. A standard deviation is then known to 11 %, and 95 % coverage
+    to 3.4 %: the bounds are three of these away. Cells are fuller here than a plan would make them,
+    so three percent of bias are allowed beside chance."""
+    nodes, draws, rng = 3000, 40, np.random.default_rng(29)
     edges = communities(nodes, 15, 0.4, rng)
     true = truth(nodes, edges)
     drawn: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
-    covered = 0
-    for _ in range(DRAWS):
+    believed = 0
+    for _ in range(draws):
         counts = random_fold(nodes, edges, np.arange(hubs), groups, sub, rng)
         sums = FoldedSums(counts.through(channel, rng), channel)
         for name in NAMES:
             found = getattr(sums, name)
             drawn[name].append((found.value, found.variance))
         interval = sums.clustering.interval()
-        covered += interval is not None and interval[0] <= true["clustering"] <= interval[1]
-    print(true, covered)
+        believed += interval is not None and interval[0] <= true["clustering"] <= interval[1]
+    assert believed >= 0.85 * draws
     for name in NAMES:
         values, variances = np.array(drawn[name]).T
-        spread_of, own = values.std(ddof=1), variances.mean() ** 0.5
-        inside = (abs(values - true[name]) < 1.96 * variances**0.5).mean()
-        bias = values.mean() - true[name]
-        print(f"{name:12} bias {bias/true[name]:+.4f} ± {spread_of/DRAWS**.5/true[name]:.4f} sd {spread_of/true[name]:.4f} own {own/true[name]:.4f} cover {inside:.2f}")
+        seen, own = values.std(ddof=1), variances.mean() ** 0.5
+        assert abs(values.mean() - true[name]) < 4 * seen / draws**0.5 + 0.03 * true[name], name
+        # An error bar may be wide, never narrow.
+        assert 0.5 * own < seen < 1.33 * own, name
+        covered = abs(values - true[name]) < 1.96 * variances**0.5
+        assert covered.mean() >= 0.85, name

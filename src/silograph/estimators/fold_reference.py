@@ -15,7 +15,7 @@ How
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from silograph._core import sparse_triangles
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
+from silograph.graph.samples import clustered_power_law
 from silograph.graph.silo import Silo
 
-__all__ = ["FoldShape", "shape_of"]
+__all__ = ["FoldShape", "shape_of", "shape_range"]
 
 Integers = NDArray[np.int64]
 
@@ -293,3 +294,35 @@ def _systematic(start: int, sizes: FloatArray, many: int) -> tuple[Integers, Flo
     marks = (np.arange(many) + 0.5) * total[-1] / many
     picked = order[np.searchsorted(total, marks)]
     return start + picked, total[-1] / many / sizes[picked]
+
+
+# --- From two numbers -----------------------------------------------------------------------------
+
+#: The largest graph that is generated, and how many edges close triangles in the two of them.
+_LARGEST_GUESS = 1_000_000
+_CLOSURES = (0.2, 0.9)
+
+
+def shape_range(nodes: int, edges: float) -> tuple[FoldShape, FoldShape]:
+    """Shapes of two power-law graphs of this size, one with few triangles and one with many.
+
+    Errors in percent of the count are expected between those of the two. It is a rough guess:
+    graphs with denser cores have more triangles, and larger errors without hubs.
+
+    Examples
+    --------
+    >>> few, many = shape_range(400, 2000)
+    >>> few.triangles < many.triangles, few.nodes
+    (True, 400)
+    """
+    if not 3 <= nodes <= _LARGEST_GUESS:
+        raise ArgumentError(f"a shape can be guessed for 3 to {_LARGEST_GUESS:,} nodes")
+    each = round(edges / nodes)
+    if not 1 <= each < nodes:
+        raise ArgumentError(f"edges = {edges!r}; a guess needs about one edge per node, or more")
+    words = "power-law graphs of this size; few triangles", "the same with many triangles"
+    few, many = (
+        replace(shape_of(clustered_power_law(nodes, each, closure)), source=source)
+        for closure, source in zip(_CLOSURES, words, strict=True)
+    )
+    return few, many

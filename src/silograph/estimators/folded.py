@@ -12,7 +12,7 @@ Model
     Σd²        hubs: D². Ordinary rows: (Σ(D² − fuzz) − (ΣD)²/r_o)/(1 − 1/r_o), where edges between
                ordinary groups count 1/(1 − 2/r_o) in D
     2-stars    Σd²/2 − edges
-    triangles  tr(M³)/6; where K = 1, less the nodes that meet both ends of an edge in its groups
+    triangles  tr(M³)/6; where K = 1, less what collisions in two cells at once add
     4-cycles   ⅛ Σ_{a≠c} ((M²)_ac² − (G²)_ac)
     clustering 3·triangles/2-stars
     ========== =====================================================================================
@@ -24,14 +24,15 @@ Variance
     From the release alone. Each has a part of the hash (which groups and signs the nodes got), a
     part of single cells (channel and collisions), and a part of pairs of nodes that share a group.
 Cost
-    With r rows, r²/2 cells a product: one product and a half of r×r matrices for triangles, one for
-    edges and degrees, two more and a half for the variance of 4-cycles. Two matrices of 4 bytes a
-    cell are kept, a third one while 4-cycles are counted. All else is done in tiles.
+    In products of r×r matrices for r rows: one for edges and degrees, half a product more for
+    triangles, two and a half more for 4-cycles. Two matrices of 4 bytes a cell are kept, and a
+    third one while 4-cycles are counted. All else is done in tiles.
 Reference
     N. Alon, Y. Matias, M. Szegedy, The space complexity of approximating the frequency moments,
     JCSS 58 (1999), for sums of random signs.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -138,8 +139,11 @@ class _Walks:
 
     square: Cells
     length: FloatArray
-    #: tr(M³), and Σ_b M_ab·(M²)_ab for each row.
+    #: Σ_b M_ab·(M²)_ab for each row: six times the triangles. The triangles of three and of two
+    #: ordinary groups.
     closed: FloatArray
+    of_three: float
+    of_two: float
     #: Row sums of G, G², and of G∘G²; the diagonal of G².
     squares: RowSums
     own: RowSums
@@ -236,8 +240,16 @@ class FoldedSums:
         """The number of triangles."""
         walks, groups = self._walks, self.shape.groups
         value = float(walks.closed.sum()) / 6
-        # A node that meets both ends of an edge in their groups hides two cells at once.
-        value -= walks.met / (8 * groups)
+        if self.shape.sub == 1:
+            # A node that shares the group of a triangle's corner and is joined to both others
+            # hides two cells at once.
+            value -= walks.met / (8 * groups)
+            # The weights expect a triangle's own edges in each other's cells, where they cannot be:
+            # 2/r_o of an edge too many in each cell of three ordinary groups, 1/r_o in both cells
+            # of one hub.
+            value += walks.of_three * math.expm1(-3 / groups)
+            value += walks.of_two * math.expm1(-1 / groups)
+        # Noise makes a cell's square too large wherever two walks share their first or last step.
         hidden = float(walks.noise.ordinary @ walks.pairs.ordinary)
         return FoldedSum.of(
             value,
@@ -355,7 +367,7 @@ class FoldedSums:
         closed, noise, pairs = RowSums(size), RowSums(size), RowSums(size)
         squares, own, own_closed = RowSums(size), RowSums(size), RowSums(size)
         length, own_length = np.empty(size), np.empty(size)
-        cubes = by_degree = by_variance = met = cycles = 0.0
+        of_three = of_two = cubes = by_degree = by_variance = met = cycles = 0.0
         for rows, others in shape.upper(_TILE):
             left = cells[rows.at]
             left_squares = left * left
@@ -391,6 +403,8 @@ class FoldedSums:
                 noise.add(model.noise, rows, cols)
                 by_variance += times * float((model.variance * all_pairs).sum())
                 if inner:
+                    of_three += times * float((middle * cell).sum()) / 6
+                    of_two += times * float(((walks - middle) * cell).sum()) / 2
                     cubes += times * float((cell_square * cell_square**2).sum())
                     by_degree += times * float(degree[rows.at] @ all_pairs @ degree[cols.at])
                 if shape.sub == 1:
@@ -404,6 +418,8 @@ class FoldedSums:
             square,
             length,
             closed.all,
+            of_three,
+            of_two,
             squares,
             own,
             own_closed,
@@ -449,44 +465,52 @@ class FoldedSums:
     def _cycle_parts(self, value: float) -> dict[str, float]:
         """The variance of the number of 4-cycles: two more passes."""
         shape, (cells, loads), walks = self.shape, self._read, self._walks
-        groups = shape.groups
-        own_square = np.empty_like(cells)
-        repeated = RowSums(shape.size)
-        for rows, cols in shape.tiles(_TILE):
-            left, right = cells[rows.at] ** 2, cells[cols.at] ** 2
-            tile = left @ right.T
-            own_square[rows.at, cols.at] = tile
-            own_square[cols.at, rows.at] = tile.T
-            repeated.add(tile.astype(np.float64) ** 2, rows, cols)
-            if rows is cols:
-                self._advance(rows.at.stop - rows.at.start)
-        by_variance = squares = 0.0
-        for rows, cols in shape.tiles(_TILE):
-            times, right = _times(rows, cols), cells[cols.at]
-            cell = cells[rows.at, cols.at].astype(np.float64)
-            own = (own_square[rows.at] @ (right * right).T).astype(np.float64)
-            ends = walks.own_length[rows.at, None] + walks.own_length[None, cols.at]
-            cell_square = cell**2
-            own -= cell_square * (ends - cell_square**2)
-            spread = self._paths(rows, cols) ** 2 - own
-            by_variance += times * float((loads.model(rows, cols).variance * spread).sum())
-            if rows.ordinary and cols.ordinary:
-                # Walks of four steps, less those that return to a row on their way.
-                long = (walks.square[rows.at] @ walks.square[cols.at].T).astype(np.float64)
-                long -= (cells[rows.at] * walks.length.astype(np.float32)) @ right.T
-                long -= cell * (walks.closed[rows.at, None] + walks.closed[None, cols.at])
+        own_square, repeated = np.empty_like(cells), RowSums(shape.size)
+        for rows, others in shape.upper(_TILE):
+            left = cells[rows.at] ** 2
+            for cols in others:
+                tile = left @ (cells[cols.at] ** 2).T
+                own_square[rows.at, cols.at] = tile
+                own_square[cols.at, rows.at] = tile.T
+                repeated.add(tile.astype(np.float64) ** 2, rows, cols)
+            self._advance(rows.at.stop - rows.at.start)
+        pairs, by_variance, squares = RowSums(shape.size), 0.0, 0.0
+        for rows, others in shape.upper(_TILE):
+            for cols in others:
+                # Pairs of different walks of three steps.
+                cell_square = cells[rows.at, cols.at].astype(np.float64) ** 2
+                own = (own_square[rows.at] @ (cells[cols.at] ** 2).T).astype(np.float64)
+                ends = walks.own_length[rows.at, None] + walks.own_length[None, cols.at]
+                tile = self._paths(rows, cols) ** 2 - own + cell_square * (ends - cell_square**2)
                 if rows is cols:
-                    np.fill_diagonal(long, 0.0)
-                squares += times * float((long**2).sum())
-            if rows is cols:
-                self._advance(rows.at.stop - rows.at.start)
-        own = walks.own.ordinary
-        own_walks = float(own @ own) - float(repeated.all[shape.ordinary].sum())
+                    np.fill_diagonal(tile, 0.0)
+                pairs.add(tile, rows, cols)
+                variance = loads.model(rows, cols).variance
+                by_variance += _times(rows, cols) * float((variance * tile).sum())
+                if rows.ordinary and cols.ordinary:
+                    long = self._long_paths(rows, cols)
+                    squares += _times(rows, cols) * float((long**2).sum())
+            self._advance(rows.at.stop - rows.at.start)
+        own_rows = walks.own.ordinary
+        own_walks = float(own_rows @ own_rows) - float(repeated.all[shape.ordinary].sum())
+        hidden = float(walks.noise.ordinary @ pairs.ordinary)
         return {
             "signs": float(repeated.all.sum()) / 8 - value,
             "cells": by_variance / 2,
-            "groups": (squares - own_walks) / 2 / groups,
+            "groups": ((squares - own_walks) / 2 - hidden) / shape.groups,
         }
+
+    def _long_paths(self, rows: Strip, cols: Strip) -> FloatArray:
+        """Walks of four steps between the rows of a tile, less those that return on their way."""
+        cells, walks = self._read[0], self._walks
+        long = (walks.square[rows.at] @ walks.square[cols.at].T).astype(np.float64)
+        long -= (cells[rows.at] * walks.length.astype(np.float32)) @ cells[cols.at].T
+        long -= cells[rows.at, cols.at] * (
+            walks.closed[rows.at, None] + walks.closed[None, cols.at]
+        )
+        if rows is cols:
+            np.fill_diagonal(long, 0.0)
+        return long
 
 
 def _times(rows: Strip, cols: Strip) -> int:

@@ -46,7 +46,7 @@ def fieller(
     --------
     >>> low, high = fieller(30.0, 9.0, 100.0, 16.0)
     >>> round(low, 3), round(high, 3)
-    (0.239, 0.366)
+    (0.238, 0.365)
     >>> fieller(30.0, 9.0, 100.0, 3000.0) is None
     True
     """

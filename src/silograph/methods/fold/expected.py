@@ -46,7 +46,7 @@ __all__ = [
 FOLDED = ("edges", "kstars", "triangles", "clustering")
 #: The largest mean number of edges in an ordinary cell, for each sub-bucket.
 LARGEST_LOAD = 0.5
-#: Loads of a bucket above this are alike: nothing can be read from it.
+#: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
 #: The bias may be this share of the standard deviation.
 _BIAS_SHARE = 1 / 3
@@ -246,14 +246,24 @@ class _Fold:
         all_o = cells.variance(self.load)[1] * self.apart**2
         b, y = self._hub_mean(noise), self._hub_mean(all_ - noise)
         z = self.among / max(h * h / 2, 1e-9) * (1 + v1 - v0)
+        # Weights are powers of noisy loads. A triangle's weight has the loads of its groups in the
+        # exponent, with these multiples of one load's variance, and noise is weighted twice.
+        loose = np.exp(2 * self._wobble())
         third = (
-            (r * all_o) ** 3 / 6
-            + r**2 * h / 2 * all_o * (b * b + 2 * b * y)
-            + h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
+            loose**3 * (r * all_o) ** 3 / 6
+            + loose**1.5 * r**2 * h / 2 * all_o * (b * b + 2 * b * y)
+            + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
         parts = {"sketch": sketch, "noise": first, "third": third}
         return parts, self._triangle_bias()
+
+    def _wobble(self) -> FloatArray:
+        """The variance of the logarithm of a triangle's weight that one row's noisy load causes."""
+        cells = self.cells
+        row = cells.unsigned(self.load)[0] / self.r  # the variance of the row's load, over r²
+        wobble: FloatArray = np.minimum((2 * cells.steepness(self.load)) ** 2 * row, _FULL)
+        return wobble
 
     def _triangle_bias(self) -> FloatArray:
         """Weights from noisy loads are too large on average; and collisions come in company.
@@ -262,13 +272,12 @@ class _Fold:
         once. Estimates of order 1 allow for one such node by a correction, of which a half or more
         is doubted here; two of them are left, for both orders.
         """
-        cells, r, k = self.cells, self.r, self.cells.sub
-        row = cells.unsigned(self.load)[0] / r  # the variance of a row's load, over r²
-        lifted = 6 * cells.steepness(self.load) ** 2 * row * self.shape.triangles
+        r, k = self.r, self.cells.sub
+        lifted = np.expm1(1.5 * self._wobble()) * self.shape.triangles
         steps = np.diff(self.own, prepend=0.0).clip(min=0.0)
         twos, threes = (float((m @ steps).sum()) / 2 for m in (self.shape.twos, self.shape.threes))
         bias: FloatArray = lifted + threes / (r * k) ** 2
-        if cells.order == 1:
+        if self.cells.order == 1:
             bias = bias + twos / (2 * r) * np.minimum(0.5 + self.load, 1)
         return bias
 
