@@ -28,7 +28,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 

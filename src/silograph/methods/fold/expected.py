@@ -48,6 +48,8 @@ FOLDED = ("edges", "kstars", "triangles", "clustering")
 LARGEST_LOAD = 0.5
 #: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
+#: A load that changes little, for slopes.
+_SMALL = 1e-4
 #: The bias may be this share of the standard deviation.
 _BIAS_SHARE = 1 / 3
 
@@ -235,7 +237,7 @@ class _Fold:
         squares = shape.edge_squares + shape.open_squares
         both = np.outer(own, own)
         oo = cells.variance(loads)[1] * squares + cells.on_edge(loads) * shape.edge_squares
-        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2
+        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * self._uneven(1) ** 2
         noise, all_ = cells.variance(self.hub_load)
         change = cells.on_edge(self.hub_load)
         first += ((all_ * (squares @ own) + change * (shape.edge_squares @ own)) * hub).sum(axis=1)
@@ -245,18 +247,35 @@ class _Fold:
         # Two or three noises, or strays. Two edges that meet at a hub are a path: counted above.
         all_o = cells.variance(self.load)[1] * self.apart**2
         b, y = self._hub_mean(noise), self._hub_mean(all_ - noise)
+        # Both cells of one hub are as full as each other.
+        bb, by = self._hub_mean(noise**2), self._hub_mean(noise * (all_ - noise))
         z = self.among / max(h * h / 2, 1e-9) * (1 + v1 - v0)
         # Weights are powers of noisy loads. A triangle's weight has the loads of its groups in the
         # exponent, with these multiples of one load's variance, and noise is weighted twice.
         loose = np.exp(2 * self._wobble())
         third = (
-            loose**3 * (r * all_o) ** 3 / 6
-            + loose**1.5 * r**2 * h / 2 * all_o * (b * b + 2 * b * y)
+            (self._uneven(2) * loose * r * all_o) ** 3 / 6
+            + self._uneven(1) ** 2 * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
             + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
         parts = {"sketch": sketch, "noise": first, "third": third}
         return parts, self._triangle_bias()
+
+    def _uneven(self, cells: int) -> FloatArray:
+        """The mean over rows of the product of so many cells' variances, by that of a mean row.
+
+        A row is as full as the nodes that fell into it, and the variance of a cell grows faster
+        than its load. The nodes of a band come to a row like a Poisson variable.
+        """
+        variance = self.cells.variance
+        at, mean = self.load[:, None], variance(self.load)[1][:, None]
+        slope = (variance(at + _SMALL)[1] / mean - 1) / _SMALL
+        factor = np.minimum(variance(at + self.hub_load)[1] / mean, math.exp(_FULL)) ** cells
+        beyond = np.maximum(factor - 1 - cells * slope * self.hub_load, 0)
+        means = (beyond * self.own * self.shape.sizes).sum(axis=1) / self.r
+        uneven: FloatArray = np.exp(np.minimum(means, _FULL))
+        return uneven
 
     def _wobble(self) -> FloatArray:
         """The variance of the logarithm of a triangle's weight that one row's noisy load causes."""
