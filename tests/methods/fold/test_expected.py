@@ -12,6 +12,7 @@ from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape, shape_of
 from silograph.graph.samples import clustered_power_law, dataset
 from silograph.graph.silo import Silo
+from silograph.graph.universe import NodeUniverse
 from silograph.methods.fold.expected import bucket_count, choose_fold, predicted_error
 from silograph.methods.prediction import union_channel
 
@@ -81,6 +82,25 @@ def test_triangles_of_simulated_folds(
     assert predicted.sd[0] == pytest.approx(drawn.std(ddof=1), rel=0.25)
     off = abs(drawn.mean() - shape.triangles) - 4 * drawn.std() / math.sqrt(len(drawn))
     assert off < predicted.bias[0]
+
+
+@pytest.mark.parametrize(("hubs", "groups"), [(0, 400), (200, 400), (400, 400), (400, 200)])
+def test_noise_without_edges_is_counted_triple_by_triple(hubs: int, groups: int) -> None:
+    """Two sub-buckets: without load, the weights of cells have no noise of their own."""
+    empty = shape_of(Silo.from_pairs(NodeUniverse.range(1000), [[0, 1]]))
+    weights = Channel.symmetric(1.0).weights
+    found = predicted_error(
+        "triangles", empty, empty.known_hubs(hubs), np.array([groups]), 2, weights
+    )
+    v = float(weights.v0)
+    cell = 2 * (2 * v + v * v)  # two signs; two buckets each, and their product
+    expected = (
+        math.comb(groups, 3) * cell**3
+        + math.comb(groups, 2) * hubs * cell**3
+        + math.comb(hubs, 2) * groups * cell**2 * v
+        + math.comb(hubs, 3) * v**3
+    )
+    assert found.parts["third"][0] == pytest.approx(expected, rel=0.04)
 
 
 @pytest.mark.whole
