@@ -237,7 +237,7 @@ class _Fold:
         squares = shape.edge_squares + shape.open_squares
         both = np.outer(own, own)
         oo = cells.variance(loads)[1] * squares + cells.on_edge(loads) * shape.edge_squares
-        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * self._uneven(1) ** 2
+        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * self._uneven(2)
         noise, all_ = cells.variance(self.hub_load)
         change = cells.on_edge(self.hub_load)
         first += ((all_ * (squares @ own) + change * (shape.edge_squares @ own)) * hub).sum(axis=1)
@@ -254,27 +254,29 @@ class _Fold:
         # exponent, with these multiples of one load's variance, and noise is weighted twice.
         loose = np.exp(2 * self._wobble())
         third = (
-            (self._uneven(2) * loose * r * all_o) ** 3 / 6
-            + self._uneven(1) ** 2 * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
+            self._uneven(3) * (loose * r * all_o) ** 3 / 6
+            + self._uneven(2) * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
             + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
         parts = {"sketch": sketch, "noise": first, "third": third}
         return parts, self._triangle_bias()
 
-    def _uneven(self, cells: int) -> FloatArray:
-        """The mean over rows of the product of so many cells' variances, by that of a mean row.
+    def _uneven(self, rows: int) -> FloatArray:
+        """The mean product of the variances of all cells between so many ordinary rows, by that of
+        rows of mean load.
 
         A row is as full as the nodes that fell into it, and the variance of a cell grows faster
-        than its load. The nodes of a band come to a row like a Poisson variable.
+        than its load. A node is in one of the rows, where it fills a cell with each other row.
         """
-        variance = self.cells.variance
+        variance, cells = self.cells.variance, rows - 1
         at, mean = self.load[:, None], variance(self.load)[1][:, None]
         slope = (variance(at + _SMALL)[1] / mean - 1) / _SMALL
         factor = np.minimum(variance(at + self.hub_load)[1] / mean, math.exp(_FULL)) ** cells
-        beyond = np.maximum(factor - 1 - cells * slope * self.hub_load, 0)
-        means = (beyond * self.own * self.shape.sizes).sum(axis=1) / self.r
-        uneven: FloatArray = np.exp(np.minimum(means, _FULL))
+        chance = rows / self.r[:, None]
+        beyond = np.log1p(chance * (factor - 1)) - chance * cells * slope * self.hub_load
+        total = (np.maximum(beyond, 0) * self.own * self.shape.sizes).sum(axis=1)
+        uneven: FloatArray = np.exp(np.minimum(total, _FULL))
         return uneven
 
     def _wobble(self) -> FloatArray:
