@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse, stats
@@ -69,7 +70,7 @@ PLANNED = {"2-stars": "kstars", "4-cycles": "four_cycles"}
 SPREAD, COVERED, BIAS, SURE = 0.2, 0.90, 1 / 3, 0.999
 #: A query is judged where its error is below this share of the truth: others have no answer.
 USABLE = 1.0
-console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
+console = Console(width=None if sys.stdout.isatty() else 190, highlight=False)
 
 
 # --- Graphs and settings --------------------------------------------------------------------------
@@ -106,9 +107,10 @@ class Graph:
         return shape_of(self.whole)
 
     @cached_property
-    def degree_sums(self) -> np.ndarray:
+    def degree_sums(self) -> NDArray[np.int64]:
         """Degrees in all silos together, which a search for hubs opens with noise."""
-        return np.sum([part.degrees() for part in split(self.whole, SILOS)], axis=0)
+        sums: NDArray[np.int64] = sum(part.degrees() for part in split(self.whole, SILOS))
+        return sums
 
 
 def four_cycles(graph: Silo) -> int:
