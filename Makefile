@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -134,6 +134,12 @@ bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and me
 
 bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its edges (three minutes)
 	$(BIN)/python -m benchmarks.timing
+
+bench-fold: $(BUILT) ## folded releases drawn again: bias, spread, intervals and predictions (hours)
+	$(BIN)/python -m benchmarks.fold --seconds 600
+
+bench-million: $(BUILT) ## a million nodes, from files to answers: time, traffic, memory, growth
+	$(BIN)/python -m benchmarks.million
 
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)

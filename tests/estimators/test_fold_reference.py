@@ -5,7 +5,7 @@ import pytest
 
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.fold_reference import FoldShape, shape_of, shape_range
+from silograph.estimators.fold_reference import FoldShape, shape_of, stand_ins
 from silograph.graph.samples import clustered_power_law
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
@@ -91,10 +91,26 @@ def test_a_shape_needs_three_nodes_and_a_known_query() -> None:
         shape_of(clustered_power_law(50, 3, seed=1)).count("degrees")
 
 
-def test_a_guess_is_a_range() -> None:
-    few, many = shape_range(300, 1500)
-    assert few.triangles < many.triangles
-    assert few.edges == many.edges == pytest.approx(1500, rel=0.05)
-    for nodes, edges in ((2, 1), (2_000_000, 1e7), (100, 3)):
-        with pytest.raises(ArgumentError, match="guess"):
-            shape_range(nodes, edges)
+def test_guesses_have_the_sums_that_are_known() -> None:
+    few = stand_ins(300, 1500)
+    assert [shape.nodes for shape in few] == [300, 300]
+    assert few[0].triangles > few[1].triangles
+    wide = stand_ins(50_000, 400_000, (1e6, 1e9))
+    for shape in wide:
+        assert shape.nodes == pytest.approx(50_000, rel=0.05)
+        assert shape.edges == pytest.approx(400_000, rel=0.05)
+        assert shape.triangles == 1e6
+        squares = (shape.edge_squares.sum() + shape.open_squares.sum()) / 2
+        assert squares >= 1e9 * (1 - 1e-9)
+
+
+def test_copies_are_graphs_side_by_side() -> None:
+    """Every sum of three copies is that of one graph with three parts, but for the bands."""
+    one = clustered_power_law(120, 3, seed=2)
+    three = np.vstack([one.pairs + 120 * i for i in range(3)])
+    whole = shape_of(Silo.from_pairs(NodeUniverse.range(360), three))
+    copied = shape_of(one).copied(3)
+    assert copied.triangles == whole.triangles
+    assert np.array_equal(copied.degrees, whole.degrees)
+    for name in ("joined", "edge_squares", "open_squares", "path_squares"):
+        assert getattr(copied, name).sum() == pytest.approx(getattr(whole, name).sum(), rel=0.02)

@@ -9,6 +9,8 @@ from math import comb
 
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
+from scipy.optimize import brentq
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
@@ -73,20 +75,29 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
 
     seen = U[:, o].sum(axis=1)
     load, width = seen, n_o - ordinary.astype(float)
+
+    def left_out(rows: FloatArray, calm: FloatArray) -> list[FloatArray]:
+        cells = zero_diagonal(rest(np.outer(rows, calm) / max(calm[o].sum(), 1)))
+        return [cells[:, o].sum(axis=1), width * rest(rows / width)]
+
     for _ in range(6):
-        calm = load.copy()
+        calm, kept = load.copy(), np.ones(size)
         for part in (h, o):
             if len(part) > 1:
                 mean = calm[part].mean()
                 q = np.array(1 - np.exp(-max(mean, 0) / n_o / 2 / sub))
                 error = n_o * float(spread(2 * sub, load_order, q, noise(q)))
-                keep = max(0, 1 - error / max(calm[part].var(), 1e-9))
-                calm[part] = mean + (calm[part] - mean) * keep
+                beyond, base = calm[part] - mean, max(mean, 0)
+                squares, cubes = (beyond**2).mean(), (beyond**3).mean()
+                wanted = 3 * base * (squares - error) + cubes
+                powers = Polynomial([-wanted, 0, 3 * base * squares, cubes])
+                kept[part] = brentq(powers, 0, 1, xtol=1e-14) if wanted > 0 else 0
+                calm[part] = mean + beyond * kept[part]
         calm = np.maximum(calm, 0)
-        cells = zero_diagonal(rest(np.outer(calm, calm) / max(calm[o].sum(), 1)))
-        left_out = cells[:, o].sum(axis=1), width * rest(calm / width)
-        load = seen + (left_out[0] + left_out[1]) / 2
-    doubt = (left_out[0] - left_out[1]) / 2
+        models = left_out(calm, calm)
+        load = seen + sum(models) / 2
+    doubt = (models[0] - models[1]) / 2
+    gain = 1 / (1 - np.minimum(kept * (sum(left_out(calm + 1, calm)) - sum(models)) / 2, 0.5))
     inside = load[o].sum() / 2
 
     # Weights and variances of cells.
@@ -94,7 +105,7 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     X = np.add.outer(mu, mu) - 2 * inside / n_o**2
     X[np.ix_(h, o)], X[np.ix_(o, h)] = mu[h][:, None], mu[h][None, :]
     X = zero_diagonal(np.maximum(np.where(hh, 0, X), 0))
-    q = 1 - np.exp(-X / 2 / sub)
+    q = np.minimum(1 - np.exp(-X / 2 / sub), 0.99)
     apart = 1 / (1 - 1 / n_o)
     W = np.where(oo, apart, 1) / (1 - q**order)
     V = zero_diagonal(np.where(hh, v0, 2 * W**2 * spread(sub, order, q, q * (1 - q) + noise(q))))
@@ -136,7 +147,8 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     both_kept = 1 - 2 / n_o
     degree = np.where(ordinary, load / both_kept, load) + U[:, h].sum(axis=1)
     degree[o] += (load[h] - seen[h]).sum() * load[o] / max(load[o].sum(), 1)
-    scaled = np.where(oo, fuzz / both_kept**2, fuzz)
+    grown = np.where(ordinary[None, :], gain[:, None] ** 2, 1) * fuzz
+    scaled = np.where(oo, grown / both_kept**2, grown)
     square = degree**2 - scaled.sum(axis=1)
     total = degree[o].sum() ** 2 - scaled[np.ix_(o, h)].sum() - 2 * scaled[np.ix_(o, o)].sum()
     at_ordinary = (square[o].sum() - total / n_o - 2 * inside * (1 / both_kept - 1)) * apart
@@ -295,7 +307,7 @@ class ExactLoads(Loads):
         hubs, o = slice(0, shape.hubs), shape.ordinary
         self.shape = shape
         self.load = plain[:, o].sum(axis=1).astype(float)
-        self.doubt = np.zeros(shape.size)
+        self.doubt, self.gain = np.zeros(shape.size), np.ones(shape.size)
         self.inside = float(self.load[o].sum()) / 2
         self.from_hubs = plain[o, hubs].sum(axis=1).astype(float)
         self.between_hubs = plain[hubs, hubs].sum(axis=1).astype(float)

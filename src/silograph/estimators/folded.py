@@ -328,12 +328,13 @@ class FoldedSums:
 
         # A square of a noisy number is too large by the noise's variance. In the total, an edge
         # between ordinary groups occurs twice.
-        from_hubs, between = fuzz.hubs[o], fuzz.ordinary[o] / share**2
+        grown = fuzz.ordinary * loads.gain**2
+        from_hubs, between = fuzz.hubs[o], grown[o] / share**2
         squares = float((degree[o] ** 2 - from_hubs - between).sum())
         total = float(degree[o].sum()) ** 2 - float((from_hubs + 2 * between).sum())
         ordinary = (squares - total / groups) / apart
         ordinary -= 2 * loads.inside / apart * (1 / share - 1)
-        at_hubs = float((degree[hubs] ** 2 - fuzz.all[hubs]).sum())
+        at_hubs = float((degree[hubs] ** 2 - fuzz.hubs[hubs] - grown[hubs]).sum())
         return _Degrees(degree, lean, fuzz, by_lean, at_hubs + ordinary, ordinary)
 
     def _degree_parts(self, squares: float, edges: float, count: float) -> dict[str, float]:

@@ -28,6 +28,7 @@ from math import comb
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from numpy.typing import NDArray
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
@@ -49,6 +50,8 @@ _ROUNDS = 6
 #: The degree of the polynomial that stands for a sum of exponentials over all ordinary groups.
 #: With 200 edges in the fullest cell its error is still below 1e-11 of the largest row.
 _DEGREE = 64
+#: The most that a further edge in a row adds to what the series is said to leave out.
+_STEEPEST = 0.5
 #: The largest share of occupied buckets that weights make up for. A fuller cell says nothing.
 _FULLEST = 0.99
 
@@ -254,13 +257,15 @@ class Loads:
 
         load = seen.ordinary
         for _ in range(_ROUNDS):
-            calm = self._shrunk(load)
-            proportional = self._rest_of_rows(calm)
-            equal = width * _rest(calm / width, 2 * shape.sub, shape.load_order)
+            calm, kept = self._shrunk(load)
+            proportional, equal = self._left_out(calm, calm, width)
             load = seen.ordinary + (proportional + equal) / 2
+        more = sum(self._left_out(calm, calm + 1, width)) / 2 - (proportional + equal) / 2
 
         #: Each row's number of edges into ordinary groups.
         self.load: FloatArray = load
+        #: What one edge more in a row that is seen adds to its load: noise grows as much.
+        self.gain: FloatArray = 1 / (1 - np.minimum(kept * more, _STEEPEST))
         #: How far either model of what the series leaves out is from the middle.
         self.doubt: FloatArray = (proportional - equal) / 2
         #: The number of edges between ordinary groups.
@@ -326,21 +331,35 @@ class Loads:
         """The channel's variance of an unbiased bit, for a share of occupied buckets."""
         return self._v0 + self._delta * occupied
 
-    def _shrunk(self, load: FloatArray) -> FloatArray:
-        """Loads drawn towards their mean, by the share of their spread that is noise."""
-        shape, calm = self.shape, load.copy()
+    def _shrunk(self, load: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Loads drawn towards their mean, until their cubes are as large as without noise; and how
+        much of its distance from the mean each has kept.
+
+        What the series leaves out grows with the third power of a load. Drawn by the share of their
+        spread that is noise, loads would be the best guesses row by row, but their cubes too small.
+        """
+        shape, calm, kept = self.shape, load.copy(), np.ones_like(load)
         for part in (slice(0, shape.hubs), shape.ordinary):
             if len(calm[part]) < 2:
                 continue
-            mean = calm[part].mean()
-            q = _occupied(np.array([max(mean, 0.0) / shape.groups]), 2 * shape.sub)
+            mean = max(float(calm[part].mean()), 0.0)
+            q = _occupied(np.array([mean / shape.groups]), 2 * shape.sub)
             cell = spread(2 * shape.sub, shape.load_order, q, self._channel_noise(q))
             noise = shape.groups * float(cell[0])
-            keep = max(0.0, 1 - noise / max(float(calm[part].var()), 1e-9))
-            calm[part] = mean + (calm[part] - mean) * keep
-        return np.maximum(calm, 0.0)
+            beyond = calm[part] - calm[part].mean()
+            kept[part] = _kept(mean, beyond, noise)
+            calm[part] += (kept[part] - 1) * beyond
+        return np.maximum(calm, 0.0), kept
 
-    def _rest_of_rows(self, calm: FloatArray) -> FloatArray:
+    def _left_out(
+        self, calm: FloatArray, rows: FloatArray, width: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """What the series leaves out of rows with these loads, by both models."""
+        shape = self.shape
+        equal = width * _rest(rows / width, 2 * shape.sub, shape.load_order)
+        return self._proportional(calm, rows), equal
+
+    def _proportional(self, calm: FloatArray, rows: FloatArray) -> FloatArray:
         """What the series leaves out of each row, if its edges lie as the loads of other rows."""
         shape, buckets, order = self.shape, 2 * self.shape.sub, self.shape.load_order
         ends = calm[shape.ordinary]
@@ -351,10 +370,22 @@ class Loads:
             return sums
 
         # A row's sum is a smooth function of its load alone, so a few loads tell it for all rows.
-        most = max(float(calm.max()), 1.0)
-        rest: FloatArray = Chebyshev.interpolate(row, _DEGREE, domain=[0.0, most])(calm)
-        rest[shape.ordinary] -= _rest(calm[shape.ordinary] * ends, buckets, order)
+        most = max(float(rows.max()), 1.0)
+        rest: FloatArray = Chebyshev.interpolate(row, _DEGREE, domain=[0.0, most])(rows)
+        rest[shape.ordinary] -= _rest(rows[shape.ordinary] * ends, buckets, order)
         return rest
+
+
+def _kept(mean: float, beyond: FloatArray, noise: float) -> float:
+    """The k from 0 to 1 with which Σ (mean + k·beyond)³ has the mean that it has without noise."""
+    squares, cubes = float((beyond**2).mean()), float((beyond**3).mean())
+    # Noise of this variance adds to the squares, and nothing to the cubes about the mean.
+    wanted = 3 * mean * (squares - noise) + cubes
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        k = (low + high) / 2
+        low, high = (k, high) if k * k * (3 * mean * squares + k * cubes) < wanted else (low, k)
+    return low
 
 
 def _off_diagonal(tile: FloatArray, rows: Strip, cols: Strip) -> FloatArray:

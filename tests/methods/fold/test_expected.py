@@ -14,7 +14,7 @@ from silograph.graph.fold import Layout
 from silograph.graph.samples import clustered_power_law, dataset
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.fold.expected import choose_fold, predicted_error
+from silograph.methods.fold.expected import _Cells, _Fold, choose_fold, predicted_error
 from silograph.methods.prediction import union_channel
 
 
@@ -102,6 +102,34 @@ def test_noise_without_edges_is_counted_triple_by_triple(hubs: int, groups: int)
         + math.comb(hubs, 3) * v**3
     )
     assert found.parts["third"][0] == pytest.approx(expected, rel=0.04)
+
+
+def test_rows_are_unevenly_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashed again and again: the product of the variances of three cells, by that of mean rows."""
+    ends = np.arange(1, 1501)
+    stars = [np.stack([np.full(400, 0), ends[:400]], 1), np.stack([ends[:-1], ends[1:]], 1)]
+    graph = Silo.from_pairs(NodeUniverse.range(1501), np.concatenate(stars))
+    weights, groups = Channel.symmetric(1.0).weights, 150
+    shape = shape_of(graph)
+
+    def third() -> float:
+        rows = np.array([float(groups)])
+        found = predicted_error("triangles", shape, shape.known_hubs(0), rows, 1, weights)
+        return float(found.parts["third"][0])
+
+    cells, degrees = _Cells(1, float(weights.v0), float(weights.v1)), graph.degrees()
+    rng, drawn = np.random.default_rng(4), []
+    for _ in range(100):
+        full = np.bincount(rng.integers(0, groups, len(degrees)), degrees, groups) / groups
+        variance = cells.variance(np.add.outer(full, full) - full.mean())[1]
+        np.fill_diagonal(variance, 0)
+        drawn.append(np.trace(variance @ variance @ variance))
+    mean = cells.variance(np.array(degrees.sum() / groups**2))[1]
+    expected = np.mean(drawn) / mean**3 / math.perm(groups, 3)
+    uneven = third()
+    monkeypatch.setattr(_Fold, "_uneven", lambda *_: np.ones(1))
+    assert expected > 2
+    assert uneven / third() == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.whole

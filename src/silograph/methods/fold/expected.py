@@ -54,6 +54,8 @@ LARGEST_LOAD = 0.5
 _FULL = 20.0
 #: The most buckets of a fold that is chosen.
 MOST_CHOSEN = 100_000_000
+#: A load that changes little, for slopes.
+_SMALL = 1e-4
 #: The bias may be this share of the standard deviation.
 _BIAS_SHARE = 1 / 3
 
@@ -216,7 +218,7 @@ class _Fold:
         squares = shape.edge_squares + shape.open_squares
         both = np.outer(own, own)
         oo = cells.variance(loads)[1] * squares + cells.on_edge(loads) * shape.edge_squares
-        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2
+        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * self._uneven(2)
         noise, all_ = cells.variance(self.hub_load)
         change = cells.on_edge(self.hub_load)
         first += ((all_ * (squares @ own) + change * (shape.edge_squares @ own)) * hub).sum(axis=1)
@@ -226,18 +228,37 @@ class _Fold:
         # Two or three noises, or strays. Two edges that meet at a hub are a path: counted above.
         all_o = cells.variance(self.load)[1] * self.apart**2
         b, y = self._hub_mean(noise), self._hub_mean(all_ - noise)
+        # Both cells of one hub are as full as each other.
+        bb, by = self._hub_mean(noise**2), self._hub_mean(noise * (all_ - noise))
         z = self.among / max(h * h / 2, 1e-9) * (1 + v1 - v0)
         # Weights are powers of noisy loads. A triangle's weight has the loads of its groups in the
         # exponent, with these multiples of one load's variance, and noise is weighted twice.
         loose = np.exp(2 * self._wobble())
         third = (
-            loose**3 * (r * all_o) ** 3 / 6
-            + loose**1.5 * r**2 * h / 2 * all_o * (b * b + 2 * b * y)
+            self._uneven(3) * (loose * r * all_o) ** 3 / 6
+            + self._uneven(2) * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
             + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
         parts = {"sketch": sketch, "noise": first, "third": third}
         return parts, self._triangle_bias()
+
+    def _uneven(self, rows: int) -> FloatArray:
+        """The mean product of the variances of all cells between so many ordinary rows, by that of
+        rows of mean load.
+
+        A row is as full as the nodes that fell into it, and the variance of a cell grows faster
+        than its load. A node is in one of the rows, where it fills a cell with each other row.
+        """
+        variance, cells = self.cells.variance, rows - 1
+        at, mean = self.load[:, None], variance(self.load)[1][:, None]
+        slope = (variance(at + _SMALL)[1] / mean - 1) / _SMALL
+        factor = np.minimum(variance(at + self.hub_load)[1] / mean, math.exp(_FULL)) ** cells
+        chance = rows / self.r[:, None]
+        beyond = np.log1p(chance * (factor - 1)) - chance * cells * slope * self.hub_load
+        total = (np.maximum(beyond, 0) * self.own * self.shape.sizes).sum(axis=1)
+        uneven: FloatArray = np.exp(np.minimum(total, _FULL))
+        return uneven
 
     def _wobble(self) -> FloatArray:
         """The variance of the logarithm of a triangle's weight that one row's noisy load causes."""
