@@ -21,6 +21,8 @@ __all__ = ["Cost", "memory_here", "size_text", "time_text", "union_cost"]
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
 #: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
 _COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.9, 130.0
+#: The memory of a process that does nothing yet.
+_PROCESS = 120_000_000
 #: Multiplications of matrices that the answers of a folded release take, and their speed.
 _PRODUCTS, _FLOPS = 6, 2e10
 
@@ -74,7 +76,7 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
     else:
         memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
         seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores
-    return Cost(bits, sent, seconds, memory)
+    return Cost(bits, sent, seconds, memory + _PROCESS)
 
 
 def size_text(size: float) -> str:
