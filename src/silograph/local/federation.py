@@ -709,8 +709,8 @@ class Federation:
         )  # fmt: skip
         if plan.cost is not None and not plan.cost.within_reach:
             raise ArgumentError(
-                f"{plan.cost.bits:,} {'buckets' if study.index.folded else 'pairs of nodes'} are "
-                f"out of reach of this machine: {plan.cost}; {_ADVICE[study.index.folded]}"
+                f"{plan.cost.bits:,} {'buckets' if plan.study.index.folded else 'pairs of nodes'} are "
+                f"out of reach of this machine: {plan.cost}; {_ADVICE[plan.study.index.folded]}"
             )
         for advice in (self._completed_by(parties), plan.advice):
             if advice:
