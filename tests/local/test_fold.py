@@ -84,6 +84,7 @@ class TestProtocols:
             assert len(set(keys)) == 1  # all silos use the same view
             again = fed.collect(40.0, protocol, fold=WIDE)
             assert len(set(keys)) == 2  # and every run another
+        assert first.counts.bits != again.counts.bits
         whole = union(SILOS)
         for release, view in zip((first, again), dict.fromkeys(keys), strict=True):
             folding = Folding.of(view, WIDE.layout, ("0", "1"))
