@@ -21,6 +21,7 @@ from silograph.errors import ArgumentError, ReleaseError
 from silograph.estimators import release_file
 from silograph.estimators.estimate import Estimate, Origin, Provenance, definitions, views_table
 from silograph.estimators.folded import FoldedSum, FoldedSums
+from silograph.estimators.ratio import share
 from silograph.estimators.release import PaidFor
 from silograph.graph.fold import BucketCounts, Layout
 
@@ -135,8 +136,8 @@ class FoldedRelease(PaidFor):
             The coefficient.
         """
         found = self.sums.clustering
-        return self._estimate(
-            "clustering", found.value, float(found.variance) ** 0.5, note=FOLD_NOTE
+        return self._clustering(
+            found.value, float(found.variance) ** 0.5, share(found.interval()), FOLD_NOTE
         )
 
     def _folded(self, query: str, found: FoldedSum, **parameters: int) -> Estimate[float]:

@@ -14,7 +14,7 @@ Reference
 import math
 from statistics import NormalDist
 
-__all__ = ["fieller"]
+__all__ = ["fieller", "share"]
 
 
 def fieller(
@@ -64,3 +64,18 @@ def fieller(
     last = ratio**2 - unit * top_variance
     half = math.sqrt(max(middle**2 - square * last, 0.0))
     return (middle - half) / square, (middle + half) / square
+
+
+def share(found: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The part of an interval that a share from 0 to 1 can be in; None if that is all of it.
+
+    >>> share((-0.2, 0.3)), share((1.1, 1.3)), share((-2.0, 3.0)), share(None)
+    ((0.0, 0.3), (0.9, 1.0), None, None)
+    """
+    if found is None:
+        return None
+    low, high = found
+    # An interval that is wholly outside is kept from shrinking to a point at the end.
+    low, high = min(low, 1 - (high - low) / 2), max(high, (high - low) / 2)
+    ends = max(low, 0.0), min(high, 1.0)
+    return None if ends == (0.0, 1.0) else ends

@@ -131,6 +131,17 @@ class PaidFor(ABC):
     def _estimate(self, query: str, value: Any, stderr: float, **more: Any) -> Estimate[float]:
         return Estimate(query, float(value), stderr, **self._cost(), **more)
 
+    def _clustering(
+        self, value: float, stderr: float, ends: tuple[float, float] | None, note: str
+    ) -> Estimate[float]:
+        """A share, cut to what is possible; without ends the noise leaves everything possible."""
+        if ends is None:
+            note = NO_RATIO_NOTE
+        if not 0 <= value <= 1 and not math.isnan(value):
+            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
+            value = min(max(value, 0.0), 1.0)
+        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
+
     def _array(
         self, query: str, value: FloatArray, stderr: FloatArray, **more: Any
     ) -> Estimate[FloatArray]:
@@ -413,11 +424,7 @@ class Release(PaidFor):
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
         ends = triangles.clustering_ends(self.sums, self.channel)
-        note = RATIO_NOTE if ends is not None else NO_RATIO_NOTE
-        if not 0 <= value <= 1 and not math.isnan(value):
-            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
-            value = min(max(value, 0.0), 1.0)
-        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
+        return self._clustering(value, stderr, ends, RATIO_NOTE)
 
     @cached_property
     def sums(self) -> GraphSums:

@@ -30,7 +30,7 @@ from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.pair_sums import ExactSums, GraphSums
-from silograph.estimators.ratio import fieller
+from silograph.estimators.ratio import fieller, share
 from silograph.estimators.stars import kstars_floor, kstars_value
 
 __all__ = [
@@ -137,13 +137,7 @@ def clustering_ends(noisy: GraphSums, channel: Channel) -> tuple[float, float] |
     covariance = min(max(float(at[0] - at[2]) / 4, -limit), limit)
     three = float(3 * triangles)
     found = fieller(three, float(top), float(wedges), float(bottom), covariance)
-    if found is None or wedges <= 0:
-        return None
-    low, high = found
-    # An interval that is wholly outside is kept from shrinking to a point at the end.
-    low, high = min(low, 1 - (high - low) / 2), max(high, (high - low) / 2)
-    ends = max(low, 0.0), min(high, 1.0)
-    return None if ends == (0.0, 1.0) else ends
+    return None if wedges <= 0 else share(found)
 
 
 def node_triangle_values(noisy: GraphSums, channel: Channel) -> FloatArray:
