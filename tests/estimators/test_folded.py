@@ -26,6 +26,8 @@ from silograph.estimators.folded_loads import (
     series,
     spread,
 )
+from silograph.graph.fold import BucketCounts, Folding, Layout
+from silograph.graph.universe import NodeUniverse
 from tests.estimators.folding import (
     DenseCounts,
     Ints,
@@ -140,6 +142,8 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
 
     # Edges and degrees.
     y = np.outer(np.maximum(load, 0), np.maximum(load, 0)) / max(load[o].sum(), 1)
+    y[np.ix_(h, o)] = np.maximum(load[h], 0)[:, None] / n_o
+    y[np.ix_(o, h)] = y[np.ix_(h, o)].T
     q = 1 - np.exp(-y / 2 / sub)
     fuzz = np.maximum(spread(2 * sub, load_order, q, q * (1 - q) + noise(q)) - y, 0)
     fuzz = zero_diagonal(np.where(hh, v0, fuzz))
@@ -251,6 +255,20 @@ NOISY = [Channel("3/4", "1/4"), Channel("20/21", "1/15"), Channel("2/3", "1/4")]
 def exact_series(bits: tuple[int, ...], order: int) -> Fraction:
     ones = sum(bits)
     return sum((c * comb(ones, j) for j, c in series(len(bits), order).items()), Fraction(0))
+
+
+def test_a_star_with_its_centre_as_hub_knows_its_error() -> None:
+    """No noise at all: edges of the hub collide, and groups hold nothing else to tell it by."""
+    layout, nodes = Layout(250, 1), NodeUniverse.range(100)
+    pairs = np.array([[0, i] for i in range(1, 100)], dtype=np.uint32)
+    drawn = []
+    for key in range(40):
+        words = Folding.of(bytes([key]), layout, ("0",)).fold(nodes, pairs)
+        sums = FoldedSums(BucketCounts(layout, words.tobytes()), Channel(1, 0))
+        drawn.append((sums.two_stars.value, sums.two_stars.variance))
+    values, variances = np.array(drawn).T
+    assert values.mean() == pytest.approx(4851, abs=4 * values.std() / 40**0.5)
+    assert variances.mean() ** 0.5 == pytest.approx(values.std(), rel=0.35)
 
 
 @pytest.mark.parametrize("channel", NOISY, ids=str)

@@ -317,11 +317,15 @@ class Loads:
         The number itself varies like a Poisson variable under the model, which is no error.
         """
         if not (rows.ordinary or cols.ordinary):
-            size = (rows.at.stop - rows.at.start, cols.at.stop - cols.at.start)
-            return _off_diagonal(np.full(size, self._v0), rows, cols)
-        load = np.maximum(self.load, 0.0)
-        total = max(float(self.load[self.shape.ordinary].sum()), 1.0)
-        cell = load[rows.at, None] * load[None, cols.at] / total
+            return _off_diagonal(np.full(_size(rows, cols), self._v0), rows, cols)
+        load, groups = np.maximum(self.load, 0.0), self.shape.groups
+        if rows.ordinary and cols.ordinary:
+            total = max(float(self.load[self.shape.ordinary].sum()), 1.0)
+            cell = load[rows.at, None] * load[None, cols.at] / total
+        elif rows.ordinary:  # the neighbours of a hub are hashed evenly, whatever a group holds
+            cell = np.broadcast_to(load[None, cols.at] / groups, _size(rows, cols))
+        else:
+            cell = np.broadcast_to(load[rows.at, None] / groups, _size(rows, cols))
         q = _occupied(cell, 2 * self.shape.sub)
         variance = q * (1 - q) + self._channel_noise(q)
         whole = spread(2 * self.shape.sub, self.shape.load_order, q, variance)
@@ -386,6 +390,10 @@ def _kept(mean: float, beyond: FloatArray, noise: float) -> float:
         k = (low + high) / 2
         low, high = (k, high) if k * k * (3 * mean * squares + k * cubes) < wanted else (low, k)
     return low
+
+
+def _size(rows: Strip, cols: Strip) -> tuple[int, int]:
+    return rows.at.stop - rows.at.start, cols.at.stop - cols.at.start
 
 
 def _off_diagonal(tile: FloatArray, rows: Strip, cols: Strip) -> FloatArray:
