@@ -56,7 +56,7 @@ class CellRule:
 
     >>> weights = CellRule(groups=3, hubs=0, most=4, spread=0).weights([1, 1, 1])
     >>> weights.row(0), weights.change
-    (array([3, 4], dtype=uint64), 192)
+    (array([3, 3], dtype=uint64), 63)
     """
 
     groups: int
@@ -80,7 +80,7 @@ class CellRule:
     @property
     def most_change(self) -> int:
         """The largest change for any loads."""
-        return self.rows * self.most**3
+        return (self.rows - 2) * self.most**3
 
     def fields(self) -> tuple[object, ...]:
         """Everything, for the digest of the parameters."""
@@ -169,26 +169,26 @@ class CellWeights:
         """By how much one bucket can change the count, at most.
 
         Every weight is at most x + 1, where x is its exact number. Sums of (x_ac+1)·(x_cb+1) over
-        the rows c are sums of the numbers of rows and of their squares, and they grow with the
-        numbers of a and b: the two largest are enough.
+        rows c are sums of the numbers of rows and of their squares, and they grow with the numbers
+        of a and b: the two largest are enough. So are, for the rows other than a and b, the
+        largest of all but as many.
         """
         unit, rule = 1 << _PLACES, self.rule
         hubs = [Fraction(x, unit) + 1 for x in sorted(self.numbers[: rule.hubs])]
         groups = sorted(self.numbers[rule.hubs :])
-        first, second = groups[-1], groups[-2]
-        total, squares = sum(groups), sum(x * x for x in groups)
+        first, second, others = groups[-1], groups[-2], groups[2:]
         over_groups = (
-            Fraction(first * second * squares, unit * unit)
-            + Fraction((first + second) * total, unit)
-            + rule.groups
+            Fraction(first * second * sum(x * x for x in others), unit * unit)
+            + Fraction((first + second) * sum(others), unit)
+            + len(others)
         )
         found = [(Fraction(first * second, unit) + 1) * (over_groups + sum(h * h for h in hubs))]
         one = Fraction(self.one, unit) + 1
         if hubs:
-            over_groups = hubs[-1] * (Fraction(first * total, unit) + rule.groups)
-            found.append(hubs[-1] * (over_groups + one * sum(hubs)))
+            over_groups = hubs[-1] * (Fraction(first * sum(groups[1:]), unit) + rule.groups - 1)
+            found.append(hubs[-1] * (over_groups + one * sum(hubs[1:])))
         if rule.hubs > 1:
-            found.append(one * (rule.groups * hubs[-1] * hubs[-2] + rule.hubs * one * one))
+            found.append(one * (rule.groups * hubs[-1] * hubs[-2] + (rule.hubs - 2) * one * one))
         return max(1, min(math.floor(max(found)), rule.most_change))
 
     @cached_property

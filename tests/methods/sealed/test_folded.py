@@ -180,6 +180,7 @@ class TestParameters:
             {"layout": Layout(5, 2, sub=2)},
             {"outputs": (*made.outputs[:-1], Output("triangles", Coins((1,), 1)))},
             {"outputs": made.outputs[2:]},
+            {"outputs": made.outputs[:1] + made.outputs[2:]},
         ):
             with pytest.raises(ArgumentError):
                 replace(made, **wrong)
@@ -191,7 +192,9 @@ class TestParameters:
     def test_numbers_are_wide_enough(self) -> None:
         """All cells of one sign, the largest weights, and the largest noise."""
         for groups, hubs in ((5, 0), (4096, 0), (2000, 1000), (19_999, 0)):
-            noise = SealedNoise.choose_folded(0.5, groups, hubs, 4, 1, ["degrees", "triangles"])
+            noise = SealedNoise.choose_folded(
+                0.5, groups, hubs, 4, 1, ["edges", "degrees", "triangles"]
+            )
             given = sealed_parameters(noise, FOUR.members, b"nodes", Layout(groups, hubs))
             law = given.outputs[-1].noise
             assert isinstance(law, Weighted)
@@ -293,9 +296,8 @@ def simulated(graph: Silo, layout: Layout, noise: SealedNoise, seed: int) -> Sea
         return rng.geometric(p, count) - rng.geometric(p, count)
 
     loads = (plus + minus)[:, layout.hubs :].sum(axis=1) + drawn(noise.law("degrees"), layout.rows)
-    buckets = triangles = None
-    if "edges" in noise.answers:
-        buckets = int((plus + minus).sum()) // 2 + int(drawn(noise.law("edges"), 1)[0])
+    buckets = int((plus + minus).sum()) // 2 + int(drawn(noise.law("edges"), 1)[0])
+    triangles = None
     if noise.cells is not None:
         weights = noise.cells.weights(loads)
         m = table(weights).astype(float) * (plus - minus)
@@ -324,14 +326,14 @@ class TestAnswers:
             assert 0.5 < typical / values.std(ddof=1) < 2.5, query
             assert sum(abs(values - true) < 2 * errors) >= 9, query
 
-    def test_edges_from_loads_alone(self) -> None:
-        graph, layout = communities(100, 20, 0.4, 1000, 2), Layout(400)
-        noise = SealedNoise.choose_folded(4.0, 400, 0, 4, 1, ["degrees", "triangles"])
-        answer = simulated(graph, layout, noise, 1).edges()
-        assert abs(answer.value - len(graph)) < 4 * answer.stderr
-        noise = SealedNoise.choose_folded(4.0, 400, 5, 4, 1, ["degrees", "triangles"])
-        with pytest.raises(ArgumentError, match="opened no number"):
-            simulated(graph, Layout(400, 5), noise, 1).edges()
+    def test_too_few_groups(self) -> None:
+        graph, layout = communities(60, 20, 0.5, 500, 6), Layout(25)
+        answers: list[Any] = ["edges", "degrees", "triangles"]
+        noise = SealedNoise.choose_folded(4.0, 25, 0, 4, 1, answers)
+        answer = simulated(graph, layout, noise, 1).triangles()
+        assert math.isnan(answer.value)
+        assert math.isinf(answer.stderr)
+        assert "more groups" in answer.note
 
     def test_what_was_not_opened(self) -> None:
         graph = communities(10, 10, 0.5, 10, 3)

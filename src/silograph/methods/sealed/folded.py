@@ -1,24 +1,24 @@
 """The numbers that a sealed run on folded nodes opened, and what follows from them.
 
 Model
-    Opened are noisy **loads** (the occupied buckets that each row shares with groups), and either
-    the number of all occupied buckets or the weighted triangles of the cells, whose weights follow
-    from the noisy loads (:mod:`silograph.dp.cells`). A row with D edges into r groups occupies
-    Σ_b 2·(1 − e^(−x_b/2)) buckets, where x_b is its number of edges to group b, taken as
-    proportional to the loads of both rows. D is found from the load by iteration.
+    Opened are the number of all occupied buckets, noisy **loads** (the occupied buckets that each
+    row shares with groups) and, for triangles, the weighted triangles of the cells, whose weights
+    follow from the noisy loads (:mod:`silograph.dp.cells`). A row whose D edges fall into r groups
+    at random occupies U = 2r·(1 − e^(−D/2r)) of its 2r buckets, so D = −2r·ln(1 − U/2r).
 Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
-    at once. With c common neighbours an edge has C(c,2)/2r of these.
+    at once. An edge with c common neighbours in groups, give or take √c, has c²/4r of these.
 Edges
     All occupied buckets, and for each row what its cells hold beyond them; edges within a group
     were dropped, so that those between groups are divided by 1 − 1/r.
 Error
     The noise is known exactly. The error of the fold itself would have to be read from the cells,
     which nobody has seen. It is a **model**: every edge has 3T/E common neighbours, and so has
-    every other pair that has any; nodes and edges fall into cells as they would at random. On
-    graphs that are far more uneven than that the error is larger than stated; hubs of their own are
-    what helps. Answers say so.
+    every other pair that has any; paths of length 3 are those of communities, and those of a random
+    graph with the same Σd², which follows from the spread of the loads. On graphs that are far more
+    uneven than that the error is larger than stated; hubs of their own are what helps. Answers say
+    so. A planner that knows a similar graph can predict the error better.
 """
 
 import math
@@ -47,20 +47,23 @@ from silograph.estimators.release import PaidFor
 from silograph.graph.fold import Layout
 from silograph.methods.sealed.noise import Answer, SealedNoise
 
-__all__ = ["FOLDED_ANSWERS", "FOLD_NOTE", "SealedFoldedRelease"]
+__all__ = ["FOLDED_ANSWERS", "FOLD_NOTE", "FULL_NOTE", "SealedFoldedRelease"]
 
 #: The queries that a run on folded nodes answers, and what it opens for each.
 FOLDED_ANSWERS: dict[str, tuple[Answer, ...]] = {
     "edges": ("edges", "degrees"),
-    "triangles": ("degrees", "triangles"),
+    "triangles": ("edges", "degrees", "triangles"),
 }
 FOLD_NOTE = (
     "from folded nodes: the noise is known exactly, the error of folding is that of a model, in "
     "which all edges have about the same number of common neighbours"
 )
 _OfLoad = Callable[[FloatArray], FloatArray]
-#: Rounds in which loads and numbers of edges are brought into agreement.
-_ROUNDS = 60
+FULL_NOTE = "no usable answer: nearly all buckets are occupied, and more groups are needed"
+#: Beyond this share of occupied buckets the weights of cells do not grow any more.
+_FULL_ROWS = 0.75
+#: The largest share of a row's buckets that is taken to be occupied.
+_FULL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +81,16 @@ class SealedFoldedRelease(PaidFor):
     provenance: Provenance
     #: The number of occupied buckets that each row shares with groups: hubs first, then groups.
     noisy_loads: NDArray[np.int64] = field(repr=False)
-    #: The number of occupied buckets, and the weighted triangles; None if they were not opened.
-    noisy_buckets: int | None = None
+    #: The number of occupied buckets.
+    noisy_buckets: int
+    #: The weighted triangles; None if they were not counted.
     noisy_triangles: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.noisy_loads) != self.layout.rows or self.layout.rows != self.noise.nodes:
             raise ArgumentError(f"there must be one load for each of {self.layout.rows} rows")
-        opened = {"edges": self.noisy_buckets, "triangles": self.noisy_triangles}
-        found = {"degrees"} | {name for name, value in opened.items() if value is not None}
-        if found != set(self.noise.answers):
+        counted = self.noisy_triangles is not None
+        if set(self.noise.answers) != {"edges", "degrees", *(["triangles"] * counted)}:
             raise ArgumentError(f"the noise is for {', '.join(self.noise.answers)}")
 
     @property
@@ -121,24 +124,12 @@ class SealedFoldedRelease(PaidFor):
         -------
         Estimate
             The count.
-
-        Raises
-        ------
-        ArgumentError
-            If the run opened loads alone, and edges between hubs are not among them.
         """
-        loads, law = self._model, self.noise.law("degrees")
-        seen, noise = self.noisy_buckets, 0.0
-        if seen is not None:
-            noise = self.noise.law("edges").stderr ** 2
-        elif self.layout.hubs:
-            raise ArgumentError("this run does not answer edges: it opened no number of them")
-        # Without that number, loads count for themselves and for what is behind them.
-        slopes = loads.slopes + (seen is None)
-        noise += law.stderr**2 * float(slopes[loads.o] / 2 @ slopes[loads.o] / 2)
-        noise += law.stderr**2 * float(slopes[: loads.hubs] @ slopes[: loads.hubs])
-        value = loads.edges(float(self.noisy_loads.sum()) / 2 if seen is None else float(seen))
-        return self._estimate("edges", value, math.sqrt(noise + loads.edge_error), note=FOLD_NOTE)
+        loads = self._model
+        noise = self.noise.law("edges").stderr ** 2 + loads.edge_noise
+        return self._estimate(
+            "edges", self._edges, math.sqrt(noise + loads.edge_error), note=FOLD_NOTE
+        )
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -160,13 +151,19 @@ class SealedFoldedRelease(PaidFor):
         scale = self.weights.scale**3
         law = self.noise.law("triangles", self.weights.change)
         found = self.noisy_triangles / scale
-        extra, variance = self._model.triangle_error(found)
+        if self._model.overfull:
+            return self._estimate("triangles", math.nan, math.inf, note=FULL_NOTE)
+        extra, variance = self._model.triangle_error(found, self._edges)
         stderr = math.hypot(law.stderr / scale, math.sqrt(variance))
         # Laplace noise has longer tails than the model's part, which is nearly normal.
         margin = math.hypot(float(law.margin()) / scale, Z95 * math.sqrt(variance))
         return self._estimate(
             "triangles", found - extra, stderr, note=FOLD_NOTE, margin=max(margin, Z95 * stderr)
         )
+
+    @property
+    def _edges(self) -> float:
+        return self._model.edges(float(self.noisy_buckets))
 
     @cached_property
     def _model(self) -> "_Rows":
@@ -211,18 +208,19 @@ class _Rows:
         self.o = slice(layout.hubs, layout.rows)
         self._noise = law.stderr**2
         self.seen: FloatArray = noisy.astype(np.float64)
-        load = self.seen
-        for _ in range(_ROUNDS):
-            calm = self._shrunk(load)
-            rest = self._summed(calm, _rest)
-            load = self.seen + rest
-        #: Each row's number of edges into groups, those of rows with noise drawn to their mean, and
-        #: how many of them are not seen.
-        self.load, self.calm, self.unseen = load, calm, rest
-        #: By how much that number changes with a load that is seen.
-        slope = self._summed(calm, _full) / layout.groups
-        self.slopes: FloatArray = slope / np.maximum(1 - slope, 0.1)
-        self.inside = float(load[self.o].sum()) / 2
+        #: A row's number of cells with groups; the last ones have none with themselves.
+        self._width = np.where(np.arange(layout.rows) < layout.hubs, self.groups, self.groups - 1)
+        calm = self._shrunk(self.seen)
+        full = calm / (2 * self._width)
+        #: Each row's number of edges into groups, with noise drawn to the mean, and how many of
+        #: them are behind others; and by how much that changes with the load that is seen.
+        self.calm: FloatArray = -2 * self._width * np.log1p(-full)
+        self.unseen: FloatArray = self.calm - calm
+        self.slopes: FloatArray = full / (1 - full)
+        self.load: FloatArray = self.seen + self.unseen
+        self.inside = float(self.load[self.o].sum()) / 2
+        #: Whether the weights of cells end below what the loads ask for.
+        self.overfull = float(full[self.o].mean()) > _FULL_ROWS
 
     def _shrunk(self, load: FloatArray) -> FloatArray:
         """Loads drawn towards their mean, by the share of their spread that is noise."""
@@ -233,65 +231,89 @@ class _Rows:
                 calm[part] = mean + (calm[part] - mean) * max(
                     0.0, 1 - self._noise / max(spread, 1e-9)
                 )
-        # No row has more edges than fill its cells seven times: beyond that nothing is known.
-        return np.clip(calm, 0.0, 14.0 * self.groups)
+        # If nearly all buckets are occupied, nothing is known.
+        return np.clip(calm, 0.0, _FULL * 2 * self._width)
 
-    def _summed(self, calm: FloatArray, function: _OfLoad) -> FloatArray:
-        """The sum of a function over the cells of each row with groups."""
-        ends = calm[self.o] / max(float(calm[self.o].sum()), 1.0)
-        sums = over_groups(function, calm, ends)
-        sums[self.o] -= function(calm[self.o] * ends)
+    def _summed(self, function: _OfLoad) -> FloatArray:
+        """For each row, the sum of a function over its cells, with loads as of their rows."""
+        own = self.calm[self.o]
+        ends = own / max(float(own.sum()), 1.0)
+        sums = over_groups(function, self.calm, ends)
+        sums[self.o] -= function(own * ends)
         return sums
 
     # -- edges -----------------------------------------------------------------------------
 
     def edges(self, buckets: float) -> float:
         """The number of edges, if so many buckets are occupied."""
-        unseen = float(self.unseen[self.o].sum()) / 2 + float(self.unseen[: self.hubs].sum())
-        return buckets + unseen + self.inside / (self.groups - 1)
+        return buckets + self._counted(self.unseen) + self._doubt + self.inside / (self.groups - 1)
+
+    def _counted(self, rows: FloatArray) -> float:
+        """The sum of something over all edges, from its sums over rows."""
+        return float(rows[self.o].sum()) / 2 + float(rows[: self.hubs].sum())
+
+    @cached_property
+    def _doubt(self) -> float:
+        """Half of what another model would change: that a cell's load is as those of both its rows.
+
+        Some graphs are like the one, some like the other: the truth is taken to be between them.
+        """
+        return self._counted(self._summed(_rest) - self.unseen) / 2
+
+    @property
+    def edge_noise(self) -> float:
+        """The variance that the noise of loads causes."""
+        own, hubs = self.slopes[self.o] / 2, self.slopes[: self.hubs]
+        return self._noise * float(own @ own + hubs @ hubs)
 
     @cached_property
     def edge_error(self) -> float:
         """The variance of the number of edges that folding causes."""
-        excess = self._summed(self.calm, _excess)
-        fuzz = float(excess[self.o].sum()) / 2 + float(excess[: self.hubs].sum())
-        # Half of what another model of the cells would change: that all cells of a row are equal.
-        flat = self.groups * _rest(self.calm / self.groups)
-        doubt = (self.unseen - flat) / 2
-        model = float(doubt[self.o].sum()) / 2 + float(doubt[: self.hubs].sum())
-        return fuzz + max(self.inside, 0.0) / self.groups + model**2
+        fuzz = self._counted(self._summed(_excess))
+        return fuzz + max(self.inside, 0.0) / self.groups + self._doubt**2
 
     # -- triangles -------------------------------------------------------------------------
 
-    def triangle_error(self, found: float) -> tuple[float, float]:
+    def triangle_error(self, found: float, edges: float) -> tuple[float, float]:
         """The triangles that company adds, and the variance that folding causes.
 
-        A cell varies by V. What varies is V times the squared numbers of common neighbours of its
-        nodes; products of three cells without any edge in common; and, over the hashes, the squared
-        numbers of paths of length 3 between nodes that fall into one group.
+        A weighted cell varies by V. So the count varies by V times the squared numbers of common
+        neighbours of pairs that share the cell; by products of three cells that have no edge in
+        common; and, over the hashes, by the squared numbers of paths of length 3 between nodes
+        that fall into one group.
         """
-        r, calm = self.groups, self.calm
-        triangles = max(found, 0.0)
-        edges = max(self.edges(float(self.seen[self.o].sum()) / 2), 1.0)
-        edges += max(float(self.seen[: self.hubs].sum()), 0.0)
-        common = 3 * triangles / edges
-        mean = float(calm[self.o].mean())
-        cell = _variance(np.array([mean / r]))[0]
-        beside = _variance(calm[: self.hubs] / r)
-        third = (r * cell) ** 3 / 6 + r**2 * cell * float(beside @ beside) / 2
-        # Σd² of the nodes in groups: how unequal the loads of groups are.
-        spread = (
-            float(self.load[self.o].var()) - self._noise / (1 - float(np.mean(self.slopes))) ** 2
-        )
-        squares = max(r * spread, 2 * self.inside, 1.0)
-        walks = squares / max(2 * self.inside, 1.0)
-        pairs = squares / 2 * common
-        paths = self.inside * common * walks**3
-        extra = edges * max(common * (common - 1), 0.0) / 2 / (2 * r)
-        return extra, third + cell * pairs + paths / r + (extra / 2) ** 2
+        r, hubs, calm = self.groups, self.hubs, self.calm
+        edges = max(edges, 1.0)
+        common = 3 * max(found, 0.0) / edges
+        inside, beside = max(self.inside, 1.0), max(float(calm[:hubs].sum()), 0.0)
+        between = max(edges - inside - beside, 0.0)
+        # Ends of edges that are nodes in groups, and Σd² of these nodes and of hubs.
+        ends = min((2 * inside + beside) / (2 * edges), 1.0)
+        own = self._own_squares * ((2 * inside + beside) / (2 * inside)) ** 2
+        alone = float(calm[:hubs] @ calm[:hubs]) * (1 + 2 * between / max(beside, 1.0)) ** 2
+        walks, own_walks = (own + alone) / (2 * edges), self._own_squares / (2 * inside)
+        # The share of wedges whose ends are in groups: by their number, and by their degrees.
+        share = math.sqrt(ends * own / (own + alone))
+        pairs = (own + alone) / 2 * common
+
+        cell = float(_variance(np.array([2 * inside / r**2]))[0])
+        rows = _variance(calm[:hubs] / r)
+        row = float(rows @ calm[:hubs]) / max(beside, 1.0)
+        closed = pairs * (share**2 * cell + 2 * share * (1 - share) * row)
+        third = (r * cell) ** 3 / 6 + r**2 * cell * float(rows @ rows) / 2
+        paths = inside * common * own_walks**3 + own**2 * walks**4 / (8 * edges**2)
+        extra = edges * (common * own / (own + alone)) ** 2 / (4 * r)
+        return extra, closed + third + paths / r + extra**2
+
+    @cached_property
+    def _own_squares(self) -> float:
+        """Σd² of nodes in groups, counting their edges to such nodes: how unequal loads are."""
+        noise = self._noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
+        spread = float(self.load[self.o].var()) - noise
+        return max(self.groups * spread, 2 * self.inside, 1.0)
 
 
-def _full(load: FloatArray) -> FloatArray:
+def _occupied(load: FloatArray) -> FloatArray:
     """The share of two buckets that is occupied at a load of their cell."""
     share: FloatArray = -np.expm1(-load / 2)
     return share
@@ -299,19 +321,19 @@ def _full(load: FloatArray) -> FloatArray:
 
 def _rest(load: FloatArray) -> FloatArray:
     """How many edges of a cell are behind others in its two buckets."""
-    left: FloatArray = load - 2 * _full(load)
+    left: FloatArray = load - 2 * _occupied(load)
     return left
 
 
 def _excess(load: FloatArray) -> FloatArray:
     """The variance of that number about its mean: of k − 1 for each bucket with k ≥ 1 edges."""
-    q, each = _full(load), load / 2
+    q, each = _occupied(load), load / 2
     variance: FloatArray = 2 * (each + q * (1 - q) - 2 * each * (1 - q))
     return variance
 
 
 def _variance(load: FloatArray) -> FloatArray:
     """The variance of a weighted cell at a load."""
-    q = _full(load)
+    q = _occupied(load)
     variance: FloatArray = 2 * q / (1 - q)
     return variance

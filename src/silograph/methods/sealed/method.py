@@ -374,7 +374,7 @@ class SettledSealed(SettledStudy):
         counts = {name: int(x[0]) for name, x in result.values.items() if name != "degrees"}
         return SealedFoldedRelease(
             self.noise, layout, self.study.nodes, universe.digest, self._provenance(),
-            result.degrees, counts.get("edges"), counts.get("triangles"),
+            result.degrees, counts["edges"], counts.get("triangles"),
         )  # fmt: skip
 
 
@@ -408,14 +408,14 @@ def _check_folded(study: Study, layout: Layout) -> None:
         raise StudyError(f"sealed on folded nodes has no use for option {min(unused)!r}")
     if study.delta < NOISE_DELTA or _kind(study) != "committee":
         raise StudyError("sealed on folded nodes takes committee noise, which needs a small delta")
-    check_matrix(layout.rows, len(study.silos), _folded_answers(study))
-    if layout.rows > MOST_NODES:
-        raise StudyError(f"{layout.rows:,} rows are too many to seal; the limit is {MOST_NODES:,}")
+    most = MOST_MATRIX_NODES if "triangles" in _folded_answers(study) else MOST_NODES
+    if layout.rows > most:
+        raise StudyError(f"{layout.rows:,} rows are too many to seal; the limit is {most:,}")
 
 
 def _folded_answers(study: Study) -> "list[Answer]":
     """What is opened on folded nodes: what the query needs, or what a release names."""
-    fitting = ",".join(FOLDED_ANSWERS.get(study.query, ("edges", "degrees", "triangles")))
+    fitting = ",".join(FOLDED_ANSWERS.get(study.query, FOLDED_ANSWERS["triangles"]))
     answers = str(study.options.get("answers", fitting))
     if study.query != RELEASE and answers != fitting:
         raise StudyError(f"{study.query} is answered by {fitting}, not by {answers}")

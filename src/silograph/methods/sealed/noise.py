@@ -235,7 +235,7 @@ class Weighted(Bounded):
 
     >>> rule = CellRule(groups=4, hubs=0, most=16, spread=0)
     >>> noise = Weighted("committee", "weights", 0, rule.most_change, 1, 2, rule)
-    >>> noise.bound(np.array([2, 3, 2, 1])) < noise.cap
+    >>> noise.bound(np.array([2, 3, 2, 1])) <= noise.cap
     True
     """
 
@@ -344,29 +344,27 @@ class SealedNoise:
     ) -> "SealedNoise":
         """The smallest noise for rows of folded nodes that costs at most epsilon.
 
-        ``degree_share`` is the share of epsilon of the loads, and again of the edges, beside the
-        triangles. Without triangles the loads have that share and the edges all the rest.
+        All of them open edges and degrees, which are occupied buckets and the loads of rows.
+        ``degree_share`` is the loads' share of epsilon. The edges' is a fifth of it beside
+        triangles, which get the rest; without triangles the edges get it.
 
-        >>> noise = SealedNoise.choose_folded(1.0, 4096, 0, 4, 1, ["degrees", "triangles"])
+        >>> opened = ("edges", "degrees", "triangles")
+        >>> noise = SealedNoise.choose_folded(1.0, 4096, 0, 4, 1, opened)
         >>> noise.cells.most, noise.delta == NOISE_DELTA
         (256, True)
         """
         whole, rows = Fraction(check_epsilon(epsilon)), groups + hubs
         _check_committee(silos, collusion, inside=inside)
         _check(rows, [a for a in answers if a != "edges"], NOISE_DELTA, "committee", None)
-        if "degrees" not in answers or "two_stars" in answers:
+        if set(answers) - {"triangles"} != {"edges", "degrees"}:
             raise ArgumentError(
-                "folded nodes open degrees, which are the loads of rows, and edges and triangles"
+                "folded nodes open edges and degrees (the loads of rows), with or without triangles"
             )
-        share = _share("degree_share", degree_share)
-        order: tuple[Answer, ...] = ("edges", "degrees", "triangles")
-        opened = [answer for answer in order if answer in answers]
-        budgets: dict[Answer, Fraction] = dict.fromkeys(opened, whole * share)
-        # What costs most has the rest.
-        best = opened[0] if opened[-1] == "degrees" else "triangles"
-        budgets[best] = whole - whole * share * (len(opened) - 1)
-        if budgets[best] <= 0:
-            raise ArgumentError("degree_share leaves nothing for the counts")
+        loads = whole * _share("degree_share", degree_share)
+        budgets: dict[Answer, Fraction] = {"edges": whole - loads, "degrees": loads}
+        if "triangles" in answers:
+            few = min(loads / 5, (whole - loads) / 2)
+            budgets |= {"edges": few, "triangles": whole - loads - few}
         noise = cls(rows, silos, collusion, "committee", budgets, NOISE_DELTA, inside=inside)
         if "triangles" not in budgets:
             return noise
@@ -616,7 +614,7 @@ def _most_weight(rows: int, budget: Fraction) -> int:
     """The largest weight with which a count and its noise fit into 64 bits with their sign."""
     most = _MOST_WEIGHT
     while most >= _LEAST_WEIGHT:
-        reach = DigitLaw.choose(rows * most**3, budget).reach
+        reach = DigitLaw.choose((rows - 2) * most**3, budget).reach
         if (rows * most) ** 3 + FACTORS["triangles"] * reach < _LARGEST:
             return most
         most //= 2

@@ -332,8 +332,10 @@ class SealedCost:
     memory: int
 
 
-def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
-    """The traffic and memory of a member, on average over the four.
+def sealed_cost(
+    nodes: int, silos: int, outputs: Collection[str], layout: Layout | None = None
+) -> SealedCost:
+    """The traffic and memory of a member, on average over the four; with a layout, of its rows.
 
     A pair takes two bits for the member's own input, six bits a gate and six numbers, of all four
     together. Memory is three matrices with one word per pair, if triangles are counted, and the
@@ -342,10 +344,16 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
     >>> cost = sealed_cost(4039, 4, ["triangles"])
     >>> cost.up // 2**20, cost.memory // 2**20
     (64, 290)
+    >>> cost = sealed_cost(4096, 4, ["triangles"], Layout(4096))
+    >>> cost.up // 2**20, cost.memory // 2**20
+    (204, 295)
     """
-    pairs, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
+    cells, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
+    pairs = cells if layout is None else layout.buckets
     counts = cubes or "two_stars" in outputs
     width = ((nodes**3 if counts else pairs).bit_length() + 10) // 8
+    if layout is not None and cubes:
+        width = 8  # for weights
     bits = pairs * (2 + 6 * (silos - 1) / 4) / 8
     numbers = 1.5 * width * pairs
     outside = pairs / 8 * max(silos - MEMBERS, 0) * 3 / 4
@@ -353,7 +361,7 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
     return SealedCost(
         up=round(bits + numbers),
         down=round(bits + numbers + outside),
-        memory=3 * 8 * pairs * cubes + WINDOW * chunk + 2 * ROWS * 8 * nodes * cubes,
+        memory=3 * 8 * cells * cubes + WINDOW * chunk + 2 * ROWS * 8 * nodes * cubes,
     )
 
 
