@@ -335,7 +335,6 @@ class TestPlans:
             ({"protocol": "clear", "options": {"channel": "1/0,1/2"}}, "denominator of 0"),
             ({"protocol": "clear", "options": {"channel": "1e9999999999,0"}}, "two fractions"),
             ({"options": {"channel": "1e9999999999,0"}}, "for protocol 'clear' only"),
-            ({"index": Index("fold", 100, (), 2, "digits")}, "counts on pairs"),
             ({"members": FOUR}, "no committee"),
             ({"protocol": "pigeon"}, "unknown protocol"),
             ({"method": "magic"}, "unknown method"),

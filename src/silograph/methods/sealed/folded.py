@@ -223,14 +223,13 @@ class _Rows:
         self.overfull = float(full[self.o].mean()) > _FULL_ROWS
 
     def _shrunk(self, load: FloatArray) -> FloatArray:
-        """Loads drawn towards their mean, by the share of their spread that is noise."""
+        """Loads drawn towards their mean, so that their spread is what it is without noise."""
         calm = load.copy()
         for part in (slice(0, self.hubs), self.o):
             if len(calm[part]) > 1:
                 mean, spread = float(calm[part].mean()), float(calm[part].var())
-                calm[part] = mean + (calm[part] - mean) * max(
-                    0.0, 1 - self._noise / max(spread, 1e-9)
-                )
+                kept = max(0.0, 1 - self._noise / max(spread, 1e-9))
+                calm[part] = mean + (calm[part] - mean) * math.sqrt(kept)
         # If nearly all buckets are occupied, nothing is known.
         return np.clip(calm, 0.0, _FULL * 2 * self._width)
 
