@@ -476,7 +476,6 @@ class TestFolded:
             ({"method": "feat+"}, "counts on pairs"),
             ({"method": "baseline", "protocol": ""}, "counts on pairs"),
             ({"method": "hubs", "query": "release"}, "counts on pairs"),
-            ({**SEALED}, "counts on pairs"),
             ({"protocol": "elgamal"}, "counts on pairs"),
             ({"protocol": "elgamal/blinded"}, "counts on pairs"),
             ({"protocol": "elgamal/replace", "collusion": 0}, "counts on pairs"),

@@ -8,7 +8,7 @@ use silograph_core::graph::fold::{Folded, Keys, Layout, count_rows};
 use super::bitrows::flat_pairs;
 use super::ids::IdTable;
 
-fn layout(groups: usize, hubs: usize, sub: usize) -> PyResult<Layout> {
+pub fn layout(groups: usize, hubs: usize, sub: usize) -> PyResult<Layout> {
     Layout::new(groups, hubs, sub).ok_or_else(|| PyValueError::new_err("no such shape of a fold"))
 }
 

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use silograph_core::committee::{Count, MEMBERS, Numbers, Parts, opened_numbers};
 
 use crate::committee::{CommitteeSeeds, place, refuse};
+use crate::fold::layout;
 
 fn check_width(width: usize) -> PyResult<usize> {
     match (1..=8).contains(&width) {
@@ -181,7 +182,32 @@ impl CommitteeCount {
         })
     }
 
-    /// Add the numbers of so many pairs from pair `start` on.
+    /// The same for folded nodes: their numbers of groups, hubs and sub-buckets.
+    #[staticmethod]
+    fn folded(
+        member: usize,
+        shape: (usize, usize, usize),
+        width: usize,
+        triangles: bool,
+    ) -> PyResult<Self> {
+        let (place, width) = (place(member)?, check_width(width)?);
+        let layout = layout(shape.0, shape.1, shape.2)?;
+        Ok(Self {
+            count: Count::folded(place, layout, width, triangles),
+            n: layout.rows(),
+            width,
+            place,
+        })
+    }
+
+    /// Multiply the entries of a row right of the diagonal by public weights.
+    fn weigh(&mut self, row: usize, weights: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
+        self.count
+            .weigh(row, weights.as_slice()?)
+            .ok_or_else(|| PyValueError::new_err("there is not one weight for each entry"))
+    }
+
+    /// Add the numbers of so many pairs, or buckets, from number `start` on.
     fn add(
         &mut self,
         py: Python<'_>,

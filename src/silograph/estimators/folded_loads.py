@@ -21,7 +21,7 @@ Cost
     Loads: one reading of all cells. The model of a tile of cells: one exponential for each cell.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -41,6 +41,7 @@ __all__ = [
     "RowSums",
     "Strip",
     "by_ones",
+    "over_groups",
     "series",
     "spread",
 ]
@@ -369,15 +370,27 @@ class Loads:
         ends = calm[shape.ordinary]
         ends = ends / max(float(ends.sum()), 1.0)
 
-        def row(load: FloatArray) -> FloatArray:
-            sums: FloatArray = _rest(load[:, None] * ends[None, :], buckets, order).sum(axis=1)
-            return sums
-
-        # A row's sum is a smooth function of its load alone, so a few loads tell it for all rows.
-        most = max(float(rows.max()), 1.0)
-        rest: FloatArray = Chebyshev.interpolate(row, _DEGREE, domain=[0.0, most])(rows)
+        rest = over_groups(lambda load: _rest(load, buckets, order), rows, ends)
         rest[shape.ordinary] -= _rest(rows[shape.ordinary] * ends, buckets, order)
         return rest
+
+
+def over_groups(
+    function: Callable[[FloatArray], FloatArray], rows: FloatArray, ends: FloatArray
+) -> FloatArray:
+    """For each row, the sum over all groups of a function of the loads of its cells.
+
+    A row's cells have its load times ``ends``. The sum is a smooth function of the row's load
+    alone, so a few loads tell it for all rows.
+    """
+
+    def row(load: FloatArray) -> FloatArray:
+        sums: FloatArray = function(load[:, None] * ends[None, :]).sum(axis=1)
+        return sums
+
+    most = max(float(rows.max()), 1.0)
+    found: FloatArray = Chebyshev.interpolate(row, _DEGREE, domain=[0.0, most])(rows)
+    return found
 
 
 def _kept(mean: float, beyond: FloatArray, noise: float) -> float:

@@ -572,7 +572,8 @@ class Federation:
             For ``sealed``: ``"committee"``, which nobody knows, or ``"shares"``, of which each
             member draws a part.
         fold
-            For ``feat``: how to fold the nodes into groups, or ``"auto"``; see :meth:`collect`.
+            For ``feat`` and ``sealed``: how to fold the nodes into groups; see :meth:`collect`.
+            ``"auto"`` is for ``feat``. ``sealed`` answers edges and triangles on folded nodes.
         progress
             Whether to show a progress bar; by default only on a terminal.
 
@@ -615,13 +616,15 @@ class Federation:
         if method == "auto" and fold is not None:
             method = "feat"
         _check_options(method, given)
-        if fold == "auto":
+        if fold == "auto" and method == "feat":
             asked = Question(query, epsilon, len(self.silos), collusion, k)
             given["protocol"], given["fold"] = self._choose_fold(asked, protocol, like)
             given["like"] = None
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
+        if method == "sealed" and given["fold"] is not None:
+            return self._seal_folded(query, k, epsilon, collusion, given, progress)
         if given["fold"] is not None:
             release, answer = self._collect_folded(
                 query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress
@@ -640,6 +643,31 @@ class Federation:
             owned=given["owned"],
             progress=progress,
         )
+        return cast("Estimate[Any]", outcome.answer)
+
+    def _seal_folded(
+        self,
+        query: str,
+        k: int | None,
+        epsilon: float,
+        collusion: int,
+        given: Mapping[str, Any],
+        progress: bool | None,
+    ) -> Estimate[Any]:
+        """An exact count on folded nodes, opened with noise."""
+        fold, noise = given["fold"], given["noise"]
+        if fold == "auto" or isinstance(fold.hubs, int):
+            raise ArgumentError(
+                "sealed needs a fold whose hubs are a list; Federation.find_hubs finds them"
+            )
+        try:
+            index = folded_index(fold, self.universe)
+        except StudyError as error:
+            raise ArgumentError(str(error)) from None
+        outcome = self._ask(
+            "sealed", query, epsilon, collusion, k=k, delta=sealed_delta(given["delta"], noise),
+            options=_study_options(given), progress=progress, index=index,
+        )  # fmt: skip
         return cast("Estimate[Any]", outcome.answer)
 
     def _choose(
@@ -811,7 +839,7 @@ _OPTIONS = {
     "baseline": {"raw"},
     "feat": {"protocol", "fold", "like"},
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
-    "sealed": {"delta", "noise", "like"},
+    "sealed": {"delta", "noise", "like", "fold"},
 }
 _KINDS: dict[str, tuple[type[Any], ...]] = {
     "raw": (bool,),

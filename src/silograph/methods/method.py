@@ -28,6 +28,7 @@ from silograph.methods.baseline.answer import Reports
 from silograph.methods.cost import Cost
 from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.sealed.answer import SealedRelease
+from silograph.methods.sealed.folded import SealedFoldedRelease
 from silograph.methods.study import COMMITTEE, RELEASE, Study
 from silograph.methods.union import SettledUnion
 
@@ -35,7 +36,7 @@ __all__ = ["Outcome", "SettledStudy", "Source", "answered", "release_of"]
 
 
 #: The result of a run, which answers queries, or names hubs.
-Source = Release | FoldedRelease | Reports | SealedRelease | HubSearch
+Source = Release | FoldedRelease | Reports | SealedRelease | SealedFoldedRelease | HubSearch
 
 
 @dataclass(frozen=True)

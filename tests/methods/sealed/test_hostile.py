@@ -405,7 +405,7 @@ class TestNoise:
             def change(run: SealedRun, message: Message, place: int = place) -> Message:
                 if message.sender == place and message.name[0] == "confirm":
                     part = part_of(run, place)
-                    part._laws = [Chosen(1, 1, value) for _ in part._laws]
+                    part._laws = [Chosen(1, 1, value=value) for _ in part._laws]
                 return message
 
             held = [99] * committee.silos

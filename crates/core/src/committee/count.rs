@@ -10,6 +10,10 @@
 //! ⟨v², c⟩ are eight of the twelve ⟨a², b⟩: those with b = a + 2 and b = a + 3 … the other four, with
 //! b = a + 1, are in the last. So it takes eight symmetric squares, two a member. Similarly
 //! Σd² = Σ_i u² + 2uv, and 2cv for members 0 and 1.
+//!
+//! Folded nodes: X is the matrix of cells, each the number of its + bucket less that of its −
+//! bucket, times a public weight. All of that is linear, so components are made of components. The
+//! degrees of rows count the buckets of both signs that they share with groups (not with hubs).
 
 use std::ops::Range;
 
@@ -17,6 +21,7 @@ use super::chunk::{Shares, zeros};
 use super::numbers::{Numbers, low};
 use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, others};
+use crate::graph::fold::Layout;
 use crate::graph::simd::Level;
 use crate::symmetric::matrix::{Triangle, add_to_nodes, pair_count, row_start};
 use crate::symmetric::square;
@@ -26,6 +31,8 @@ pub struct Count {
     place: usize,
     n: usize,
     width: usize,
+    /// What the numbers stand for, if not for pairs.
+    layout: Option<Layout>,
     /// Components of the degrees.
     degrees: Shares,
     /// Components of the number of edges.
@@ -44,10 +51,19 @@ impl Count {
             place,
             n,
             width,
+            layout: None,
             degrees: zeros(place, n),
             edges: [0; MEMBERS],
             matrices: triangles.then(|| std::array::from_fn(|_| vec![0; pairs])),
             cubes: 0,
+        }
+    }
+
+    /// The same for the buckets of folded nodes.
+    pub fn folded(place: usize, layout: Layout, width: usize, triangles: bool) -> Self {
+        Self {
+            layout: Some(layout),
+            ..Self::new(place, layout.rows(), width, triangles)
         }
     }
 
@@ -56,11 +72,18 @@ impl Count {
         [1, 2, 3].map(|step| (self.place + step) % MEMBERS)
     }
 
-    /// Adds the numbers of the pairs from `start` on. `None` if there are not so many pairs.
+    /// Adds the numbers of the pairs, or buckets, from `start` on. `None` if there are not so many.
     pub fn add(&mut self, start: usize, count: usize, numbers: &Numbers) -> Option<()> {
         let pairs = start..start.checked_add(count)?;
-        if pairs.end > pair_count(self.n) || numbers.len() < count || numbers.place != self.place {
+        let all = self
+            .layout
+            .map_or_else(|| pair_count(self.n), |l| l.buckets());
+        if pairs.end > all || numbers.len() < count || numbers.place != self.place {
             return None;
+        }
+        if let Some(layout) = self.layout {
+            self.add_buckets(layout, pairs, numbers);
+            return Some(());
         }
         for component in others(self.place) {
             let words = &numbers.components[component][..count];
@@ -74,6 +97,50 @@ impl Count {
             last[pairs.clone()].copy_from_slice(&c[..count]);
             for (sum, (u, v)) in both[pairs].iter_mut().zip(u.iter().zip(v)) {
                 *sum = u.wrapping_add(*v);
+            }
+        }
+        Some(())
+    }
+
+    fn add_buckets(&mut self, layout: Layout, buckets: Range<usize>, numbers: &Numbers) {
+        let groups = layout.hubs()..layout.rows();
+        for component in others(self.place) {
+            let words = &numbers.components[component][..buckets.len()];
+            let (sums, sum) = (&mut self.degrees[component], &mut self.edges[component]);
+            for ((low, high, _), word) in layout.places(buckets.start).zip(words) {
+                *sum = sum.wrapping_add(*word);
+                if groups.contains(&high) {
+                    sums[low] = sums[low].wrapping_add(*word);
+                }
+                if groups.contains(&low) {
+                    sums[high] = sums[high].wrapping_add(*word);
+                }
+            }
+        }
+        let [c, u, v] = self.held().map(|component| &numbers.components[component]);
+        let Some([first, both, last]) = &mut self.matrices else {
+            return;
+        };
+        let words = u.iter().zip(v).zip(c).take(buckets.len());
+        for ((low, high, minus), ((u, v), c)) in layout.places(buckets.start).zip(words) {
+            let cell = row_start(self.n, low) + high - low - 1;
+            let sign = if minus { u64::MAX } else { 1 };
+            let both_words = u.wrapping_add(*v);
+            first[cell] = first[cell].wrapping_add(u.wrapping_mul(sign));
+            both[cell] = both[cell].wrapping_add(both_words.wrapping_mul(sign));
+            last[cell] = last[cell].wrapping_add(c.wrapping_mul(sign));
+        }
+    }
+
+    /// Multiplies the entries of a row right of the diagonal by public weights.
+    pub fn weigh(&mut self, row: usize, weights: &[u64]) -> Option<()> {
+        if row >= self.n || weights.len() != self.n - 1 - row {
+            return None;
+        }
+        let pairs = row_start(self.n, row)..row_start(self.n, row + 1);
+        for matrix in self.matrices.as_mut()? {
+            for (word, weight) in matrix[pairs.clone()].iter_mut().zip(weights) {
+                *word = word.wrapping_mul(*weight);
             }
         }
         Some(())

@@ -44,6 +44,11 @@ impl Layout {
         (fits && (1..=MOST_SUB).contains(&sub)).then_some(Self { groups, hubs, sub })
     }
 
+    /// The number of hubs.
+    pub fn hubs(&self) -> usize {
+        self.hubs
+    }
+
     /// The number of rows: hubs, then groups.
     pub fn rows(&self) -> usize {
         self.hubs + self.groups
@@ -77,6 +82,72 @@ impl Layout {
             (self.between_groups() + at * wide, self.sub)
         }
     }
+
+    /// The rows low < high of each bucket from `start` on, and whether its sign is −.
+    pub fn places(self, start: usize) -> impl Iterator<Item = (usize, usize, bool)> {
+        let (mut low, mut high) = self.cell_of(start);
+        let mut at = start.saturating_sub(self.cell(low, high).0);
+        (start..self.buckets()).map(move |_| {
+            let signs = if high < self.hubs { 0 } else { self.sub };
+            let place = (low, high, signs > 0 && at >= signs);
+            at += 1;
+            if at >= (2 * signs).max(1) {
+                (low, high) = self.next_cell(low, high);
+                at = 0;
+            }
+            place
+        })
+    }
+
+    /// The rows of the cell that a bucket belongs to.
+    fn cell_of(&self, bucket: usize) -> (usize, usize) {
+        let (hubs, wide) = (self.hubs, 2 * self.sub);
+        if bucket < self.beside_hubs() {
+            return pair_at(hubs, bucket);
+        }
+        if bucket < self.between_groups() {
+            let at = (bucket - self.beside_hubs()) / wide;
+            return (at / self.groups, hubs + at % self.groups);
+        }
+        let (low, high) = pair_at(self.groups, (bucket - self.between_groups()) / wide);
+        (hubs + low, hubs + high)
+    }
+
+    /// The rows of the cell whose buckets come next.
+    fn next_cell(&self, low: usize, high: usize) -> (usize, usize) {
+        let (hubs, rows) = (self.hubs, self.rows());
+        if high < hubs {
+            match (high + 1 < hubs, low + 2 < hubs) {
+                (true, _) => (low, high + 1),
+                (false, true) => (low + 1, low + 2),
+                (false, false) => (0, hubs),
+            }
+        } else if low < hubs {
+            match (high + 1 < rows, low + 1 < hubs) {
+                (true, _) => (low, high + 1),
+                (false, true) => (low + 1, hubs),
+                (false, false) => (hubs, hubs + 1),
+            }
+        } else if high + 1 < rows {
+            (low, high + 1)
+        } else {
+            (low + 1, low + 2)
+        }
+    }
+}
+
+/// The pair with an index, among `n` rows.
+fn pair_at(n: usize, index: usize) -> (usize, usize) {
+    let start = |low: usize| low * n - low * (low + 1) / 2;
+    let (mut low, mut end) = (0, n);
+    while end - low > 1 {
+        let middle = (low + end) / 2;
+        match start(middle) <= index {
+            true => low = middle,
+            false => end = middle,
+        }
+    }
+    (low, low + 1 + index - start(low))
 }
 
 /// The public keys of the two hashes: of nodes, and of edges.
@@ -258,6 +329,26 @@ mod tests {
                 layout.buckets(),
                 formula + hubs * hubs.saturating_sub(1) / 2
             );
+        }
+    }
+
+    #[test]
+    fn buckets_are_visited_in_their_order() {
+        for (groups, hubs, sub) in [(2, 0, 1), (5, 0, 3), (4, 3, 1), (6, 2, 2), (3, 1, 1)] {
+            let layout = Layout::new(groups, hubs, sub).unwrap();
+            let mut all = vec![(0, 0, false); layout.buckets()];
+            for high in 0..layout.rows() {
+                for low in 0..high {
+                    let (start, signs) = layout.cell(low, high);
+                    for at in 0..(2 * signs).max(1) {
+                        all[start + at] = (low, high, signs > 0 && at >= signs);
+                    }
+                }
+            }
+            for start in 0..=all.len() {
+                let found: Vec<_> = layout.places(start).collect();
+                assert_eq!(found, all[start..], "{layout:?} from {start}");
+            }
         }
     }
 

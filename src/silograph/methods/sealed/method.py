@@ -18,6 +18,7 @@ from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
 from silograph.estimators.reference import Reference, guess
 from silograph.estimators.stars import square_root
+from silograph.graph.fold import Layout
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
@@ -29,6 +30,7 @@ from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
 from silograph.methods.sealed.coordinator import SealedCoordinator
 from silograph.methods.sealed.expected import expected_bound
+from silograph.methods.sealed.folded import FOLDED_ANSWERS, SealedFoldedRelease
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Output, Rule, SealedNoise
 from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import (
@@ -78,11 +80,11 @@ class ChosenNoise:
 
 
 def sealed_parameters(
-    noise: SealedNoise, members: tuple[int, ...], subject: bytes
+    noise: SealedNoise, members: tuple[int, ...], subject: bytes, layout: Layout | None = None
 ) -> SealedParameters:
-    """What the machines of a run agree on."""
+    """What the machines of a run agree on; with a layout, on folded nodes."""
     outputs = tuple(Output(answer, noise.drawn(answer)) for answer in noise.answers)
-    return SealedParameters(noise.silos, members, noise.nodes, subject, outputs)
+    return SealedParameters(noise.silos, members, noise.nodes, subject, outputs, layout=layout)
 
 
 def sealed_delta(delta: float | None, noise: object = None) -> float:
@@ -253,7 +255,8 @@ class SettledSealed(SettledStudy):
 
     Options: ``answers`` (separated by commas), ``noise`` (committee or shares), ``degree_share``,
     ``triangle_share``, and ``rule`` (largest or second) if the noise of counts is bounded by the
-    degrees. The planner chooses those that the proposer leaves out.
+    degrees. The planner chooses those that the proposer leaves out. On folded nodes only
+    ``answers`` and ``degree_share``, the loads' share of epsilon, have a use.
     """
 
     protocol = COMMITTEE
@@ -265,26 +268,46 @@ class SettledSealed(SettledStudy):
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        _check(study)
+        self._layout = study.index.layout if study.index.folded else None
+        if self._layout is None:
+            _check(study)
+            self.noise = self._on_pairs(study)
+        else:
+            _check_folded(study, self._layout)
+            self.noise = SealedNoise.choose_folded(
+                study.epsilon, self._layout.groups, self._layout.hubs, self.silos, study.collusion,
+                _folded_answers(study), inside=_inside(study),
+                degree_share=_share(study, "degree_share", _LOAD_SHARE),
+            )  # fmt: skip
+        self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
+        # What no run could be made of is refused here, before anyone is asked or pays.
+        sealed_parameters(self.noise, tuple(range(MEMBERS)), study.subject, self._layout)
+
+    def _on_pairs(self, study: Study) -> SealedNoise:
         inside = _inside(study)
-        self.noise = SealedNoise.choose(
+        noise = SealedNoise.choose(
             study.epsilon, study.nodes, self.silos, study.collusion, _answers(study),
             delta=study.delta, kind=_kind(study), rule=_rule(study), inside=inside,
             degree_share=_share(study, "degree_share", 0.1),
             triangle_share=_share(study, "triangle_share", 0.5),
         )  # fmt: skip
-        opened = set(self.noise.answers)
-        if "degree_share" in study.options and not _shares(self.noise):
+        opened = set(noise.answers)
+        if "degree_share" in study.options and not _shares(noise):
             raise StudyError("degree_share needs counts besides degrees or edges")
         if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
             raise StudyError("triangle_share needs both triangles and two_stars")
-        self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
-        # What no run could be made of is refused here, before anyone is asked or pays.
-        sealed_parameters(self.noise, tuple(range(MEMBERS)), study.subject)
+        return noise
+
+    @property
+    def folds(self) -> bool:
+        """Whether folded nodes can be counted: the committee shares bits, whatever they are."""
+        return True
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
         """The study with the planner's answers and shares, if they are not given."""
+        if study.index.folded:
+            return _settled_folded(study)
         if "answers" in study.options or study.query == RELEASE:
             return study
         _check(study)
@@ -333,13 +356,26 @@ class SettledSealed(SettledStudy):
 
     def _parameters(self, roster: Roster) -> SealedParameters:
         members = places_of(self.study.members, roster)
-        return sealed_parameters(self.noise, members, self.study.subject)
+        return sealed_parameters(self.noise, members, self.study.subject, self._layout)
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
         """The opened numbers, and their answer to the query."""
-        release = sealed_release(self.noise, result, universe, self.study.run)
+        release: SealedRelease | SealedFoldedRelease
+        if self._layout is None:
+            release = sealed_release(self.noise, result, universe, self.study.run)
+        else:
+            release = self._folded_release(self._layout, result, universe)
         found = answered(release, self.study)
         return Outcome(release, found.answer and with_trust_note(found.answer))
+
+    def _folded_release(
+        self, layout: Layout, result: SealedResult, universe: NodeUniverse
+    ) -> SealedFoldedRelease:
+        counts = {name: int(x[0]) for name, x in result.values.items() if name != "degrees"}
+        return SealedFoldedRelease(
+            self.noise, layout, self.study.nodes, universe.digest, self._provenance(),
+            result.degrees, counts["edges"], counts.get("triangles"),
+        )  # fmt: skip
 
 
 def _check(study: Study) -> None:
@@ -352,6 +388,50 @@ def _check(study: Study) -> None:
         check_matrix(study.nodes, len(study.silos), ("degrees", "triangles"))
     if study.nodes > MOST_NODES:
         raise StudyError(f"{study.nodes:,} nodes are too many to seal; the limit is {MOST_NODES:,}")
+
+
+#: The loads' share of epsilon on folded nodes. Their noise hardly matters: weights change slowly.
+_LOAD_SHARE = 0.05
+
+
+def _check_folded(study: Study, layout: Layout) -> None:
+    if study.protocol != COMMITTEE:
+        raise StudyError(f"sealed counts in a committee; there is no protocol {study.protocol!r}")
+    if study.query not in (*FOLDED_ANSWERS, RELEASE):
+        raise StudyError(
+            f"sealed answers {' and '.join(FOLDED_ANSWERS)} on folded nodes, not {study.query}"
+        )
+    if layout.sub != 1:
+        raise StudyError("sealed counts on folded nodes with one sub-bucket for each sign")
+    unused = set(study.options) - {"answers", "degree_share", "noise"}
+    if unused:
+        raise StudyError(f"sealed on folded nodes has no use for option {min(unused)!r}")
+    if study.delta < NOISE_DELTA or _kind(study) != "committee":
+        raise StudyError("sealed on folded nodes takes committee noise, which needs a small delta")
+    most = MOST_MATRIX_NODES if "triangles" in _folded_answers(study) else MOST_NODES
+    if layout.rows > most:
+        raise StudyError(f"{layout.rows:,} rows are too many to seal; the limit is {most:,}")
+
+
+def _folded_answers(study: Study) -> "list[Answer]":
+    """What is opened on folded nodes: what the query needs, or what a release names."""
+    fitting = ",".join(FOLDED_ANSWERS.get(study.query, FOLDED_ANSWERS["triangles"]))
+    answers = str(study.options.get("answers", fitting))
+    if study.query != RELEASE and answers != fitting:
+        raise StudyError(f"{study.query} is answered by {fitting}, not by {answers}")
+    names = answers.split(",")
+    if not set(names) <= set(get_args(Answer)):
+        raise StudyError(f"option answers must be of {', '.join(get_args(Answer))}")
+    return cast("list[Answer]", names)
+
+
+def _settled_folded(study: Study) -> Study:
+    """The study with what would otherwise be the default written down."""
+    given: dict[str, Option] = {
+        "degree_share": _LOAD_SHARE, **study.options, "answers": ",".join(_folded_answers(study))
+    }  # fmt: skip
+    # No bound can fail, so more than the noise needs is not asked for.
+    return replace(study, options=given, delta=NOISE_DELTA)
 
 
 def _inside(study: Study) -> bool:

@@ -42,6 +42,13 @@ Guarantee with a bound
     In the world with the edge the degrees of u and v are larger by one: Bad is rarer. Bounds end at
     the sensitivity itself, where Bad is empty. (For 2-stars the second-largest alone would be
     wrong: an edge at the centre of a star changes them by its degree, and all others are small.)
+Guarantee on folded nodes
+    The bits of the union are buckets, and what is counted are rows of cells: hubs and groups. A
+    bucket changes the number of occupied buckets by 1, and the *loads* of at most two rows by 1, so
+    these are edges and degrees of rows. The noisy loads are opened first, and give the cells public
+    weights; the noise of the weighted triangles is made for
+    :attr:`~silograph.dp.cells.CellWeights.change`, which bounds their change for any weights. No
+    bound can fail: δ is that of the noise alone, below ``NOISE_DELTA``.
 Against whom
     The coordinator and any one member, together and malicious, and any number of silos outside the
     committee. Nobody knows or changes a coin, and everybody checks the opened degrees before the
@@ -64,6 +71,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from silograph.dp.cells import CellRule
 from silograph.dp.digits import DIGIT_DELTA, MOST_DIGITS, MOST_PLACES, DigitLaw
 from silograph.dp.laplace import NoiseLaw, Share, round_up, scale_for
 from silograph.dp.loss import View, check_delta, check_epsilon, check_parties, float_below
@@ -82,6 +90,7 @@ __all__ = [
     "Parts",
     "Rule",
     "SealedNoise",
+    "Weighted",
 ]
 
 Answer = Literal["edges", "degrees", "two_stars", "triangles"]
@@ -96,6 +105,12 @@ NOISE_DELTA = 2.0**-60
 #: Noise in shares: the members that draw a part, and how many of them make one whole noise.
 PARTS = 4
 HONEST = 3
+
+#: The largest weight of a folded cell, and the least that is precise enough. It is as large as
+#: numbers of 64 bits allow.
+_MOST_WEIGHT = 256
+_LEAST_WEIGHT = 8
+_LARGEST = 1 << 63
 
 #: Answers whose sensitivity grows with the degrees.
 _COUNTS: tuple[Answer, ...] = ("two_stars", "triangles")
@@ -174,8 +189,9 @@ class Bounded:
     """
 
     kind: Kind
-    #: What is added to the margin: the largest noisy degree, the second-largest, or their sum.
-    rule: Literal["largest", "second", "sum"]
+    #: What is added to the margin: the largest noisy degree, the second-largest, or their sum. Or
+    #: what takes the place of all that: the weights of cells.
+    rule: Literal["largest", "second", "sum", "weights"]
     margin: int
     cap: int
     numerator: int
@@ -184,7 +200,9 @@ class Bounded:
     def __post_init__(self) -> None:
         if self.kind != "committee":
             raise ArgumentError(_NO_BOUND)
-        if self.rule not in ("largest", "second", "sum"):
+        if (self.rule == "weights") != isinstance(self, Weighted):
+            raise ArgumentError("only weights of cells bound a weighted count")
+        if self.rule not in ("largest", "second", "sum", "weights"):
             raise ArgumentError("a bound's rule must be largest, second or sum")
         if min(self.cap, self.numerator, self.denominator) < 1 or self.margin < 0:
             raise ArgumentError("cap and ratio must be positive, the margin at least 0")
@@ -211,6 +229,37 @@ class Bounded:
         return ("bounded", self.kind, self.rule, *given, *self.at(self.cap).fields())
 
 
+@dataclass(frozen=True)
+class Weighted(Bounded):
+    """Noise for the weighted triangles of folded cells, whose weights follow from noisy loads.
+
+    >>> rule = CellRule(groups=4, hubs=0, most=16, spread=0)
+    >>> noise = Weighted("committee", "weights", 0, rule.most_change, 1, 2, rule)
+    >>> noise.bound(np.array([2, 3, 2, 1])) <= noise.cap
+    True
+    """
+
+    cells: CellRule
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cap < self.cells.most_change:
+            raise ArgumentError("a bound must not end below what a bucket can change")
+
+    def bound(self, degrees: NDArray[np.int64]) -> int:
+        """The largest change with the weights that follow from the noisy loads."""
+        return self.cells.weights(degrees).change
+
+    @property
+    def largest(self) -> int:
+        """More than six times any weighted count."""
+        return self.cells.rows**3 * self.cells.most**3
+
+    def fields(self) -> tuple[object, ...]:
+        """Everything, for the digest of the parameters."""
+        return (*super().fields(), *self.cells.fields())
+
+
 def _bound(rule: str, margin: int, cap: int, degrees: NDArray[np.int64]) -> int:
     if len(degrees) < 2:
         raise ArgumentError("a bound needs the degrees of two nodes")
@@ -228,7 +277,7 @@ _NO_BOUND = (
     "could draw a part that lowers the bound"
 )
 #: The rules that hold for each count.
-_RULES = {"two_stars": ("sum",), "triangles": ("largest", "second")}
+_RULES = {"two_stars": ("sum",), "triangles": ("largest", "second", "weights")}
 
 
 @dataclass(frozen=True)
@@ -276,6 +325,52 @@ class SealedNoise:
     margins: dict[Answer, int] = field(default_factory=dict)
     #: Whether the coordinator is one of the four members.
     inside: bool = False
+    #: How the cells of folded nodes are weighted; ``nodes`` are then rows. None for pairs, and for
+    #: folded nodes if no triangles are counted.
+    cells: CellRule | None = None
+
+    @classmethod
+    def choose_folded(
+        cls,
+        epsilon: float,
+        groups: int,
+        hubs: int,
+        silos: int,
+        collusion: int,
+        answers: Sequence[Answer],
+        *,
+        degree_share: Fraction | float = Fraction(1, 20),
+        inside: bool = False,
+    ) -> "SealedNoise":
+        """The smallest noise for rows of folded nodes that costs at most epsilon.
+
+        All of them open edges and degrees, which are occupied buckets and the loads of rows.
+        ``degree_share`` is the loads' share of epsilon. The edges' is a fifth of it beside
+        triangles, which get the rest; without triangles the edges get it.
+
+        >>> opened = ("edges", "degrees", "triangles")
+        >>> noise = SealedNoise.choose_folded(1.0, 4096, 0, 4, 1, opened)
+        >>> noise.cells.most, noise.delta == NOISE_DELTA
+        (256, True)
+        """
+        whole, rows = Fraction(check_epsilon(epsilon)), groups + hubs
+        _check_committee(silos, collusion, inside=inside)
+        _check(rows, [a for a in answers if a != "edges"], NOISE_DELTA, "committee", None)
+        if set(answers) - {"triangles"} != {"edges", "degrees"}:
+            raise ArgumentError(
+                "folded nodes open edges and degrees (the loads of rows), with or without triangles"
+            )
+        loads = whole * _share("degree_share", degree_share)
+        budgets: dict[Answer, Fraction] = {"edges": whole - loads, "degrees": loads}
+        if "triangles" in answers:
+            few = min(loads / 5, (whole - loads) / 2)
+            budgets |= {"edges": few, "triangles": whole - loads - few}
+        noise = cls(rows, silos, collusion, "committee", budgets, NOISE_DELTA, inside=inside)
+        if "triangles" not in budgets:
+            return noise
+        spread = round(noise.law("degrees").variance)
+        most = _most_weight(rows, budgets["triangles"])
+        return replace(noise, margins={"triangles": 0}, cells=CellRule(groups, hubs, most, spread))
 
     @classmethod
     def choose(
@@ -328,6 +423,12 @@ class SealedNoise:
 
     def at(self, epsilon: float) -> "SealedNoise":
         """The same answers by the same rule at another epsilon, with the same shares of it."""
+        if self.cells is not None:
+            share = self.budgets["degrees"] / sum(self.budgets.values())
+            return SealedNoise.choose_folded(
+                epsilon, self.cells.groups, self.cells.hubs, self.silos, self.collusion,
+                self.answers, degree_share=share, inside=self.inside,
+            )  # fmt: skip
         first, *counts = self.answers
         whole, given = sum(self.budgets.values()), self.budgets[first]
         if first in _COUNTS:
@@ -356,6 +457,8 @@ class SealedNoise:
             return 1
         if bound is not None:
             return bound
+        if self.cells is not None:
+            return self.cells.most_change
         return (self.nodes - 2) * (2 if answer == "two_stars" else 1)
 
     def bound(self, answer: Answer, degrees: NDArray[np.int64]) -> int | None:
@@ -364,6 +467,8 @@ class SealedNoise:
             return None
         if len(degrees) != self.nodes:
             raise ArgumentError(f"there are {self.nodes} nodes, but {len(degrees)} degrees")
+        if self.cells is not None:
+            return self.cells.weights(degrees).change
         return _bound(self._rule(answer), self.margins[answer], self.sensitivity(answer), degrees)
 
     def drawn(self, answer: Answer) -> Coins | Parts | Bounded:
@@ -378,6 +483,8 @@ class SealedNoise:
     def _bounded(self, answer: Answer) -> Bounded:
         budget, cap, margin = self.budgets[answer], self.sensitivity(answer), self.margins[answer]
         ratio = budget.numerator, budget.denominator
+        if self.cells is not None:
+            return Weighted(self.kind, "weights", margin, cap, *ratio, self.cells)
         return Bounded(self.kind, self._rule(answer), margin, cap, *ratio)
 
     def _rule(self, answer: Answer) -> Literal["largest", "second", "sum"]:
@@ -484,6 +591,8 @@ class SealedNoise:
 
     def _fails(self, answer: Answer) -> Fraction:
         """An upper bound of the probability that the bound of a count fails."""
+        if self.cells is not None:
+            return Fraction(0)
         law, least = self.digits("degrees"), self.margins[answer] + 1
         if answer == "two_stars":
             return Fraction(law.tail(least, summed=2))
@@ -499,6 +608,17 @@ def _margin(law: DigitLaw, rule: str, delta: float) -> int:
         return law.least_reach(delta / 2)
     # The square of a number below the root is below delta.
     return law.least_reach(math.nextafter(math.sqrt(delta), 0))
+
+
+def _most_weight(rows: int, budget: Fraction) -> int:
+    """The largest weight with which a count and its noise fit into 64 bits with their sign."""
+    most = _MOST_WEIGHT
+    while most >= _LEAST_WEIGHT:
+        reach = DigitLaw.choose((rows - 2) * most**3, budget).reach
+        if (rows * most) ** 3 + FACTORS["triangles"] * reach < _LARGEST:
+            return most
+        most //= 2
+    raise ArgumentError(f"the triangles of {rows:,} rows and their noise do not fit into 64 bits")
 
 
 def _noise_delta(noise: SealedNoise) -> Fraction:

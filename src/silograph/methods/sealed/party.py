@@ -3,18 +3,20 @@
 The rounds are in :mod:`silograph.methods.sealed.rounds`.
 """
 
+import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from silograph import _core
+from silograph.dp.cells import CellWeights
 from silograph.messages.envelope import Envelope
 from silograph.messages.identity import COORDINATOR, pack
 from silograph.methods.committee.member import Part
 from silograph.methods.committee.party import CommitteeParty
 from silograph.methods.committee.rounds import MEMBERS
-from silograph.methods.sealed.noise import FACTORS, Bounded, Coins, Parts
+from silograph.methods.sealed.noise import FACTORS, Bounded, Coins, Parts, Weighted
 from silograph.methods.sealed.rounds import (
     LINEAR,
     ROWS,
@@ -37,9 +39,7 @@ class SealedPart(Part):
         super().__init__(parameters, binding, secret, *more)
         given = self._parameters = parameters
         self._secret = secret
-        self._count = _core.CommitteeCount(
-            self._number, given.nodes, given.width, given.has("triangles")
-        )
+        self._count = self._new_count()
         #: The noise of each output: its law, as soon as that is known, and the shared numbers.
         self._laws: list[Coins | Parts | None] = [
             None if isinstance(output.noise, Bounded) else output.noise for output in given.outputs
@@ -51,11 +51,23 @@ class SealedPart(Part):
         #: How many chunks of pairs and rows of the matrix have been counted.
         self._counted = 0
         self._rows = 0 if given.has("triangles") else given.nodes
+        #: Whether cells have their weights, if they get any, and what the noise of triangles is
+        #: labelled with.
+        self._weighed = not given.weighted
+        self._label = b""
         #: The chunks of noise that are done, and the outputs that were sent.
         self._noise_done: set[int] = set()
         self._published: set[int] = set()
         #: The noisy degrees, while the others have not told us what we lack of them.
         self._degrees: _core.CommitteeNumbers | None = None
+
+    def _new_count(self) -> _core.CommitteeCount:
+        given = self._parameters
+        triangles, layout = given.has("triangles"), given.layout
+        if layout is None:
+            return _core.CommitteeCount(self._number, given.nodes, given.width, triangles)
+        shape = (layout.groups, layout.hubs, layout.sub)
+        return _core.CommitteeCount.folded(self._number, shape, given.width, triangles)
 
     # --- chunks -------------------------------------------------------------------------------
 
@@ -68,7 +80,9 @@ class SealedPart(Part):
         if isinstance(law, Parts):
             return _core.CommitteeParts(self._number, self._view, number, chunk.size, given.width)
         drawn = _core.CommitteeCircuit.noise(coins_of(law), chunk.size, given.width)
-        return _core.CommitteeChunk(drawn, self._number, self._view, number, chunk.size)
+        weighted = isinstance(given.outputs[chunk.output].noise, Weighted)
+        view = self._label if weighted else self._view
+        return _core.CommitteeChunk(drawn, self._number, view, number, chunk.size)
 
     def _law(self, chunk: NoiseChunk) -> Coins | Parts:
         law = self._laws[chunk.output]
@@ -114,7 +128,7 @@ class SealedPart(Part):
     @property
     def room(self) -> bool:
         """Whether there are rows to count triangles in."""
-        return self._all_pairs and self._rows < self._parameters.nodes
+        return self._all_pairs and self._weighed and self._rows < self._parameters.nodes
 
     def work(self) -> None:
         """Count the triangles of some rows."""
@@ -184,8 +198,20 @@ class SealedPart(Part):
     def _bound(self, degrees: npt.NDArray[np.int64]) -> None:
         """Fix the noise of the counts; their chunks may begin."""
         for number, output in enumerate(self._parameters.outputs):
-            if isinstance(output.noise, Bounded):
+            if isinstance(output.noise, Weighted):
+                weights = output.noise.cells.weights(degrees)
+                self._laws[number] = output.noise.at(weights.change)
+                self._weigh(weights)
+            elif isinstance(output.noise, Bounded):
                 self._laws[number] = output.noise.at(output.noise.bound(degrees))
+
+    def _weigh(self, weights: CellWeights) -> None:
+        """Give all cells their weights. Members with other weights will not match our hashes."""
+        for row in range(self._parameters.nodes - 1):
+            self._count.weigh(row, weights.row(row))
+        label = pack(b"silograph/sealed/weights/v1", self._view, weights.digest)
+        self._label = hashlib.sha256(label).digest()
+        self._weighed = True
 
     @property
     def complete(self) -> bool:

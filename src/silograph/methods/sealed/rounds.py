@@ -25,6 +25,11 @@ Noise
     silo shares its bits. If the noise of a count depends on the degrees, the noisy degrees are
     opened first, to every member, by components and compared with hashes: no member can make them
     smaller. Every member computes the bound from them, and only then begins with that noise.
+Folded nodes
+    The bits are buckets, and every number of nodes below is one of rows: hubs and groups. Degrees
+    are the loads of rows. The weights of cells follow from the noisy loads, and triangles are
+    counted only when they are known. The messages that make the noise of the triangles are labelled
+    with the digest of the weights: they match only between members that have the same.
 What each party sees, and why that tells nothing
     As in the union, a member lacks one component of everything, and what it receives is hidden by a
     mask that it does not know, or is the hash of something that it received. What it learns of the
@@ -50,6 +55,7 @@ import numpy.typing as npt
 
 from silograph import _core
 from silograph.errors import ArgumentError
+from silograph.graph.fold import Layout
 from silograph.messages.identity import pack
 from silograph.methods.committee.rounds import (
     COORDINATOR_STEPS,
@@ -59,7 +65,14 @@ from silograph.methods.committee.rounds import (
     Seating,
     State,
 )
-from silograph.methods.sealed.noise import FACTORS, Bounded, Coins, Output, Parts
+from silograph.methods.sealed.noise import (
+    FACTORS,
+    Bounded,
+    Coins,
+    Output,
+    Parts,
+    Weighted,
+)
 
 __all__ = [
     "CHUNK_NUMBERS",
@@ -127,10 +140,16 @@ class SealedParameters(Seating):
     subject: bytes
     outputs: tuple[Output, ...]
     chunk_pairs: int = CHUNK_PAIRS
+    #: The shape of folded nodes, whose rows are the ``nodes``, and whose buckets are the ``pairs``.
+    layout: Layout | None = None
     pairs: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", self.nodes * (self.nodes - 1) // 2)
+        pairs = self.nodes * (self.nodes - 1) // 2
+        if self.layout is not None:
+            self._check_layout(self.layout)
+            pairs = self.layout.buckets
+        object.__setattr__(self, "pairs", pairs)
         self.check_chunks()
         if self.silos > 64 or self.chunk_pairs > CHUNK_PAIRS or self.nodes > MOST_NODES:
             raise ArgumentError(
@@ -147,13 +166,27 @@ class SealedParameters(Seating):
             raise ArgumentError("outputs with bounded noise come last")
         for output in bounded:
             self._check_bounded(output)
+        if self.layout is not None and self.has("triangles") and not self.weighted:
+            raise ArgumentError("the triangles of folded nodes are weighted")
         self.check_members()
         self.width  # noqa: B018 - refused here if the numbers are too large
+
+    def _check_layout(self, layout: Layout) -> None:
+        """Refuse what makes no counts of folded cells."""
+        if layout.rows != self.nodes or layout.sub != 1:
+            raise ArgumentError("folded nodes are counted by rows, with one sub-bucket for a sign")
+        if self.has("two_stars"):
+            raise ArgumentError("the 2-stars of folded nodes are not counted")
 
     def _check_bounded(self, output: Output) -> None:
         """Refuse a bound that a member could lower, and one below what an edge can change."""
         if self.degrees is None or not isinstance(self.outputs[self.degrees].noise, Coins):
             raise ArgumentError("degrees that bound other noise have noise that nobody knows")
+        if isinstance(output.noise, Weighted):
+            cells, layout = output.noise.cells, self.layout
+            if layout is None or (cells.groups, cells.hubs) != (layout.groups, layout.hubs):
+                raise ArgumentError("weights are for the cells of folded nodes, one for each")
+            return
         most = (self.nodes - 2) * (2 if output.name == "two_stars" else 1)
         if isinstance(output.noise, Bounded) and output.noise.cap < most:
             raise ArgumentError(f"the bound of {output.name} must not end below {most}")
@@ -166,6 +199,11 @@ class SealedParameters(Seating):
     def bounded(self) -> bool:
         """Whether the noise of some output depends on the noisy degrees."""
         return any(isinstance(output.noise, Bounded) for output in self.outputs)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether triangles are counted with weights that depend on the noisy degrees."""
+        return any(isinstance(output.noise, Weighted) for output in self.outputs)
 
     @property
     def degrees(self) -> int | None:
@@ -184,7 +222,11 @@ class SealedParameters(Seating):
         """The bytes of a number that travel: enough for every answer with its noise and sign."""
         n = self.nodes
         most = {"edges": self.pairs, "degrees": n, "two_stars": n**3, "triangles": n**3}
+        if self.layout is not None:
+            most["degrees"] = 2 * n
         for output in self.outputs:
+            if isinstance(output.noise, Weighted):
+                most[output.name] = output.noise.largest
             most[output.name] += FACTORS[output.name] * output.noise.reach
         largest = max(most[output.name] for output in self.outputs)
         width = (largest.bit_length() + 8) // 8
@@ -267,6 +309,9 @@ class SealedParameters(Seating):
         """SHA-256 of every parameter."""
         numbers = (self.silos, self.nodes, self.chunk_pairs, CHUNK_NUMBERS, self.width)
         fields = [str(number).encode() for number in (*numbers, *self.members)]
+        if self.layout is not None:
+            shape = (self.layout.groups, self.layout.hubs, self.layout.sub)
+            fields.append(pack(b"fold", *(str(number).encode() for number in shape)))
         for output in self.outputs:
             noise = (str(value).encode() for value in output.noise.fields())
             fields.append(pack(output.name.encode(), *noise))
@@ -287,8 +332,10 @@ class SealedCost:
     memory: int
 
 
-def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
-    """The traffic and memory of a member, on average over the four.
+def sealed_cost(
+    nodes: int, silos: int, outputs: Collection[str], layout: Layout | None = None
+) -> SealedCost:
+    """The traffic and memory of a member, on average over the four; with a layout, of its rows.
 
     A pair takes two bits for the member's own input, six bits a gate and six numbers, of all four
     together. Memory is three matrices with one word per pair, if triangles are counted, and the
@@ -297,10 +344,16 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
     >>> cost = sealed_cost(4039, 4, ["triangles"])
     >>> cost.up // 2**20, cost.memory // 2**20
     (64, 290)
+    >>> cost = sealed_cost(4096, 4, ["triangles"], Layout(4096))
+    >>> cost.up // 2**20, cost.memory // 2**20
+    (204, 295)
     """
-    pairs, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
+    cells, cubes = nodes * (nodes - 1) // 2, "triangles" in outputs
+    pairs = cells if layout is None else layout.buckets
     counts = cubes or "two_stars" in outputs
     width = ((nodes**3 if counts else pairs).bit_length() + 10) // 8
+    if layout is not None and cubes:
+        width = 8  # for weights
     bits = pairs * (2 + 6 * (silos - 1) / 4) / 8
     numbers = 1.5 * width * pairs
     outside = pairs / 8 * max(silos - MEMBERS, 0) * 3 / 4
@@ -308,7 +361,7 @@ def sealed_cost(nodes: int, silos: int, outputs: Collection[str]) -> SealedCost:
     return SealedCost(
         up=round(bits + numbers),
         down=round(bits + numbers + outside),
-        memory=3 * 8 * pairs * cubes + WINDOW * chunk + 2 * ROWS * 8 * nodes * cubes,
+        memory=3 * 8 * cells * cubes + WINDOW * chunk + 2 * ROWS * 8 * nodes * cubes,
     )
 
 
