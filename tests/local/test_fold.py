@@ -217,7 +217,7 @@ class TestCount:
             ("kstars", {}, "needs k"),
             ("edges", {"method": "baseline"}, "baseline has no use for fold"),
             ("edges", {"method": "feat+"}, "has no use for fold"),
-            ("edges", {"method": "sealed"}, "has no use for fold"),
+            ("edges", {"method": "sealed", "protocol": "committee"}, "no use for protocol"),
             ("edges", {"like": GRAPH}, "no use for like"),
             ("edges", {"trust": ["silos"]}, "no use for trust"),
             ("edges", {"delta": 1e-9}, "no use for delta"),

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.errors import SilographError
-from silograph.graph.fold import Fold
+from silograph.graph.fold import Fold, Layout
 from silograph.graph.samples import union
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
@@ -176,9 +176,15 @@ class _SmallCommittee(CommitteeParameters):
 
 class _SmallSealed(SealedParameters):
     def __init__(
-        self, m: int, members: tuple[int, ...], nodes: int, s: bytes, outputs: tuple[Output, ...]
+        self,
+        m: int,
+        members: tuple[int, ...],
+        nodes: int,
+        s: bytes,
+        outputs: tuple[Output, ...],
+        layout: Layout | None = None,
     ) -> None:
-        super().__init__(m, members, nodes, s, outputs, chunk_pairs=256)
+        super().__init__(m, members, nodes, s, outputs, chunk_pairs=256, layout=layout)
 
 
 class _SmallElgamal(ElgamalParameters):

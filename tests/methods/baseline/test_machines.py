@@ -67,7 +67,7 @@ def test_refusals_change_nothing() -> None:
     silo.authorise()
     with pytest.raises(OrderError, match="no chunk 2"):
         silo.chunk(2, bytes(16))
-    with pytest.raises(PayloadError, match="one bit per pair"):
+    with pytest.raises(PayloadError, match="16 bytes were due, not 15"):
         silo.chunk(0, bytes(15))
     first = silo.chunk(0, bytes(16)).raw
     assert silo.chunk(0, bytes(16)).raw == first

@@ -20,7 +20,7 @@ Bias
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -434,10 +434,8 @@ def choose_fold(
         if not math.isfinite(sd[at]):
             return None
         size = Layout(int(fits[at]), hubs, sub).buckets
-        return FoldChoice(
-            int(fits[at]), hubs, sub, spent, float(sd[at]), float(found.bias[at]), size,
-            _sent(protocol, epsilon - spent, silos, collusion, size),
-        )  # fmt: skip
+        error, bias = float(sd[at]), float(found.bias[at])
+        return FoldChoice(int(fits[at]), hubs, sub, spent, error, bias, size, 0)
 
     def best(choices: Iterable[tuple[int, float, int]]) -> FoldChoice | None:
         made = [choice for each in choices if (choice := tried(*each)) is not None]
@@ -445,12 +443,17 @@ def choose_fold(
 
     # First how many hubs, at a middling price; then the price and the number of sub-buckets.
     counts = [hubs for hubs in _HUBS if hubs <= shape.nodes // 2]
-    first = best(itertools.product(counts, _SHARES[3:4], _SUBS[:2]))
-    if first is None:
-        return best(itertools.product(counts, _SHARES[1::2], _SUBS))
-    at = counts.index(first.hubs)
-    shares = _SHARES[:1] if hubs_known else _SHARES
-    return best(itertools.product(counts[max(at - 1, 0) : at + 2], shares, _SUBS))
+    chosen = best(itertools.product(counts, _SHARES[3:4], _SUBS[:2]))
+    if chosen is None:
+        chosen = best(itertools.product(counts, _SHARES[1::2], _SUBS))
+    else:
+        at = counts.index(chosen.hubs)
+        shares = _SHARES[:1] if hubs_known else _SHARES
+        chosen = best(itertools.product(counts[max(at - 1, 0) : at + 2], shares, _SUBS))
+    if chosen is None:
+        return None
+    rest = epsilon - chosen.hub_epsilon
+    return replace(chosen, bytes_per_silo=_sent(protocol, rest, silos, collusion, chosen.buckets))
 
 
 def _found(
