@@ -43,7 +43,7 @@ def held(
     return np.array([(low <= truth) & (truth <= high) for low, high in ends])
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_four_cycles_of_a_dense_graph() -> None:
     """Six silos of which five collude: the variance on edges is less than half of that elsewhere.
     With the latter in place of the former, 88 % of the intervals hold the truth."""

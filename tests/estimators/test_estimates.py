@@ -38,8 +38,14 @@ def test_sampled_standard_errors_are_near_the_full_ones(
     assert again.triangles().value == release.triangles().value
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("channel", CHANNELS, ids=str)
+@pytest.mark.parametrize(
+    "channel",
+    [
+        pytest.param(each, marks=pytest.mark.whole if at else pytest.mark.slow)
+        for at, each in enumerate(CHANNELS)
+    ],
+    ids=str,
+)
 def test_standard_errors_match_the_spread_of_draws(channel: Channel) -> None:
     """Also on channels that are not symmetric, and for the queries without an exact test."""
     graph = clustered_power_law(240, edges_per_node=8, closure=0.7, seed=3)

@@ -15,7 +15,7 @@ DRAWS = 30
 QUERIES = ("edges", "2-stars", "3-stars", "triangles", "4-cycles")
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_errors_and_intervals_are_what_the_formulas_say(data_folder: Path) -> None:
     """One test, so that workers who share the tests do not draw the same releases again."""
     graph = dataset("facebook", folder=data_folder)

@@ -250,7 +250,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     """Not even if the whole file is one row group."""
     peaks = []

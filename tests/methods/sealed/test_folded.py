@@ -102,10 +102,13 @@ def has_answered(run: FoldedRun) -> bool:
 
 
 class TestCounts:
-    def test_random_folds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        "seeds", [range(12), pytest.param(range(12, 60), marks=pytest.mark.whole)], ids=str
+    )
+    def test_random_folds(self, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every answer is the truth with this run's noise and weights, to the last unit."""
         seen = Counter[object]()
-        for seed in range(25):
+        for seed in seeds:
             rng = at_random(f"folded {seed}")
             band = rng.choice([2, 5, 512])
             for module in (rounds, party):
