@@ -50,7 +50,8 @@ deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a stud
 # Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
 # for half of the time.
 WORKERS ?= 4
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+# Workers share two cores: threads of matrix products would only be in their way.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test: $(BUILT) ## all tests (at most 10 minutes on two cores)
 	cargo test --quiet --locked -p silograph-core
