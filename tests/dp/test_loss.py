@@ -42,7 +42,7 @@ def views() -> list[View]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_no_view_is_printed_below_its_loss() -> None:
     tried = views()
     assert len(tried) > 500

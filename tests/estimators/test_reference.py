@@ -64,7 +64,7 @@ def test_gradients_count_what_an_edge_adds(known: BitRows) -> None:
     assert total["four_cycles"] == pytest.approx(4 * known.four_cycles)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_ratio_has_the_error_that_draws_show(known: BitRows) -> None:
     channel = Channel.symmetric(4.0)
     graph = clustered_power_law(300, 6, seed=3)
@@ -84,7 +84,7 @@ def near(reference: Reference, known: BitRows, factor: float) -> None:
             assert 1 / factor <= found / right <= factor, (query, k, found, right)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_guess_from_the_main_numbers_is_near(facebook: BitRows) -> None:
     known = facebook
     reference = guess(
