@@ -152,8 +152,8 @@ BUGS = [
         "fold: an open study for a closed list",
         "a study without a node list is accepted by a silo that has one",
         _SILO,
-        "if study.universe != universe.digest or study.nodes != nodes:",
-        "if study.universe != universe.digest and study.nodes != nodes:",
+        "if study.universe != universe.digest or study.nodes != (universe.size or 0):",
+        "if study.universe != universe.digest and study.nodes != (universe.size or 0):",
         _CHECKS,
     ),
     Bug(

@@ -432,7 +432,7 @@ def test_a_machine_that_is_too_small(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that would die for want of memory is refused before it has cost anything."""
-    monkeypatch.setattr("silograph.cli.local_run._memory", lambda: 100)
+    monkeypatch.setattr("silograph.cli.local_run.memory_here", lambda: 100)
     before = contents(folder)
     ask = f"count edges {GOOD} --epsilon 1 --lineage claims --ledger own.ledger"
     assert main(ask.split()) == WRONG

@@ -139,7 +139,7 @@ def test_other_methods_do_not_fold(run: Any, trial: str) -> None:
 def test_too_little_memory_names_folding(
     run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("silograph.cli.local_run._memory", lambda: 100)
+    monkeypatch.setattr("silograph.cli.local_run.memory_here", lambda: 100)
     said = run(f"count edges {trial} {NODES} --epsilon 3")
     assert said.code == 2
     assert "fold the nodes into groups (--fold)" in said.err

@@ -19,7 +19,7 @@ from silograph.estimators.estimate import FloatArray
 from silograph.estimators.folded import FoldedSums
 from silograph.estimators.folded_loads import (
     CellModel,
-    FoldShape,
+    CellShape,
     Loads,
     Strip,
     by_ones,
@@ -244,7 +244,7 @@ def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
 @pytest.mark.parametrize("shape", [(0, 2, 1), (-1, 5, 1), (0, 5, 0), (0, 5, 101)])
 def test_refused_shapes(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ArgumentError, match="at least 3 groups"):
-        FoldShape(*shape)
+        CellShape(*shape)
 
 
 # --- 2. Exact: the series -------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_the_spread_of_the_series(buckets: int) -> None:
 class ExactLoads(Loads):
     """The loads of cells whose numbers of edges are known."""
 
-    def __init__(self, shape: FoldShape, plain: Ints) -> None:
+    def __init__(self, shape: CellShape, plain: Ints) -> None:
         hubs, o = slice(0, shape.hubs), shape.ordinary
         self.shape = shape
         self.load = plain[:, o].sum(axis=1).astype(float)
@@ -417,7 +417,7 @@ def test_signed_sums_over_all_hashes(graph: int, hubs: int, groups: int) -> None
 @pytest.mark.parametrize("factor", ["apart", "in_squares"])
 def test_a_missing_factor_is_seen(factor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: nothing is divided by 1 − 1/r; squares of degrees take edges as independent."""
-    monkeypatch.setattr(FoldShape, factor, 1.0)
+    monkeypatch.setattr(CellShape, factor, 1.0)
     with pytest.raises(AssertionError, match="edges" if factor == "apart" else "squares"):
         check_mean_over_all_hashes(np.array(TINY[0]), 1, 3)
 

@@ -1,6 +1,5 @@
 """What local runs share: reading silos from files, and spending from a ledger."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
+from silograph.methods.cost import memory_here
 
 __all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
 
@@ -107,17 +107,13 @@ def _ids(path: Path) -> tuple[str, ...]:
 
 def _check_memory(nodes: int, silos: int) -> None:
     """Refuse a run that would exhaust the memory, because it would still spend its budget."""
-    needed, there = nodes * nodes // 8 + silos * memory_of(nodes), _memory()
+    needed, there = nodes * nodes // 8 + silos * memory_of(nodes), memory_here()
     if needed > there:
         raise ArgumentError(
             f"{nodes:,} nodes: one bit for every pair of them, for {silos} silos and the release,"
             f" takes {needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; fold the"
             " nodes into groups (--fold), or use a larger machine or a smaller node list"
         )
-
-
-def _memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from silograph.dp.channel import Channel
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.folded_loads import FoldShape, Loads, RowSums, Strip, by_ones
+from silograph.estimators.folded_loads import CellShape, Loads, RowSums, Strip, by_ones
 from silograph.estimators.ratio import fieller
 
 __all__ = ["FoldedCounts", "FoldedRatio", "FoldedSum", "FoldedSums"]
@@ -198,7 +198,7 @@ class FoldedSums:
         channel: Channel,
         advance: Callable[[int], None] | None = None,
     ) -> None:
-        self.shape = FoldShape(counts.hubs, counts.groups, counts.sub)
+        self.shape = CellShape(counts.hubs, counts.groups, counts.sub)
         self._counts, self._channel = counts, channel
         self._advance = advance or (lambda rows: None)
         shape = self.shape

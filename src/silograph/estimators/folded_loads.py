@@ -36,7 +36,7 @@ from silograph.estimators.estimate import FloatArray
 
 __all__ = [
     "CellModel",
-    "FoldShape",
+    "CellShape",
     "Loads",
     "RowSums",
     "Strip",
@@ -69,7 +69,7 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class FoldShape:
+class CellShape:
     """The numbers of hubs, of ordinary groups, and of sub-buckets for each sign of a cell."""
 
     hubs: int
@@ -248,7 +248,7 @@ class Loads:
         The sums of the series over all buckets of a row's cells.
     """
 
-    def __init__(self, shape: FoldShape, channel: Channel, seen: RowSums) -> None:
+    def __init__(self, shape: CellShape, channel: Channel, seen: RowSums) -> None:
         self.shape = shape
         self._v0 = float(channel.weights.v0)
         self._delta = float(channel.weights.delta)

@@ -9,10 +9,12 @@ error where the planner offers to fold.
 
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from silograph.dp.channel import Channel
 from silograph.dp.laplace import round_up
@@ -25,7 +27,7 @@ from silograph.estimators.ratio import share
 from silograph.estimators.release import PaidFor
 from silograph.graph.fold import BucketCounts, Layout
 
-__all__ = ["FOLDED_QUERIES", "FOLD_NOTE", "FoldedRelease"]
+__all__ = ["FOLDED_QUERIES", "FOLD_NOTE", "FoldedFace", "FoldedRelease"]
 
 #: The queries that a folded release answers.
 FOLDED_QUERIES = ("edges", "kstars", "triangles", "four_cycles", "clustering")
@@ -33,19 +35,57 @@ FOLD_NOTE = "from folded nodes: not exactly unbiased, as edges can share a bucke
 _MOST_NODES = 1 << 32
 
 
+class FoldedFace(PaidFor):
+    """The common face of what is made of folded nodes: a release, or sealed counts."""
+
+    TITLE: ClassVar[str]
+    layout: Layout
+    #: The number of nodes; 0 if the universe is open.
+    nodes: int
+
+    @cached_property
+    def origin(self) -> Origin:
+        """What every answer states about its origin."""
+        return Origin(self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
+
+    @abstractmethod
+    def _about(self) -> dict[str, str]:
+        """Names and values of what is known of it."""
+
+    def _about_nodes(self, found: str = "") -> dict[str, str]:
+        """The nodes, and how they were folded; ``found`` says how hubs were found."""
+        shape = self.layout
+        nodes = f"{self.nodes:,}, list" if self.nodes else "any, by the normal form"
+        return {
+            "nodes": f"{nodes} {self.universe_digest[:16]}…",
+            "folded": f"into {shape.groups:,} groups and {shape.hubs:,} hubs{found}; "
+            f"{shape.buckets:,} buckets",
+        }
+
+    def _repr_html_(self) -> str:
+        """Show it in notebooks."""
+        return definitions(self.TITLE, self._about(), views_table(self.views))
+
+    def __str__(self) -> str:
+        about = self._about()
+        width = max(map(len, about)) + 1
+        lines = [f"  {name:{width}} {text}" for name, text in about.items()]
+        return "\n".join([self.TITLE, *lines, *(f"  {view}" for view in self.views)])
+
+
 @dataclass(frozen=True, eq=False)
-class FoldedRelease(PaidFor):
+class FoldedRelease(FoldedFace):
     """A noisy union of buckets, and the privacy loss against each view.
 
     Queries are methods that return an :class:`Estimate`. They cost no further privacy.
     """
 
+    TITLE = "folded release"
     counts: BucketCounts
     #: The identifiers that have a row of their own.
     hubs: tuple[str, ...]
     #: The normal form of identifiers.
     form: str
-    #: The number of nodes; 0 if the universe is open.
     nodes: int
     channel: Channel
     universe_digest: str
@@ -56,14 +96,9 @@ class FoldedRelease(PaidFor):
     hub_epsilon: float = 0.0
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> Layout:  # type: ignore[override]
         """The shape of the index."""
         return self.counts.layout
-
-    @cached_property
-    def origin(self) -> Origin:
-        """What every answer states about its origin."""
-        return Origin(self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
 
     @cached_property
     def sums(self) -> FoldedSums:
@@ -101,11 +136,10 @@ class FoldedRelease(PaidFor):
             If k is neither 1 nor 2.
         """
         self.check_query("kstars", k)
-        found = self.sums.two_stars
-        if k == 1:  # every edge is a star at both of its ends
-            edges = self.sums.edges
-            found = FoldedSum(2 * edges.value, 4 * edges.variance)
-        return self._folded("kstars", found, k=int(k))
+        if k == 2:
+            return self._folded("kstars", self.sums.two_stars, k=int(k))
+        edges = self.sums.edges  # each is a star at both of its ends
+        return self._folded("kstars", FoldedSum(2 * edges.value, 4 * edges.variance), k=int(k))
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -277,13 +311,10 @@ class FoldedRelease(PaidFor):
     # -- display ---------------------------------------------------------------------------
 
     def _about(self) -> dict[str, str]:
-        made, shape = self.provenance, self.layout
+        made = self.provenance
         found = f", found with ε = {shown_loss(self.hub_epsilon)}" if self.hub_epsilon else ""
-        nodes = f"{self.nodes:,}, list" if self.nodes else "any, by the normal form"
         return {
-            "nodes": f"{nodes} {self.universe_digest[:16]}…",
-            "folded": f"into {shape.groups:,} groups and {shape.hubs:,} hubs{found}; "
-            f"{shape.buckets:,} buckets",
+            **self._about_nodes(found),
             "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
             "protocol": made.protocol,
             "noise": f"an occupied bucket shows with p = {float(self.channel.p11):.4g}, any other "
@@ -291,20 +322,12 @@ class FoldedRelease(PaidFor):
             "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
         }
 
-    def _repr_html_(self) -> str:
-        """Show the release in notebooks."""
-        return definitions("folded release", self._about(), views_table(self.views))
-
     def __repr__(self) -> str:
         shape = self.layout
         return (
             f"FoldedRelease(groups={shape.groups:,}, hubs={shape.hubs:,}, sub={shape.sub}, "
             f"{self.provenance.protocol}, ε = {shown_loss(self.epsilon)})"
         )
-
-    def __str__(self) -> str:
-        lines = [f"  {name:9} {text}" for name, text in self._about().items()]
-        return "\n".join(["folded release", *lines, *(f"  {view}" for view in self.views)])
 
 
 def _sum(*losses: float) -> float:

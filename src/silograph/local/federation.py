@@ -290,13 +290,9 @@ class Federation:
             search = self.find_hubs(share, collusion, progress=progress)
             named = filter(nameable, search.top(fold.hubs))
             fold = replace(fold, hubs=tuple(named))
-        try:
-            index = folded_index(fold, self.universe)
-        except StudyError as error:
-            raise ArgumentError(str(error)) from None
         outcome = self._ask(
             "feat", query, epsilon, collusion, k=k, protocol=protocol, options=options,
-            progress=progress, index=index,
+            progress=progress, index=self._index(fold),
         )  # fmt: skip
         release = cast("FoldedRelease", outcome.source)
         if search is not None:
@@ -623,9 +619,14 @@ class Federation:
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
+        index = None
         if method == "sealed" and given["fold"] is not None:
-            return self._seal_folded(query, k, epsilon, collusion, given, progress)
-        if given["fold"] is not None:
+            if given["fold"] == "auto" or isinstance(given["fold"].hubs, int):
+                raise ArgumentError(
+                    "sealed needs a fold whose hubs are a list; Federation.find_hubs finds them"
+                )
+            index = self._index(given["fold"])
+        elif given["fold"] is not None:
             release, answer = self._collect_folded(
                 query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress
             )
@@ -642,33 +643,16 @@ class Federation:
             like=given["like"],
             owned=given["owned"],
             progress=progress,
+            index=index,
         )
         return cast("Estimate[Any]", outcome.answer)
 
-    def _seal_folded(
-        self,
-        query: str,
-        k: int | None,
-        epsilon: float,
-        collusion: int,
-        given: Mapping[str, Any],
-        progress: bool | None,
-    ) -> Estimate[Any]:
-        """An exact count on folded nodes, opened with noise."""
-        fold, noise = given["fold"], given["noise"]
-        if fold == "auto" or isinstance(fold.hubs, int):
-            raise ArgumentError(
-                "sealed needs a fold whose hubs are a list; Federation.find_hubs finds them"
-            )
+    def _index(self, fold: Fold) -> Index:
+        """The index of a study that folds nodes in this way."""
         try:
-            index = folded_index(fold, self.universe)
+            return folded_index(fold, self.universe)
         except StudyError as error:
             raise ArgumentError(str(error)) from None
-        outcome = self._ask(
-            "sealed", query, epsilon, collusion, k=k, delta=sealed_delta(given["delta"], noise),
-            options=_study_options(given), progress=progress, index=index,
-        )  # fmt: skip
-        return cast("Estimate[Any]", outcome.answer)
 
     def _choose(
         self, query: str, k: int | None, epsilon: float, collusion: int, given: Mapping[str, Any]
@@ -788,7 +772,7 @@ class Federation:
                 delta=delta,
                 collusion=collusion,
                 universe=self.universe.digest,
-                nodes=0 if self.universe.is_open else len(self.universe),
+                nodes=self.universe.size or 0,
                 roster=parties.roster.digest.hex(),
                 coordinator=parties.roster.coordinator.name,
                 silos=tuple(member.name for member in parties.roster.silos),

@@ -20,7 +20,7 @@ __all__ = ["Cost", "memory_here", "size_text", "time_text", "union_cost"]
 #: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
 #: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
-_COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.9, 130.0
+_COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.95, 130.0
 #: The memory of a process that does nothing yet.
 _PROCESS = 120_000_000
 #: Multiplications of matrices that the answers of a folded release take, and their speed.

@@ -132,7 +132,7 @@ class CoordinatorService:
             delta=float(delta or 0.0),
             collusion=question.collusion,
             universe=party.universe.digest,
-            nodes=0 if party.universe.is_open else len(party.universe),
+            nodes=party.universe.size or 0,
             roster=party.roster.digest.hex(),
             coordinator=party.name,
             silos=silos,

@@ -306,8 +306,7 @@ class Service(ABC):
         """Raise if there is a reason not to take part in a study."""
         if self._party.has_universe:
             universe = self._party.universe
-            nodes = 0 if universe.is_open else len(universe)
-            if study.universe != universe.digest or study.nodes != nodes:
+            if study.universe != universe.digest or study.nodes != (universe.size or 0):
                 raise StudyError("the study is about another node list")
             study.index.check_ids(universe)
         policy, roster = self._config.policy, self._party.roster

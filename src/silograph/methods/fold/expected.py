@@ -30,8 +30,7 @@ from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape
 from silograph.estimators.folded_loads import series, spread
 from silograph.graph.fold import Layout
-from silograph.methods.masked.machines import packed_bytes
-from silograph.methods.masked.noise import MaskedNoise
+from silograph.methods.cost import union_cost
 from silograph.methods.prediction import Question, union_channel
 from silograph.methods.union import settle_union
 
@@ -452,8 +451,9 @@ def choose_fold(
         chosen = best(itertools.product(counts[max(at - 1, 0) : at + 2], shares, _SUBS))
     if chosen is None:
         return None
-    rest = epsilon - chosen.hub_epsilon
-    return replace(chosen, bytes_per_silo=_sent(protocol, rest, silos, collusion, chosen.buckets))
+    union = settle_union(protocol, epsilon - chosen.hub_epsilon, silos, collusion)
+    layout = Layout(chosen.groups, chosen.hubs, chosen.sub)
+    return replace(chosen, bytes_per_silo=union_cost(union, shape.nodes, layout).sent)
 
 
 def _found(
@@ -474,15 +474,3 @@ def error_of(question: Question, shape: FoldShape, chosen: FoldChoice, protocol:
     groups = np.array([float(chosen.groups)])
     found = predicted_error(question.query, shape, hubs, groups, chosen.sub, channel.weights)
     return float(found.sd[0])
-
-
-#: What a member of a committee sends for each bucket: the coin's gates take nearly all of it.
-_COMMITTEE_BYTES = 2.95
-
-
-def _sent(protocol: str, epsilon: float, silos: int, collusion: int, buckets: int) -> int:
-    """How many bytes a silo sends for so many buckets."""
-    noise = settle_union(protocol, epsilon, silos, collusion).noise
-    if isinstance(noise, MaskedNoise):
-        return packed_bytes(noise.q, buckets)
-    return math.ceil(_COMMITTEE_BYTES * buckets)

@@ -37,13 +37,10 @@ from silograph.estimators.estimate import (
     Z95,
     Estimate,
     FloatArray,
-    Origin,
     Provenance,
-    definitions,
-    views_table,
 )
 from silograph.estimators.folded_loads import over_groups
-from silograph.estimators.release import PaidFor
+from silograph.estimators.folded_release import FoldedFace
 from silograph.graph.fold import Layout
 from silograph.methods.sealed.noise import Answer, SealedNoise
 
@@ -67,15 +64,15 @@ _FULL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class SealedFoldedRelease(PaidFor):
+class SealedFoldedRelease(FoldedFace):
     """Noisy loads and counts of folded cells, and the privacy loss against each view.
 
     Queries are methods that return an :class:`Estimate`. They cost no further privacy.
     """
 
+    TITLE = "sealed answers on folded nodes"
     noise: SealedNoise
     layout: Layout
-    #: The number of nodes; 0 if the universe is open.
     nodes: int
     universe_digest: str
     provenance: Provenance
@@ -102,11 +99,6 @@ class SealedFoldedRelease(PaidFor):
     def losses(self) -> Mapping[int, float]:  # type: ignore[override]
         """The certified epsilon against the coordinator with t silos, for t = 0 … m−1."""
         return self.noise.losses
-
-    @cached_property
-    def origin(self) -> Origin:
-        """What every answer states about its origin."""
-        return Origin(self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
 
     @cached_property
     def weights(self) -> CellWeights:
@@ -177,27 +169,14 @@ class SealedFoldedRelease(PaidFor):
         return [names.get(answer, answer) for answer in self.noise.answers]
 
     def _about(self) -> dict[str, str]:
-        made, shape = self.provenance, self.layout
-        nodes = f"{self.nodes:,}, list" if self.nodes else "any, by the normal form"
+        made = self.provenance
         return {
-            "nodes": f"{nodes} {self.universe_digest[:16]}…",
-            "folded": f"into {shape.groups:,} groups and {shape.hubs:,} hubs; "
-            f"{shape.buckets:,} buckets",
+            **self._about_nodes(),
             "opened": ", ".join(self._opened),
             "silos": f"{made.silos}, of which {made.collusion} may pool with the coordinator",
             "noise": "committee noise",
             "cost": f"ε = {shown_loss(self.epsilon)}, δ = {shown_loss(self.delta)}, paid",
         }
-
-    def _repr_html_(self) -> str:
-        """Show the release in notebooks."""
-        return definitions("sealed answers on folded nodes", self._about(), views_table(self.views))
-
-    def __str__(self) -> str:
-        lines = [f"  {name:7} {text}" for name, text in self._about().items()]
-        return "\n".join(
-            ["sealed answers on folded nodes", *lines, *(f"  {view}" for view in self.views)]
-        )
 
 
 class _Rows:
