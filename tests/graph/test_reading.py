@@ -79,7 +79,7 @@ def edge_set(graph: Silo) -> set[frozenset[str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(written(), st.booleans(), st.randoms(use_true_random=False))
 def test_like_a_simple_reader(
     tmp_path_factory: pytest.TempPathFactory, file: Written, packed: bool, shuffler: Any
