@@ -43,7 +43,8 @@
     ├── CalibrationWarning   the raw noisy graph is used without calibration
     ├── LedgerWarning        no ledger records a run, or a limit is below what is spent
     ├── PrivacyWarning       a choice protects less than one may think
-    └── SplitWarning         a split could not reach the requested rate
+    ├── SplitWarning         a split could not reach the requested rate
+    └── UselessAnswerWarning the answer is expected to be mostly noise
 
 Messages say what is wrong, where, and how to fix it. They never contain secrets. An
 :class:`EdgeError` names the file, the line and the identifier at fault; it is meant for the silo
@@ -94,6 +95,7 @@ __all__ = [
     "TrailError",
     "TransportError",
     "UniverseError",
+    "UselessAnswerWarning",
     "ViewsDifferError",
 ]
 
@@ -338,3 +340,7 @@ class LedgerWarning(SilographWarning):
 
 class SplitWarning(SilographWarning):
     """A split could not reach the requested sampling rate."""
+
+
+class UselessAnswerWarning(SilographWarning):
+    """The answer is expected to be mostly noise; the message says what would help."""

@@ -1,16 +1,20 @@
 """What local runs share: reading silos from files, and spending from a ledger."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import typer
+
 from silograph.cli.exits import explain
 from silograph.cli.options import column_pair
 from silograph.cli.output import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.estimators.estimate import NO_ANSWER
 from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of
 from silograph.graph.fold import Fold
@@ -20,9 +24,11 @@ from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
-from silograph.methods.cost import memory_here
+from silograph.methods.cost import memory_here, time_text
+from silograph.methods.forecast import Forecast
+from silograph.methods.planner import shown_percent
 
-__all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
+__all__ = ["Reading", "Spending", "asking", "read_like", "read_silos", "spending"]
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,35 @@ def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
         if silo.report.self_loops:
             loops = silo.report.self_loops
             note(f"{silo.report.source}: {loops:,} self-loop{'s' * (loops != 1)} dropped")
+
+
+#: Runs that take longer are asked about first, in seconds.
+_LONG = 60.0
+
+
+def asking(*, yes: bool) -> Callable[[Forecast], None]:
+    """Say what a run is expected to cost and to give, and ask before one that few would want."""
+
+    def confirm(expected: Forecast) -> None:
+        cost, reasons = expected.cost, []
+        if cost is not None:
+            known = expected.relative is not None and not expected.useless
+            error = f"; an error of {shown_percent(expected.relative or 0.0)}" if known else ""
+            note(f"expected: {cost}{error}")
+            if cost.seconds > _LONG:
+                reasons.append(f"it takes about {time_text(cost.seconds)}")
+        if expected.useless:
+            note(expected.warning)
+            reasons.append(f"{NO_ANSWER} is expected")
+        if not reasons or yes:
+            return
+        if not sys.stdin.isatty():
+            raise ArgumentError(
+                f"{' and '.join(reasons)}: nothing was spent; to run it anyway, give --yes"
+            )
+        typer.confirm("Run it anyway?", abort=True, err=True)
+
+    return confirm
 
 
 class Spending:

@@ -44,6 +44,7 @@ __all__ = [
     "Query",
     "Strip",
     "Trust",
+    "Yes",
     "check_question",
     "column_pair",
     "one_of",
@@ -225,6 +226,14 @@ Case = Annotated[
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace an existing file.", rich_help_panel=OUTPUT),
+]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Run it even if it takes long or no usable answer is expected.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 
