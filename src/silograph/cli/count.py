@@ -124,7 +124,7 @@ def collect(
     with spending(ledger, lineage, new=new_lineage) as account:
         federation = account.federation(silos)
         release = federation.collect(
-            epsilon, protocol, collusion, fold=folded, confirm=asking(yes=yes)
+            epsilon, protocol, collusion, fold=folded, confirm=asking(yes=yes, quiet=as_json)
         )
         with account.keeping():
             release.save(output)
@@ -210,7 +210,7 @@ def count(
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
             collusion=collusion, like=like, trust=trust or None, fold=folded,
-            confirm=asking(yes=yes),
+            confirm=asking(yes=yes, quiet=as_json),
         )  # fmt: skip
         # Print the answer first, so that it is not lost if the page cannot be written.
         if as_json:
