@@ -172,7 +172,8 @@ def mention(report: LoadReport) -> None:
         note(f"{report.source}: the first row is taken for a header ({names}); if not: --no-header")
 
 
-#: Runs that take longer are asked about first, in seconds.
+#: Runs that take longer are asked about first, in seconds. What shorter ones cost is said on a
+#: terminal, or from a sixth of this time.
 _LONG = 60.0
 
 
@@ -184,7 +185,7 @@ def asking(*, yes: bool, quiet: bool = False) -> Callable[[Forecast], None]:
         if cost is not None:
             known = expected.relative is not None and not expected.useless
             error = f"; an error of {shown_percent(expected.relative or 0.0)}" if known else ""
-            if not quiet:
+            if not quiet and (sys.stderr.isatty() or cost.seconds > _LONG / 6):
                 note(f"expected: {cost}{error}")
             if cost.seconds > _LONG:
                 reasons.append(f"it takes about {time_text(cost.seconds)}")
