@@ -18,6 +18,7 @@
     │   ├── OrderError       a message out of order, repeated, or after the end
     │   ├── PayloadError     the content of a message is not valid
     │   └── ViewsDifferError the silos were shown different things
+    │       └── ClonedError  our own key signed something that we did not make
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
     │   └── DeadlineError    the deadline of the study has passed
@@ -25,6 +26,7 @@
     ├── AbortedError         a run ended without an answer
     ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
     │   ├── BudgetError      a spend would exceed the limit; nothing was spent
+    │   ├── FrozenError      the ledger is frozen until its operator decides
     │   └── RollbackError    a ledger is older than what was seen of it
     ├── ReportError          a page cannot be made or written
     ├── DeploymentError      a file or a setting of a deployment is refused
@@ -59,6 +61,7 @@ __all__ = [
     "CalibrationWarning",
     "CertificateError",
     "ChannelError",
+    "ClonedError",
     "ConfigError",
     "CryptoError",
     "DatasetError",
@@ -69,6 +72,7 @@ __all__ = [
     "EncodingError",
     "EnvelopeError",
     "ExperimentError",
+    "FrozenError",
     "GraphError",
     "KeyFileError",
     "KeyRefusedError",
@@ -202,6 +206,10 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class ClonedError(ViewsDifferError):
+    """Our own key signed something that we did not make: a clone, or we ourselves before now."""
+
+
 class MismatchError(ProtocolError):
     """Two parties told a third different things: one of them is not honest. The run is over."""
 
@@ -264,6 +272,10 @@ class BudgetError(LedgerError):
         self.collusion = collusion
         self.asked = asked
         self.left = left
+
+
+class FrozenError(LedgerError):
+    """The ledger is frozen: nothing is spent before its operator has decided. Nothing was."""
 
 
 class RollbackError(LedgerError):

@@ -248,9 +248,9 @@ BUGS = [
     Bug(
         "an old store is taken",
         "runs that were paid for begin again with new secrets",
-        "src/silograph/nats/silo.py",
-        "        if paid.keys() - {run.run for run in runs}:\n",
-        "        if not paid and runs is None:\n",
+        "src/silograph/party/accounts.py",
+        "    if paid - {run.run for run in runs}:\n",
+        "    if not paid and runs is None:\n",
         _SERVICE + " -k old_store",
     ),
     Bug(

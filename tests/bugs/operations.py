@@ -11,6 +11,7 @@ _ROSTER = "pytest tests/party/test_roster.py"
 _CERTS = "pytest tests/party/test_certificates.py"
 _BROKER = "pytest tests/nats/test_broker.py"
 _BACKUP = "pytest tests/ledger/test_backup.py"
+_ACCOUNTS = "pytest tests/party/test_accounts.py"
 _LOG = "pytest tests/party/test_log.py"
 _STORE = "pytest tests/party/test_store.py"
 _TRAIL = "pytest tests/party/test_trail.py"
@@ -271,8 +272,8 @@ BUGS = [
         "operations: a restored ledger forgets",
         "what is not said to be lost is free again",
         "src/silograph/ledger/backup.py",
-        "epsilon, delta = amounts.get(lineage, (math.inf, 1.0))",
-        "epsilon, delta = amounts.get(lineage, (0.0, 0.0))",
+        "epsilon, delta = more.get(lineage, (math.inf, 1.0))",
+        "epsilon, delta = more.get(lineage, (0.0, 0.0))",
         _BACKUP,
     ),
     Bug(
@@ -287,9 +288,49 @@ BUGS = [
         "operations: complete, whatever was seen",
         "an operator's mistake gives the budget back",
         "src/silograph/ledger/backup.py",
-        "elif complete:",
+        "elif complete and seen.serial - stood.serial > len(missing):",
         "elif False:",
         _BACKUP,
+    ),
+    Bug(
+        "operations: spends of the trail are not restored",
+        "what was spent after a backup is free again",
+        "src/silograph/ledger/backup.py",
+        "    for spend in missing:\n        chain.add_spend(ledger, source, spend)\n",
+        "",
+        _ACCOUNTS,
+    ),
+    Bug(
+        "operations: less is lost than the trail shows",
+        "an operator's mistake gives the budget back",
+        "src/silograph/ledger/backup.py",
+        "if shown.epsilon is None or epsilon < least.epsilon or delta < least.delta:",
+        "if shown.epsilon is None:",
+        _ACCOUNTS,
+    ),
+    Bug(
+        "operations: any restoration will do",
+        "the service takes a ledger that counts less than its trail shows",
+        "src/silograph/party/accounts.py",
+        "if counted.epsilon < shown.epsilon or counted.delta < shown.delta:",
+        "if counted.collusion < 0:",
+        _ACCOUNTS,
+    ),
+    Bug(
+        "operations: spending on a frozen ledger",
+        "a clone of the silo spends the same budget again",
+        "src/silograph/ledger/book.py",
+        "            file.check_thawed(connection, self.path)\n",
+        "",
+        _LEDGER + " -k TestFrozen",
+    ),
+    Bug(
+        "operations: a configuration that raises a limit",
+        "a limit that was set by hand is undone by the next start",
+        "src/silograph/ledger/book.py",
+        "                limit = limit.tightened(current)\n",
+        "                pass\n",
+        _LEDGER + " -k TestLowerLimits",
     ),
     Bug(
         "operations: serials repeat after a restoration",
@@ -390,7 +431,7 @@ BUGS = [
     Bug(
         "operations: a spend that is not told",
         "a service that is killed after a spend leaves a trail without it",
-        "src/silograph/nats/silo.py",
+        "src/silograph/party/accounts.py",
         "if run.run in paid and not run.spent else None",
         "if run.run in paid and run.spent else None",
         _SERVICE + " -k killed_after_a_spend",

@@ -27,18 +27,18 @@ from silograph.errors import (
 )
 from silograph.graph.bits import PairBits, in_memory
 from silograph.ledger.book import Ledger
-from silograph.ledger.chain import Witness
 from silograph.ledger.entries import Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.machine import SiloSession
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
-from silograph.methods.study import Study, open_proposal, read_proposal
+from silograph.methods.study import Study, open_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.part import SiloRun, last_words
+from silograph.party import accounts
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, Code, code_of
 from silograph.party.opened import Clock, Party
@@ -468,8 +468,7 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
-        # The phase contains the store's identity, so that several silos can share a ledger.
-        phase = f"study {self._store.identity}"
+        phase = accounts.phase_of(self._store)
         self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
         self._snapshots = Snapshots(config.state / "snapshots", self.silo)
@@ -496,24 +495,9 @@ class SiloService(Service):
 
         A spend that is missing in the store, because the service was killed after it, is added.
         """
-        seen = self._store.witness()
-        if seen:
-            self._ledger.check_not_older_than(Witness.parse(seen))
-        paid = {row.run: row for row in self._ledger.rows() if row.phase == self._books.phase}
-        runs = self._store.runs()
-        if paid.keys() - {run.run for run in runs}:
-            raise StoreError(
-                f"{self._store.path}: older than the ledger, which has runs that it does not know"
-            )
-        if {run.run for run in runs if run.spent} - paid.keys():
-            raise StoreError(
-                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
-                "store saw are not in it"
-            )
-        for run in runs:
-            study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
-            if study is not None:
-                self._books.note(study, paid[run.run])
+        accounts.check_ledger(self._ledger, self._store)
+        for study, spend in accounts.unnoted(self._ledger, self._store):
+            self._books.note(study, spend)
 
     def close(self) -> None:
         """Close the ledger, the store and the log; remove a snapshot that no open run needs."""
