@@ -329,7 +329,14 @@ class StoreError(DeploymentError):
 
 
 class TransportError(DeploymentError):
-    """A broker cannot be reached, or does not work as it should."""
+    """A broker cannot be reached, or does not work as it should.
+
+    ``standing`` is the message that stands under a name that we wanted to use.
+    """
+
+    def __init__(self, message: str, *, standing: bytes = b"") -> None:
+        super().__init__(message)
+        self.standing = standing
 
 
 class SilographWarning(UserWarning):

@@ -150,9 +150,9 @@ def restore(
     """Make a ledger from a backup, without giving back what was spent after it.
 
     With --config, every spend that the silo's audit trail shows after the backup is recorded again.
-    State with exactly one of --complete, --lost and --close what else was spent after the backup, by
-    other programs that use the ledger. An amount of --lost below what the trail shows is refused.
-    Nothing more can be spent on a lineage that --lost does not name.
+    State with exactly one of --complete, --lost and --close what else was spent after the backup,
+    by other programs that use the ledger. An amount of --lost below what the trail shows is
+    refused. Nothing more can be spent on a lineage that --lost does not name.
 
     A ledger without a silo has no audit trail: give the last known witness with --seen.
     """

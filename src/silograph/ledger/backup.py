@@ -4,8 +4,8 @@ A backup holds a ledger as it was at one moment. If it were used as a ledger, ev
 would be forgotten, and that budget could be spent twice. A backup therefore has a different mark in
 its header and cannot be opened as a ledger. :func:`restore_backup` turns it into one, and requires
 a statement about what was spent after the backup. Budget that is not known to be unspent counts as
-spent. What a party's own records show (:class:`Records`) is counted whatever the statement says, and
-a statement that contradicts them is refused.
+spent. What a party's own records show (:class:`Records`) is counted whatever the statement says,
+and a statement that contradicts them is refused.
 
 A restoration is an entry of the chain. Its serial follows the last serial that was seen of the lost
 ledger, so serials never repeat. A witness of a lost entry is accepted if, and only if, the
@@ -41,7 +41,16 @@ from silograph.ledger.entries import (
 )
 from silograph.whole_files import sync_path
 
-__all__ = ["LOST", "Records", "add_lost", "amount_lost", "back_up", "prune", "restore_backup", "restores"]
+__all__ = [
+    "LOST",
+    "Records",
+    "add_lost",
+    "amount_lost",
+    "back_up",
+    "prune",
+    "restore_backup",
+    "restores",
+]
 
 #: The phase under which a ledger counts what may have been spent and is not known.
 LOST = "lost entries"
@@ -251,8 +260,6 @@ def prune(folder: Path, keep: int) -> list[Path]:
     looked at, and the folder must hold those of one ledger: nobody could say which of two ledgers'
     backups is the older one.
     """
-    if keep < 1:
-        raise ArgumentError(f"at least one backup is kept, not {keep}")
     found: list[tuple[int, int, Path]] = []
     owners: set[str] = set()
     for path in sorted(folder.iterdir()):

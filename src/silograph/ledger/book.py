@@ -671,6 +671,23 @@ class Ledger:
         with self._transactions.reading() as connection:
             return file.freeze_in_force(connection)
 
+    def check_thawed(self) -> None:
+        """Check that the ledger is not frozen.
+
+        Raises
+        ------
+        FrozenError
+            If it is; the message says since when and why.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     ledger.check_thawed()
+        """
+        with self._transactions.reading() as connection:
+            file.check_thawed(connection, self.path)
+
     def backup(self, path: str | os.PathLike[str], keep: int | None = None) -> Witness:
         """Copy the ledger, as it is at one moment, to a new file.
 
@@ -702,6 +719,8 @@ class Ledger:
         ...     ledger.backup(f"{folder}/silo.backup") == ledger.witness()
         True
         """
+        if keep is not None and keep < 1:
+            raise ArgumentError(f"at least one backup is kept, not {keep}")
         with self._transactions.reading() as connection:
             stood = back_up(connection, Path(path))
         if keep is not None:

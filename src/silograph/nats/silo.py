@@ -11,13 +11,15 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from silograph.dp.loss import shown_loss
 from silograph.errors import (
     BudgetError,
+    ClonedError,
     ConfigError,
     DeadlineError,
     SilographError,
@@ -27,7 +29,7 @@ from silograph.errors import (
 )
 from silograph.graph.bits import PairBits, in_memory
 from silograph.ledger.book import Ledger
-from silograph.ledger.entries import Spend, loss_at
+from silograph.ledger.entries import Amount, Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.machine import SiloSession
 from silograph.methods.catalogue import plan_study
@@ -80,6 +82,8 @@ class Service(ABC):
         self._studies: dict[str, Study] = {}  # verified
         self._plans: dict[str, SettledStudy] = {}  # settled
         self._failed: asyncio.Future[None] | None = None
+        #: What the operator should know when the service starts.
+        self.notes: list[str] = []
 
     # -- what only one kind of party has -------------------------------------------------------
 
@@ -99,6 +103,10 @@ class Service(ABC):
     @abstractmethod
     def _pay(self, plan: SettledStudy) -> None:
         """Record the whole cost of a run. Repeating it spends nothing more."""
+
+    @abstractmethod
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Somebody else has signed with this party's key in a run: stop what that endangers."""
 
     @abstractmethod
     def _metrics(self, health: Health) -> Metrics:
@@ -391,7 +399,8 @@ class Service(ABC):
         if self._party.has_universe and study.universe != self._party.universe.digest:
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
-        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan))
+        alarm = partial(self._cloned, study)
+        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan), alarm)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
@@ -468,6 +477,7 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
+        self._note_freeze()
         phase = accounts.phase_of(self._store)
         self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
@@ -488,7 +498,28 @@ class SiloService(Service):
                 "slip would start a budget of its own. If the dataset is new, say so first: "
                 f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
             )
-        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
+        asked = Amount(limit.epsilon, limit.delta, limit.collusion)
+        made = self._ledger.set_limit(
+            lineage, asked.epsilon, asked.delta, asked.collusion, only_lower=True
+        )
+        if made.amount() != asked:
+            self._log.event(
+                "limit.kept", level="warning", lineage=lineage, epsilon=made.epsilon,
+                delta=made.delta, collusion=made.collusion,
+            )  # fmt: skip
+            self.notes.append(
+                f"the ledger's limit holds, {made.amount()} at t = {made.collusion}: it is lower "
+                f"than that of {self._config.file}, {asked} at t = {asked.collusion}. 'silograph "
+                "ledger limit' can raise it"
+            )
+
+    def _note_freeze(self) -> None:
+        freeze = self._ledger.frozen()
+        if freeze is not None:
+            self._log.event("ledger.frozen", level="error", lineage=self._own.data.lineage)
+            self.notes.append(
+                f"the ledger is {freeze}. Every study is refused until 'silograph ledger thaw'"
+            )
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was restored to an earlier state.
@@ -508,6 +539,7 @@ class SiloService(Service):
 
     def _check_own(self, plan: SettledStudy) -> None:
         study = plan.study
+        self._ledger.check_thawed()
         if any(row.run == study.run for row in self._ledger.rows()):
             raise StoreError("the ledger has this run, and the store did not: one was put back")
         self._check_budget(plan)
@@ -531,6 +563,18 @@ class SiloService(Service):
 
     def _pay(self, plan: SettledStudy) -> None:
         self._books.pay(plan)
+
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Freeze the ledger: a clone, or this machine before now, may have spent from another."""
+        self._ledger.freeze(f"run {study.run[:12]}: {error}"[:200].strip())
+        self._log.event("ledger.frozen", level="error", run=study.id, error=error)
+        witness = self._ledger.witness()
+        self._trail.frozen(study.id, witness.serial, bytes.fromhex(witness.digest), error)
+
+    def health(self) -> Health:
+        """The current health of the service, with its ledger's."""
+        freeze = self._ledger.frozen()
+        return replace(super().health(), frozen="" if freeze is None else str(freeze))
 
     def _metrics(self, health: Health) -> Metrics:
         return health.silo_metrics(self._ledger, self._own.data.lineage)
@@ -572,6 +616,9 @@ class HelperService(Service):
 
     def _pay(self, plan: SettledStudy) -> None:
         """Pay nothing: there are no edges that a run could tell of."""
+
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Do nothing more: a helper has no budget that a clone could spend."""
 
     def _metrics(self, health: Health) -> Metrics:
         return health.metrics()
