@@ -424,8 +424,8 @@ BUGS = [
         "operations: a spend is told twice",
         "a service that starts again counts a run's cost twice in its trail",
         "src/silograph/party/store.py",
-        "WHERE run = ? AND spent = 0",
-        "WHERE run = ?",
+        'only="spent = 0"',
+        'only="1"',
         _STORE,
     ),
     Bug(
