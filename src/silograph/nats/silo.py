@@ -25,6 +25,7 @@ from silograph.errors import (
     SilographError,
     StoreError,
     StudyError,
+    TrailError,
     TransportError,
 )
 from silograph.graph.bits import PairBits, in_memory
@@ -84,6 +85,11 @@ class Service(ABC):
         self._failed: asyncio.Future[None] | None = None
         #: What the operator should know when the service starts.
         self.notes: list[str] = []
+        try:
+            self._trail.verify()
+        except TrailError as error:  # no message depends on it, so runs go on
+            self._log.event("trail.damaged", level="error", error=error)
+            self.notes.append(f"the audit trail is damaged: {error}")
 
     # -- what only one kind of party has -------------------------------------------------------
 

@@ -157,13 +157,8 @@ COLUMNS = {
 
 
 def _mark(*values: object) -> bytes:
-    """The mark of a row: the start of a SHA-256 over its values, each with its type and length."""
-    hashed = hashlib.sha256()
-    for value in values:
-        content = value if isinstance(value, bytes) else str(value).encode()
-        hashed.update(f"{type(value).__name__} {len(content)} ".encode())
-        hashed.update(content)
-    return hashed.digest()[:_MARK_BYTES]
+    """The mark of a row: the start of a SHA-256 over its values, as Python writes them in ASCII."""
+    return hashlib.sha256(ascii(values).encode()).digest()[:_MARK_BYTES]
 
 
 def _sent_mark(mark: bytes) -> bytes:
@@ -554,6 +549,8 @@ class Store:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError:  # SQLite quotes what it cannot read
+            raise self._damaged("it has a text that is none") from None
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "") or type(error).__name__
             raise StoreError(f"{self.path}: the store cannot be used: {name}") from None
