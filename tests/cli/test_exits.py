@@ -10,10 +10,11 @@ from silograph.graph.bits import simd_levels
 
 CODES = {
     "BudgetError": 3,
+    "FrozenError": 3,
     **dict.fromkeys(
         (
             "ProtocolError", "EnvelopeError", "SignatureError", "BindingError", "OrderError",
-            "PayloadError", "ViewsDifferError", "CryptoError", "EncodingError", "ProofError",
+            "PayloadError", "ViewsDifferError", "ClonedError", "CryptoError", "EncodingError", "ProofError",
             "KeyRefusedError", "DecryptionError",
         ),
         4,
