@@ -14,8 +14,8 @@ CODES = {
     **dict.fromkeys(
         (
             "ProtocolError", "EnvelopeError", "SignatureError", "BindingError", "OrderError",
-            "PayloadError", "ViewsDifferError", "ClonedError", "CryptoError", "EncodingError", "ProofError",
-            "KeyRefusedError", "DecryptionError",
+            "PayloadError", "ViewsDifferError", "ClonedError", "CryptoError", "EncodingError",
+            "ProofError", "KeyRefusedError", "DecryptionError",
         ),
         4,
     ),

@@ -497,8 +497,10 @@ class TestCloned:
                 await asked
             await until("it says so", 5, lambda: services["silo-1"].health().frozen)
             state = made.silo("silo-1").state
-            await until("status", 5, lambda: "frozen" in (state / "status.json").read_text())
-            assert "silograph_ledger_frozen 1.0" in (state / "metrics.prom").read_text()
+            for file, said in (("status.json", "frozen"), ("metrics.prom", "ledger_frozen 1.0")):
+                await until(
+                    file, 15, lambda file=file, said=said: said in (state / file).read_text()
+                )
 
 
 def _copy(source: Path, target: Path) -> None:
