@@ -10,6 +10,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,33 @@ class TestRestarts:
         async with serving(made):
             with pytest.raises(AbortedError, match="internal"):
                 await asked
+
+    def test_with_a_damaged_message_a_run_ends(self, tmp_path: Path) -> None:
+        """And nothing but that: the service goes on, and no other message is sent in its place."""
+        with Deployment(tmp_path) as made:
+            asyncio.run(self._damage(made))
+        config = made.silo("silo-2")
+        lines = map(json.loads, (config.state / "log.jsonl").read_text().splitlines())
+        failed = [line for line in lines if line["event"] == "run.failed"]
+        assert "the state store is damaged: a message of run" in failed[0]["reason"]
+        store = open_store(config)
+        (run,) = store.runs()
+        assert (run.state, run.code, run.secret) == ("aborted", "internal", None)
+        store.close()
+
+    async def _damage(self, made: LocalDeployment) -> None:
+        moments: list[str] = []
+        asked = asyncio.create_task(ask(made, QUESTION, 30.0))
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-2"]):
+                await until("sent", 15, lambda: "silo.sent" in moments)
+        with closing(sqlite3.connect(made.silo("silo-2").state / "store.db")) as store:
+            store.execute("UPDATE outgoing SET digest = zeroblob(32)")
+            store.commit()
+        async with serving(made) as services:
+            with pytest.raises(AbortedError, match="internal"):
+                await asked
+            assert services["silo-2"].health().connected
 
     def test_a_decision_that_was_cut_short_is_made_again(self, tmp_path: Path) -> None:
         with Deployment(tmp_path) as made:

@@ -159,7 +159,7 @@ def status(config: Config, as_json: Json = False) -> None:
         line = "connected" if found["connected"] else "not connected"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
-            *([f"the ledger is {found['ledger']}"] if found["ledger"] else []),
+            *([f"the ledger is {found['ledger']}"] if found.get("ledger") else []),
             *(f"  {run['run'][:16]}  {run['decision']}  {run['phase']}" for run in found["runs"]),
         ]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
