@@ -18,6 +18,7 @@
     │   ├── OrderError       a message out of order, repeated, or after the end
     │   ├── PayloadError     the content of a message is not valid
     │   └── ViewsDifferError the silos were shown different things
+    │       └── ClonedError  our own key signed something that we did not make
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
     │   └── DeadlineError    the deadline of the study has passed
@@ -25,6 +26,7 @@
     ├── AbortedError         a run ended without an answer
     ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
     │   ├── BudgetError      a spend would exceed the limit; nothing was spent
+    │   ├── FrozenError      the ledger is frozen until its operator decides
     │   └── RollbackError    a ledger is older than what was seen of it
     ├── ReportError          a page cannot be made or written
     ├── DeploymentError      a file or a setting of a deployment is refused
@@ -60,6 +62,7 @@ __all__ = [
     "CalibrationWarning",
     "CertificateError",
     "ChannelError",
+    "ClonedError",
     "ConfigError",
     "CryptoError",
     "DatasetError",
@@ -70,6 +73,7 @@ __all__ = [
     "EncodingError",
     "EnvelopeError",
     "ExperimentError",
+    "FrozenError",
     "GraphError",
     "KeyFileError",
     "KeyRefusedError",
@@ -204,6 +208,10 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class ClonedError(ViewsDifferError):
+    """Our own key signed something that we did not make: a clone, or we ourselves before now."""
+
+
 class MismatchError(ProtocolError):
     """Two parties told a third different things: one of them is not honest. The run is over."""
 
@@ -268,6 +276,10 @@ class BudgetError(LedgerError):
         self.left = left
 
 
+class FrozenError(LedgerError):
+    """The ledger is frozen: nothing is spent before its operator has decided. Nothing was."""
+
+
 class RollbackError(LedgerError):
     """A ledger is older than what was seen of it, or has another history. Nothing was spent.
 
@@ -319,7 +331,14 @@ class StoreError(DeploymentError):
 
 
 class TransportError(DeploymentError):
-    """A broker cannot be reached, or does not work as it should."""
+    """A broker cannot be reached, or does not work as it should.
+
+    ``standing`` is the message that stands under a name that we wanted to use.
+    """
+
+    def __init__(self, message: str, *, standing: bytes = b"") -> None:
+        super().__init__(message)
+        self.standing = standing
 
 
 class SilographWarning(UserWarning):

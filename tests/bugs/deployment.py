@@ -177,16 +177,16 @@ BUGS = [
         "a message made anew",
         "two vectors under one mask leave the silo",
         "src/silograph/party/store.py",
-        "        if known[0] != digest:\n",
-        "        if not known[0]:\n",
+        "        if row[5] != digest:\n",
+        "        if not row[5]:\n",
         _STORE,
     ),
     Bug(
         "a secret that is kept",
         "whoever gets the store later can take the masks off",
         "src/silograph/party/store.py",
-        '"UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",',
-        '"UPDATE runs SET state = ?, code = ? WHERE run = ?",',
+        'self._change(run, "secret = NULL, state = ?, code = ?", state, code)',
+        'self._change(run, "state = ?, code = ?", state, code)',
         _STORE,
     ),
     Bug(
@@ -248,9 +248,9 @@ BUGS = [
     Bug(
         "an old store is taken",
         "runs that were paid for begin again with new secrets",
-        "src/silograph/nats/silo.py",
-        "        if paid.keys() - {run.run for run in runs}:\n",
-        "        if not paid and runs is None:\n",
+        "src/silograph/party/accounts.py",
+        "    if paid - {run.run for run in runs}:\n",
+        "    if not paid and runs is None:\n",
         _SERVICE + " -k old_store",
     ),
     Bug(

@@ -10,11 +10,12 @@ from silograph.graph.bits import simd_levels
 
 CODES = {
     "BudgetError": 3,
+    "FrozenError": 3,
     **dict.fromkeys(
         (
             "ProtocolError", "EnvelopeError", "SignatureError", "BindingError", "OrderError",
-            "PayloadError", "ViewsDifferError", "CryptoError", "EncodingError", "ProofError",
-            "KeyRefusedError", "DecryptionError",
+            "PayloadError", "ViewsDifferError", "ClonedError", "CryptoError", "EncodingError",
+            "ProofError", "KeyRefusedError", "DecryptionError",
         ),
         4,
     ),

@@ -52,6 +52,8 @@ async def _serve(config: SiloConfig | HelperConfig) -> None:
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
     service = service_of(config)
+    for note in service.notes:
+        console.print(f"{config.name}: {note}", markup=False)
     console.print(f"{config.name}: {service.what}; serving")
     try:
         await service.serve(stop)
@@ -157,6 +159,7 @@ def status(config: Config, as_json: Json = False) -> None:
         line = "connected" if found["connected"] else "not connected"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
+            *([f"the ledger is {found['ledger']}"] if found.get("ledger") else []),
             *(f"  {run['run'][:16]}  {run['decision']}  {run['phase']}" for run in found["runs"]),
         ]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):

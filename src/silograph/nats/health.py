@@ -76,6 +76,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "silograph_epsilon_spent": ("Spent of a lineage's budget, at the limit's level.", "lineage"),
     "silograph_epsilon_limit": ("The limit of a lineage.", "lineage"),
+    "silograph_ledger_frozen": ("1 while the ledger is frozen and all studies are refused.",),
     "silograph_certificate_expiry_seconds": (
         "When the party's TLS certificate expires (Unix time).",
     ),
@@ -242,6 +243,8 @@ class Health:
     #: The connection to the broker, or None if there is none yet.
     link: Link | None
     started: float
+    #: Since when and why the ledger is frozen; empty if it is not, or if there is none.
+    frozen: str = ""
 
     @property
     def connected(self) -> bool:
@@ -251,6 +254,8 @@ class Health:
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the party is healthy, and the reason if it is not."""
+        if self.frozen:
+            return False, f"the ledger is {self.frozen}"
         return (True, "ok") if self.connected else (False, "the broker is not reached")
 
     def status(self) -> dict[str, object]:
@@ -261,6 +266,7 @@ class Health:
             "role": self.party.config.role,
             "pid": os.getpid(),
             "connected": self.connected,
+            "ledger": self.frozen,
             "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
                      for run in runs],
         }  # fmt: skip
@@ -314,6 +320,7 @@ class Health:
         metrics.add("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
         if limit is not None:
             metrics.add("silograph_epsilon_limit", limit.epsilon, lineage=lineage)
+        metrics.add("silograph_ledger_frozen", int(bool(self.frozen)))
         return metrics
 
     def write_status(self, path: Path) -> None:
