@@ -22,7 +22,7 @@ from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
 from silograph.methods.cost import memory_here
 
-__all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
+__all__ = ["Reading", "Spending", "read_like", "read_silos", "read_universe", "spending"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read_silos(
             "file (silograph split distributes one graph over several silos)"
         )
     columns = column_pair(reading.columns)
-    universe = _universe(files, reading)
+    universe = read_universe(files, reading)
     names = Counter(file.name for file in files)
     silos = tuple(
         Silo.from_file(
@@ -116,7 +116,8 @@ def _check_memory(nodes: int, silos: int) -> None:
         )
 
 
-def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
+def read_universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
+    """The node list; without one, the ids in the files, with a note that this shows something."""
     if reading.nodes is not None:
         column = reading.node_column
         place = int(column) if column is not None and column.isdecimal() else column
