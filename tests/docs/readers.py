@@ -114,6 +114,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "deploy/nats-cluster/README.md": _a_roster,
     "deploy/ledger.md": _a_silo_that_served,
     "deploy/monitoring.md": _a_silo_that_served,
+    "docs/howto/deploy-by-hand.md": _banks,
     "docs/howto/deploy.md": _banks,
     "docs/howto/ledger.md": _two_studies,
     "docs/howto/notebook.md": _banks,
