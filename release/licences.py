@@ -1,8 +1,8 @@
 """THIRD-PARTY.txt: the terms of every crate that is linked into the extension, and of a word list.
 
 A wheel hands out compiled copies of these crates, and most of their licences ask that their notice
-goes along. The same holds for the words in ``party/words.txt``. ``make licences`` writes the file; with ``--check`` a file that is out of date is an
-error (a test does so).
+goes along. The same holds for the words in ``party/words.txt``. ``make licences`` writes the file;
+with ``--check`` a file that is out of date is an error (a test does so).
 
 A crate that offers the Apache License is used under it, and its text is in LICENSE. Of the others
 the licence files are quoted, the same text once.
@@ -35,9 +35,9 @@ WORDS = """\
 The word list silograph/party/words.txt
 ---------------------------------------
 
-The English word list of BIP-39 (Marek Palatinus, Pavol Rusnak, Aaron Voisine, Sean Bowe), unchanged,
-as in the Python package mnemonic 0.21 (https://github.com/trezor/python-mnemonic), which is under
-these terms:
+The English word list of BIP-39 (Marek Palatinus, Pavol Rusnak, Aaron Voisine, Sean Bowe), as in
+the Python package mnemonic 0.21 (https://github.com/trezor/python-mnemonic), which is under these
+terms:
 
 The MIT License (MIT)
 

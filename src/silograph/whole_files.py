@@ -70,6 +70,8 @@ def folder_whole(target: Path, error: type[SilographError]) -> Iterator[Path]:
         sync_path(target.parent)
     except OSError as problem:
         raise error(f"{target}: cannot be made: {_reason(problem)}") from None
+    except SilographError as problem:  # its text may name files that will be gone
+        raise error(str(problem).replace(str(made), str(target))) from None
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)

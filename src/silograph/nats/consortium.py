@@ -112,7 +112,7 @@ def _host(address: str) -> str:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if not host or not port or address != parts.netloc:
+    if not host or not port or address != parts.netloc or "@" in address:
         raise BrokerError(f"{address[:80]!r} is not an address, such as broker.example.org:4222")
     return host
 

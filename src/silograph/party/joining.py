@@ -120,8 +120,8 @@ def join(
     invitation = Invitation.decode(path, content)
     invitation.check_date(path, today)
     target = folder_of(invitation.consortium, folder)
-    check_free(target)
     check_untaken(choices.name, invitation.consortium, invitation.coordinator.name)
+    check_free(target)
     name, organisation = choices.name, choices.organisation
     new_member(name, invitation.coordinator.public, organisation)  # refuses bad names early
     universe = _universe(invitation, choices)
