@@ -149,7 +149,7 @@ class TestJoining:
 
     def test_a_party_joins_once(self, made: Enrolment) -> None:
         made.join("north")
-        refused(made.folder, lambda: made.join("north"), "a party joins once")
+        refused(made.folder, lambda: made.join("north"), "never overwritten")
 
     def test_a_full_disk(self, made: Enrolment, monkeypatch: pytest.MonkeyPatch) -> None:
         """At each of the folder's files."""

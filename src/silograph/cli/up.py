@@ -16,7 +16,17 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph.cli.local_run import Reading, read_universe
-from silograph.cli.options import Columns, Format, Header, Json, K, Nodes, column_pair, one_of
+from silograph.cli.options import (
+    Columns,
+    Format,
+    Header,
+    Json,
+    K,
+    Nodes,
+    check_question,
+    column_pair,
+    one_of,
+)
 from silograph.cli.output import echo_json
 from silograph.cli.study import answer_rows
 from silograph.dp.loss import check_epsilon, shown_loss
@@ -93,14 +103,15 @@ def up(
         raise ArgumentError(
             f"up: {len(every)} edge files; a trial takes {_FEWEST} to {_MOST} silos, one per file"
         )
+    check_question(query, k, "feat")
     question = Question(query, epsilon, "feat", "masked", k)
     began = time.perf_counter()
     pair = column_pair(columns)
     reading = Reading(nodes, columns=columns, format=format, header=header)
     universe = read_universe(every, reading)
     say = _Teller(quiet=as_json)
-    say.line(_WARNING)
     with _place(folder, keep) as place:
+        say.line(_WARNING)
         trial = Trial(place)
         listed = place / "nodes.txt"
         universe.save(listed)
@@ -123,7 +134,7 @@ def up(
         say.line(f"           words of the roster: {' '.join(words)}")
         left = False
         # Ended from outside, it ends what it has started, too.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             trial.start()
             say.step("started", f"broker on localhost:{trial.port}, {len(trial.silos)} silos; "
@@ -136,6 +147,7 @@ def up(
         finally:
             if not left:
                 trial.stop()
+            signal.signal(signal.SIGTERM, before)
         if keep:
             _say_kept(say, trial)
         else:

@@ -151,8 +151,8 @@ def check_free(target: Path) -> None:
         raise EnrolmentError(f"{target}: there is no folder {target.parent}; make it first")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise EnrolmentError(
-            f"{target}: something is there already, and is never overwritten; a party joins once. "
-            "Choose another --folder"
+            f"{target}: something is there already, and is never overwritten; choose another "
+            "--folder"
         )
 
 

@@ -41,7 +41,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -138,6 +138,7 @@ def _word_list() -> tuple[str, ...]:
     return tuple((files("silograph.party") / "words.txt").read_text("ascii").split())
 
 
+@lru_cache(maxsize=16)
 def roster_words(digest: bytes) -> tuple[str, ...]:
     """A roster's digest as twelve words, to be read out on the telephone.
 
