@@ -125,6 +125,7 @@ def command(*arguments: str) -> list[str]:
 
 
 @pytest.mark.deploy
+@pytest.mark.whole  # the page of the manual runs it, too
 def test_up_answers_and_leaves_nothing(files: tuple[list[str], int], tmp_path: Path) -> None:
     names, truth = files
     before = set(tmp_path.iterdir())
