@@ -298,9 +298,10 @@ def admit(
         raise EnrolmentError(
             f"admit takes answers, or signatures, and not {' and '.join(sorted(kinds))} files"
         )
-    consortium = _consortium(files[0], kinds.pop())
+    kind = kinds.pop()
+    consortium = _consortium(files[0], kind)
     place = folder_of(consortium, folder)
-    if kind_of(files[0]) == "answer":
+    if kind == "answer":
         done = desk.admit(place, files, datetime.now(UTC), days, renew=renew)
     else:
         _compare(desk.check(place, files).roster, words)
@@ -311,6 +312,8 @@ def admit(
                    "words": list(roster_words(roster.digest)),
                    "welcomes": [str(path) for path in done.welcomes]})  # fmt: skip
         return
+    if kind == "answer" and not renew:
+        typer.echo(f"{_near(place / 'broker')}: start the broker, or reload it if it runs")
     for path in done.welcomes:
         name = path.stem if path.stem != consortium else "every party"
         typer.echo(f"{_near(path)}: send it to {name}")
