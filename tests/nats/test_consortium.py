@@ -105,12 +105,15 @@ class TestTheWholeWay:
 
 class TestJoining:
     def test_a_greedy_invitation_changes_nothing(self, made: Enrolment) -> None:
-        greedy = made.invite(terms=Suggested(1000.0, 1e6, ("feat masked",), 2))
+        greedy = made.invite(
+            terms=Suggested(1000.0, 1e6, ("feat elgamal/blinded", "feat masked"), 2)
+        )
         config = made.join("north", greedy).config
         assert isinstance(config, SiloConfig)
         policy = config.policy
         assert (policy.epsilon, config.ledger.epsilon, policy.least_silos) == (1.0, 10.0, 3)
         assert (policy.accept, policy.least_collusion, policy.coordinators) == ("ask", 1, ("hub",))
+        assert policy.methods == ("feat masked",)
         own = made.join("south", greedy, epsilon=5.0, budget=20.0, accept="auto").config
         assert isinstance(own, SiloConfig)
         assert (own.policy.epsilon, own.ledger.epsilon, own.policy.accept) == (5.0, 20.0, "auto")

@@ -173,6 +173,13 @@ def join(
             show_default="what the invitation suggests, but at most 10",
         ),
     ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Allow this method and protocol, as in 'feat masked'. May be repeated.",
+            show_default="what the invitation suggests, of feat masked and feat committee",
+        ),
+    ] = None,
     accept: Annotated[
         Literal["ask", "auto"],
         typer.Option(help="ask: an operator decides on each study. auto: these terms decide."),
@@ -202,7 +209,8 @@ def join(
     pair = column_pair(columns)
     choices = Choices(
         name, organisation, data, None if pair is None else (str(pair[0]), str(pair[1])),
-        format, header, nodes, lineage, epsilon, budget, accept, passphrase_file,
+        format, header, nodes, lineage, epsilon, budget, tuple(method or ()), accept,
+        passphrase_file,
     )  # fmt: skip
     passphrase = None if passphrase_file is None else new_passphrase(passphrase_file)
     made = join_consortium(invitation, choices, datetime.now(UTC).date(), folder, passphrase)
@@ -230,11 +238,11 @@ def _say_joined(made: Joined) -> None:
     typer.echo(f"terms     {', '.join(policy.methods)}; {', '.join(terms)}; {policy.accept}")
     typer.echo(f"{_near(config.file)}: read it, and change what you like")
     typer.echo(f"{_near(made.answer)}: send it to {hub.name}")
+    more = [method for method in given.terms.methods if method not in policy.methods]
     if policy.epsilon < given.terms.epsilon:
-        note(
-            f"the invitation suggests ε = {shown_loss(given.terms.epsilon)} per study; --epsilon, "
-            f"or {config.file.name}, can allow it"
-        )
+        more.insert(0, f"ε = {shown_loss(given.terms.epsilon)} per study")
+    if more:
+        note(f"the invitation suggests {', '.join(more)}; {config.file.name} can allow it")
 
 
 def _arrive(path: Path, folder: Path | None, words: str | None, as_json: bool) -> None:

@@ -87,6 +87,9 @@ class Choices:
     #: invitation suggests, but no more than the cautious defaults.
     epsilon: float | None = None
     budget: float | None = None
+    #: The methods that studies may use. By default those that the invitation suggests, of the
+    #: cautious defaults.
+    methods: tuple[str, ...] = ()
     accept: Literal["ask", "auto"] = "ask"
     #: A file with the passphrase that seals the identity.
     passphrase_file: Path | None = None
@@ -294,11 +297,13 @@ def _policy_lines(invitation: Invitation, choices: Choices) -> list[str]:
     text, terms = whole_files.quoted, invitation.terms
     epsilon = _cautious(choices.epsilon, terms.epsilon, Policy.epsilon)
     least = max(terms.least_silos, Policy.least_silos)
+    known = tuple(method for method in terms.methods if method in Policy.methods)
+    methods = choices.methods or known or Suggested.methods
     return [
         "",
         _line("[policy]", "no study can go beyond these terms"),
         f"coordinators = [{text(invitation.coordinator.name)}]",
-        f"methods = [{', '.join(map(text, terms.methods))}]",
+        f"methods = [{', '.join(map(text, methods))}]",
         _line(f"epsilon = {epsilon!r}", "the most that one study may cost"),
         _line("least_collusion = 1", "so many silos may pool what they see with the coordinator"),
         _line(f"least_silos = {least}", "a study has at least so many silos"),
