@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
-	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	deploy-demo first-answer soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -46,6 +46,9 @@ demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 
 deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
 	@$(BIN)/python -m benchmarks.deploy_demo
+
+first-answer: $(BUILT) ## from nothing to the first deployed answer: commands and seconds, three ways
+	@$(BIN)/python -m benchmarks.first_answer
 
 # Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
 # for half of the time.
