@@ -37,7 +37,7 @@ References
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -220,6 +220,7 @@ def draw_noisy_bound(
     return found
 
 
+@lru_cache(maxsize=256)
 def _bound_budget(reach: Reach, epsilon: float, delta: float) -> tuple[float, float]:
     """The part ε1 of the budget that is best spent on the bound, and the mean squared error."""
 
@@ -266,6 +267,7 @@ def draw_smooth_laplace(
     return rng.laplace(0.0, _smooth_scale(reach, epsilon, delta), count)
 
 
+@lru_cache(maxsize=256)
 def _smooth_scale(reach: Reach, epsilon: float, delta: float) -> float:
     """S(β)/ε_S at the best β."""
     betas, bounds = reach.smooth_bounds
