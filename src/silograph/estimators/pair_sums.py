@@ -108,12 +108,26 @@ class GraphSums:
         """The same sums for standard errors; on large graphs from a sample of rows."""
         if self.graph.n <= _ALL_ROWS or "exact" in self.__dict__:
             return self.exact
-        sample = RowSample.by_size(self.graph.degrees, _SAMPLED_ROWS)
+        sample = self.rows
         return self._sums(sample, self.graph.moments(sample.rows))
 
-    def row_squares(self, p: float, q: float, r: float, on: float, off: float) -> FloatArray:
+    @property
+    def rows(self) -> RowSample:
+        """The rows that standard errors are computed from: all, or a sample on large graphs."""
+        few = self.graph.n <= _ALL_ROWS
+        return RowSample.by_size(self.graph.degrees, self.graph.n if few else _SAMPLED_ROWS)
+
+    def row_squares(
+        self,
+        p: float,
+        q: float,
+        r: float | FloatArray,
+        on: float,
+        off: float,
+        more: float | FloatArray = 0.0,
+    ) -> FloatArray:
         """For each node, the sum over the others of (p·c + q·s + r)², times ``on`` if y = 1 and
-        ``off`` if y = 0."""
+        ``off`` if y = 0. If y = 1, ``more`` is added to r."""
         degrees = self.graph.degrees.astype(np.float64)
         c, cc, cd, yc, ycc, ycd, yd, ydd = self.moments.T.astype(np.float64)
         # s = d(u) + d(v) − 2y. For a neighbour it is d(v) + k with k = d(u) − 2 …
@@ -127,7 +141,7 @@ class GraphSums:
         zdd = (degrees**2).sum() - degrees**2 - ydd
         zs, zss = zd + count * degrees, zdd + 2 * degrees * zd + count * degrees**2
         others = PairSums(count, zc, zs, zcc, zcd + degrees * zc, zss)
-        total: FloatArray = on * joined.square(p, q, r) + off * others.square(p, q, r)
+        total: FloatArray = on * joined.square(p, q, r + more) + off * others.square(p, q, r)
         return total
 
     def _sums(self, sample: RowSample, moments: NDArray[np.uint64]) -> tuple[ExactSums, ExactSums]:

@@ -165,6 +165,14 @@ class BitRows:
         """Σ f(u)·f(v) over the edges."""
         return _core.edge_products(self.words, np.ascontiguousarray(f, dtype=np.float64))
 
+    def group_degrees(self, group: NDArray[np.uint32], groups: int) -> NDArray[np.uint32]:
+        """How many neighbours of every node are in each group, from the group of every node."""
+        return _core.group_degrees(self.words, np.ascontiguousarray(group, np.uint32), groups)
+
+    def induced(self, picked: NDArray[np.uint32]) -> "BitRows":
+        """The graph on the picked nodes alone, in their order."""
+        return BitRows(_core.induced_rows(self.words, np.ascontiguousarray(picked, np.uint32)))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BitRows) and np.array_equal(self.words, other.words)
 
