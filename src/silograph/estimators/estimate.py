@@ -1,15 +1,21 @@
 """Estimates: answers with standard errors, how they are shown, and where they come from."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Generic, TypeVar
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph.dp.loss import View, shown_loss
+from silograph.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from silograph.estimators.tables import Table
+    from silograph.graph.universe import NodeUniverse
 
 __all__ = [
     "NO_ANSWER",
@@ -17,7 +23,9 @@ __all__ = [
     "Estimate",
     "FloatArray",
     "Origin",
+    "Places",
     "Provenance",
+    "check_level",
     "definitions",
     "number",
     "table",
@@ -141,6 +149,8 @@ class Origin:
     universe_digest: str
     #: The release that was paid for, if available; it answers further queries at no cost.
     release: object = field(default=None, repr=False)
+    #: The node list, if it is available.
+    universe: "NodeUniverse | None" = field(default=None, repr=False)
 
 
 # --- Estimates ------------------------------------------------------------------------------------
@@ -152,8 +162,25 @@ V = TypeVar("V", float, FloatArray)
 Z95 = 1.959963984540054
 #: The start of the note of an answer that is all noise.
 NO_ANSWER = "no usable answer"
-#: What each entry of an array-valued answer stands for.
-_PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What the entries of an array-valued answer stand for."""
+
+    #: One entry, as it is called: "node", "bin", "group".
+    each: str
+    #: The columns of a table of all entries: names, and a value for each entry.
+    columns: Mapping[str, Sequence[Any]]
+    #: Where the entries are in the array, if it is not a list of them.
+    entries: tuple[NDArray[np.intp], ...] | None = None
+
+
+def check_level(level: float) -> float:
+    """Refuse a level of confidence that is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise ArgumentError(f"a level of confidence is between 0 and 1, as in 0.95; not {level!r}")
+    return float(level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +190,11 @@ class Estimate(Generic[V]):
     ``value`` and ``stderr`` are floats, or arrays for queries with one answer per node or bin.
     ``epsilon`` and ``delta`` are the privacy loss of the release behind the answer. Further queries
     to the same release cost nothing more.
+
+    Estimates can be added, subtracted, multiplied by numbers and divided by each other. The errors
+    of the results are right if the runs behind them are independent, or if it is known how the
+    errors of two answers of one release go together; otherwise a
+    :class:`~silograph.errors.SilographError` says so.
 
     Examples
     --------
@@ -188,6 +220,19 @@ class Estimate(Generic[V]):
     ends: tuple[V, V] | None = None
     #: The run that the answer comes from; None if unknown.
     origin: Origin | None = field(default=None, repr=False)
+    #: What the entries of an array stand for; None if the query or the node list says so.
+    places: Places | None = field(default=None, repr=False)
+    #: The interval at any level, if it is not normal and is known.
+    limits: Callable[[float], tuple[V, V]] | None = field(default=None, repr=False)
+    #: How the answer weighs pairs, if it is a sum over them; of an array, by place of an entry.
+    form: Any = field(default=None, repr=False)
+    #: The estimates that this one is a sum of, with their weights; empty if it is no sum.
+    terms: "tuple[tuple[float, Estimate[Any]], ...]" = field(default=(), repr=False)
+    #: The estimates that this one was made of in any other way.
+    made_of: "tuple[Estimate[Any], ...]" = field(default=(), repr=False)
+
+    #: Numbers of NumPy leave arithmetic to this class.
+    __array_ufunc__ = None
 
     @property
     def interval(self) -> tuple[V, V]:
@@ -211,6 +256,133 @@ class Estimate(Generic[V]):
             return self.ends
         margin = Z95 * self.stderr if self.margin is None else self.margin
         return self.value - margin, self.value + margin
+
+    def interval_at(self, level: float) -> tuple[V, V]:
+        """The confidence interval at another level than 95 %.
+
+        Parameters
+        ----------
+        level
+            The share of intervals that hold the true value, such as 0.99.
+
+        Returns
+        -------
+        tuple
+            The lower and the upper end.
+
+        Raises
+        ------
+        ArgumentError
+            If the noise is not normal and only its 95 % interval is known.
+
+        Examples
+        --------
+        >>> low, high = Estimate("edges", 100.0, 10.0, epsilon=1.0).interval_at(0.99)
+        >>> round(low, 2), round(high, 2)
+        (74.24, 125.76)
+        """
+        level = check_level(level)
+        if self.limits is not None:
+            return self.limits(level)
+        if self.ends is not None or self.margin is not None:
+            if level == 0.95:
+                return self.interval
+            raise ArgumentError(f"{self.name}: only its 95 % interval is known")
+        margin = NormalDist().inv_cdf((1 + level) / 2) * self.stderr
+        return self.value - margin, self.value + margin
+
+    # -- arithmetic; the rules are in silograph.estimators.compose ---------------------------
+
+    def __float__(self) -> float:
+        if isinstance(self.value, np.ndarray):
+            raise TypeError(f"{self.name} has {self.value.size:,} answers; choose one with at()")
+        return float(self.value)
+
+    def __add__(self, other: object) -> "Estimate[V]":
+        return _compose().added(self, other, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> "Estimate[V]":
+        return _compose().added(self, other, -1.0)
+
+    def __rsub__(self, other: object) -> "Estimate[V]":
+        return (-self) + other
+
+    def __neg__(self) -> "Estimate[V]":
+        return self * -1
+
+    def __mul__(self, factor: object) -> "Estimate[V]":
+        return _compose().scaled(self, factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> "Estimate[V]":
+        return _compose().divided(self, other)
+
+    def __rtruediv__(self, other: object) -> "Estimate[V]":
+        return _compose().divided(other, self)
+
+    # -- tables ------------------------------------------------------------------------------
+
+    def table(self) -> "Table":
+        """The answers as a table: what each stands for, value, standard error and interval.
+
+        Returns
+        -------
+        Table
+            The table. It can be printed, and written as CSV.
+
+        Examples
+        --------
+        >>> Estimate("edges", 100.0, 10.0, epsilon=1.0).table().columns["value"]
+        [100.0]
+        """
+        from silograph.estimators.tables import table_of  # noqa: PLC0415 (a table is of estimates)
+
+        return table_of(self)
+
+    def at(self, *place: object) -> "Estimate[float]":
+        """One of the answers of an array.
+
+        Parameters
+        ----------
+        *place
+            What it stands for: the id of a node, a group, or two groups.
+
+        Returns
+        -------
+        Estimate
+            The answer.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such answer.
+        """
+        from silograph.estimators.tables import entry_of  # noqa: PLC0415
+
+        return entry_of(self, place)
+
+    def to_pandas(self) -> Any:
+        """The table of the answers as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an answer.
+        """
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The table of the answers as a polars data frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row an answer.
+        """
+        return self.table().to_polars()
 
     @property
     def name(self) -> str:
@@ -252,7 +424,7 @@ class Estimate(Generic[V]):
             cost += f", δ = {shown_loss(self.delta)}"
         lines: list[str]
         if isinstance(self.value, np.ndarray):
-            lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
+            lines = [f"{self.name}: {self._size}", str(self.table())]
         else:
             low, high = (float(end) for end in self.interval)
             lines = [
@@ -264,9 +436,9 @@ class Estimate(Generic[V]):
     def _repr_html_(self) -> str:
         """Show the estimate in notebooks."""
         rows: dict[str, str] = {}
+        more = ""
         if isinstance(self.value, np.ndarray):
-            rows["answers"] = f"{self.value.size:,}, one per {_PLACES.get(self.query, 'place')}"
-            rows["the first"] = _shown(self.value, np.asarray(self.stderr))
+            rows["answers"], more = self._size, self.table()._repr_html_()
         else:
             low, high = (number(float(end)) for end in self.interval)
             rows["answer"] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
@@ -276,17 +448,19 @@ class Estimate(Generic[V]):
         rows["method"] = self.method
         if self.note:
             rows["note"] = self.note
-        return definitions(self.name, rows)
+        return definitions(self.name, rows, more)
+
+    @property
+    def _size(self) -> str:
+        found = self.table()
+        return f"{len(found):,}, one per {found.each}"
 
 
-def _array_lines(name: str, value: FloatArray, stderr: FloatArray) -> list[str]:
-    more = f", … ({value.size:,} values)" if value.size > 4 else ""
-    return [f"{name} = [{_shown(value, stderr)}{more}]"]
+def _compose() -> Any:
+    """The rules of arithmetic, which need the estimators."""
+    from silograph.estimators import compose  # noqa: PLC0415
 
-
-def _shown(value: FloatArray, stderr: FloatArray) -> str:
-    pairs = zip(value[:4], stderr, strict=False)
-    return ", ".join(f"{number(v)} ± {number(s)}" for v, s in pairs)
+    return compose
 
 
 def _plain(x: Any) -> Any:

@@ -171,7 +171,7 @@ class FoldedRelease(FoldedFace):
         """
         found = self.sums.clustering
         return self._clustering(
-            found.value, float(found.variance) ** 0.5, share(found.interval()), FOLD_NOTE
+            found.value, float(found.variance) ** 0.5, lambda level: share(found.interval(level)), FOLD_NOTE
         )
 
     def _folded(self, query: str, found: FoldedSum, **parameters: int) -> Estimate[float]:

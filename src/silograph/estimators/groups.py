@@ -33,6 +33,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.inversion import count_limits
 from silograph.estimators.pair_sums import GraphSums
-from silograph.estimators.ratio import cut, fieller, sum_limits
+from silograph.estimators.ratio import cut, fieller
 from silograph.estimators.triangles import (
     counts_of,
     perfect,
@@ -66,11 +67,10 @@ __all__ = [
     "triangles_by_group",
 ]
 
-#: The most groups of a mixing matrix, and of assortativity and modularity, which take the square
-#: of the number of types.
-MOST_GROUPS, MOST_IN_RATIO = 1000, 200
-#: Rows of H that are made at once.
-_BLOCK = 512
+#: The most groups: a mixing matrix has half their square of numbers.
+MOST_GROUPS = 1000
+#: On large graphs, the rows from which the standard error of triangles between groups is computed.
+_SAMPLED_ROWS = 1024
 
 
 # --- Groups of nodes ------------------------------------------------------------------------------
@@ -245,24 +245,35 @@ class GroupCounts:
 
     # -- sums of degrees -----------------------------------------------------------------------
 
-    @cached_property
-    def ends(self) -> FloatArray:
-        """How many ends a pair of each type has in each group: 0, 1 or 2."""
-        found = np.zeros((len(self.pairs), self.count))
-        types = np.arange(len(self.pairs))
-        found[types, self.rows] += 1
-        found[types, self.columns] += 1
-        return found
+    def by_group(self, found: FloatArray) -> FloatArray:
+        """For each group, the sum over all types of a number times the ends that it has there."""
+        ends = (np.bincount(at, found, self.count) for at in (self.rows, self.columns))
+        return next(ends) + next(ends)
+
+    def _by_squares(self, found: FloatArray) -> FloatArray:
+        """The same with the squares of the numbers of ends: pairs inside a group have two there."""
+        return self.by_group(np.where(self.inside, 2.0, 1.0) * found)
 
     def degree_sums(self, w: Weights) -> tuple[FloatArray, FloatArray]:
         """The sum of the degrees of each group's nodes, and the standard errors."""
-        return self.edges(w) @ self.ends, np.sqrt(self.edge_stderrs(w) ** 2 @ self.ends**2)
+        variance = self._by_squares(self.edge_stderrs(w) ** 2)
+        return self.by_group(self.edges(w)), np.sqrt(variance)
 
     def degree_limits(self, channel: Channel, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """The limits of the sums of degrees, from those of edges: their errors are independent."""
+        """The limits of the sums of degrees, from those of edges, whose errors are independent.
+
+        The distances to the limits are added as errors are. Limits of edges are cut to what is
+        possible, so a distance counts as at least the normal one.
+        """
         w = channel.weights
-        low, high = self.edge_limits(channel, level)
-        return sum_limits(self.edges(w), low, high, self.edge_stderrs(w), self.ends, level)
+        edges, (low, high) = self.edges(w), self.edge_limits(channel, level)
+        normal = NormalDist().inv_cdf((1 + level) / 2) * self.edge_stderrs(w)
+        below, above = np.maximum(edges - low, normal), np.maximum(high - edges, normal)
+        total = self.by_group(edges)
+        return (
+            total - np.sqrt(self._by_squares(below**2)),
+            total + np.sqrt(self._by_squares(above**2)),
+        )
 
     # -- quadratic forms -----------------------------------------------------------------------
 
@@ -271,7 +282,7 @@ class GroupCounts:
         p, q, r = form
         edges, own = self.edges(w), self._own(form)
         whole, inside = edges.sum(), edges[self.inside].sum()
-        sums = edges @ self.ends
+        sums = self.by_group(edges)
         squares = float(w.alpha) ** 2 * self.ones + float(w.beta) ** 2 * (self.pairs - self.ones)
         total = p * whole * inside + q * whole**2 - r * (sums @ sums) / 4
         return float(total + own @ (edges - squares) / 2)
@@ -295,10 +306,6 @@ class GroupCounts:
 
     def ratio(self, ratio: Ratio, w: Weights) -> RatioAnswer:
         """Estimates of both forms of a ratio, with their variances and covariance."""
-        if self.count > MOST_IN_RATIO:
-            raise ArgumentError(
-                f"{self.count:,} groups; this is answered for at most {MOST_IN_RATIO:,}"
-            )
         # The variance of top − R·bottom is a square in R, so three ratios give all its parts.
         at = [self.form_variance(ratio.top.plus(-times, ratio.bottom), w) for times in (-1, 0, 1)]
         top = max(at[1], self.form_floor(ratio.top, w))
@@ -323,7 +330,8 @@ class GroupCounts:
         p, q, r = form
         edges, own = self.edges(w), self._own(form)
         slopes = p * (edges[self.inside].sum() + self.inside * edges.sum()) + 2 * q * edges.sum()
-        slopes = slopes - r * (self.ends @ (edges @ self.ends)) / 2
+        sums = self.by_group(edges)
+        slopes = slopes - r * (sums[self.rows] + sums[self.columns]) / 2
         zeros, on, off = self.pairs - self.ones, float(w.spread(1)), float(w.spread(0))
         # What the form gains by a pair, counted without the pair itself.
         with_one = slopes + (0.5 - float(w.alpha)) * own
@@ -337,12 +345,16 @@ class GroupCounts:
     ) -> float:
         """Σ h²·v·v over pairs of pairs, from the sums of v and of v² by type."""
         p, q, r = form
-        total = 0.0
-        for start in range(0, len(spread), _BLOCK):
-            some = slice(start, start + _BLOCK)
-            h = p * (self.inside[some, None] * 1.0 + self.inside) + 2 * q
-            h = h - r * (self.ends[some] @ self.ends.T) / 2
-            total += float(spread[some] @ (h**2 @ spread))
+        # h = u + u′ − r/2·Σ_g n_g·n′_g with u = p·[inside] + q and the numbers n_g of ends.
+        u = p * self.inside + q
+        once, ends = float(u @ spread), self.by_group(spread)
+        total = 2 * float(u**2 @ spread) * float(spread.sum()) + 2 * once**2
+        total -= 2 * r * float(self.by_group(u * spread) @ ends)
+        # Σ over all types of n_g·n_h: each type counts at its own two groups, …
+        squares_between = 2 * float(spread[~self.inside] @ spread[~self.inside])
+        # … and at g = h with the squares of its ends.
+        squares_inside = self._by_squares(spread)
+        total += r**2 / 4 * (squares_between + float(squares_inside @ squares_inside))
         return (total - float(self._own(form) ** 2 @ squares)) / 2
 
 
@@ -382,7 +394,7 @@ def between_variance_estimate(
     first = 0.0
     second = wedge_part(w, n, *counts_of(noisy, channel))
     third = triple_part(w, n, *counts_of(noisy, channel))
-    sample = noisy.rows
+    sample = noisy.rows(_SAMPLED_ROWS)
     weights = np.zeros(n)
     weights[sample.rows] = sample.weights
     for nodes, part in zip(members, parts, strict=True):

@@ -9,7 +9,7 @@ linear in them (with a(y) = β + γy):
 So sums of ĉ and of its square follow from the sums of 1, c, s, c², cs and s².
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -108,14 +108,22 @@ class GraphSums:
         """The same sums for standard errors; on large graphs from a sample of rows."""
         if self.graph.n <= _ALL_ROWS or "exact" in self.__dict__:
             return self.exact
-        sample = self.rows
+        sample = self.rows(_SAMPLED_ROWS)
         return self._sums(sample, self.graph.moments(sample.rows))
 
-    @property
-    def rows(self) -> RowSample:
-        """The rows that standard errors are computed from: all, or a sample on large graphs."""
+    @cached_property
+    def linear_sums(self) -> tuple[ExactSums, ExactSums]:
+        """Sums of 1, c and s alone, over all pairs and over those with y = 1; always exact."""
+        graph, n, m, zero = self.graph, self.graph.n, self.graph.edges, Fraction(0)
+        d2 = _total(graph.degrees**2)
+        pairs = Fraction(n * (n - 1), 2), Fraction(graph.wedges), Fraction(2 * m * (n - 2))
+        joined = Fraction(m), Fraction(3 * graph.triangles), d2 - 2 * m
+        return PairSums(*pairs, zero, zero, zero), PairSums(*joined, zero, zero, zero)
+
+    def rows(self, sampled: int) -> RowSample:
+        """The rows that standard errors are computed from: all, or so many on large graphs."""
         few = self.graph.n <= _ALL_ROWS
-        return RowSample.by_size(self.graph.degrees, self.graph.n if few else _SAMPLED_ROWS)
+        return RowSample.by_size(self.graph.degrees, self.graph.n if few else sampled)
 
     def row_squares(
         self,
@@ -153,19 +161,16 @@ class GraphSums:
         own = degrees[sample.rows]
         c, cc, cd, yc, ycc, ycd = (moments[:, i].astype(np.int64) for i in range(6))
         weights = None if len(sample.rows) == n else sample.weights
+        first, second = self.linear_sums
         # The kernel sums over ordered pairs, hence the halves.
-        pairs = PairSums(
-            one=Fraction(n * (n - 1), 2),
-            c=Fraction(graph.wedges),
-            s=Fraction(2 * m * (n - 2)),
+        pairs = replace(
+            first,
             cc=_total(cc, weights) / 2,
             cs=_total(own * c + cd - 2 * yc, weights) / 2,
             ss=(n - 6) * d2 + 4 * m * m + 4 * m,
         )
-        joined = PairSums(
-            one=Fraction(m),
-            c=Fraction(3 * graph.triangles),
-            s=d2 - 2 * m,
+        joined = replace(
+            second,
             cc=_total(ycc, weights) / 2,
             cs=_total((own - 2) * yc + ycd, weights) / 2,
             ss=d3 + 2 * dd - 4 * d2 + 4 * m,

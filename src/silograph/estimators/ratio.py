@@ -1,26 +1,20 @@
-"""Intervals for the ratio of two estimates, and for sums of estimates.
+"""Intervals for the ratio of two estimates.
 
 Model
-    A sum: estimates with limits of their own, which need not be symmetric; the distances to the
-    limits are added as errors are, with the correlation of the errors. A ratio: two estimates with normal errors, their variances and their covariance. A ratio r is believed
+    Two estimates with normal errors, their variances and their covariance. A ratio r is believed
     if the data do not contradict top − r·bottom = 0.
 Bias
     The interval needs no bias correction: it never divides one estimate by the other.
 Cost
     A quadratic equation.
 Reference
-    E. C. Fieller, Some problems in interval estimation, JRSS B 16 (1954); G. Y. Zou, A. Donner,
-    Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008).
+    E. C. Fieller, Some problems in interval estimation, JRSS B 16 (1954).
 """
 
 import math
 from statistics import NormalDist
 
-import numpy as np
-
-from silograph.estimators.estimate import FloatArray
-
-__all__ = ["cut", "fieller", "share", "sum_limits"]
+__all__ = ["cut", "fieller", "share"]
 
 
 def fieller(
@@ -97,26 +91,3 @@ def cut(
     low, high = min(low, most - half), max(high, least + half)
     ends = max(low, least), min(high, most)
     return None if ends == (least, most) else ends
-
-
-def sum_limits(
-    values: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    stderrs: FloatArray,
-    weights: FloatArray,
-    level: float = 0.95,
-) -> tuple[FloatArray, FloatArray]:
-    """The limits of sums of independent estimates, each with weights of 0 or more.
-
-    Limits may be cut to what is possible, so a distance counts as at least the normal one.
-
-    >>> one = np.ones(2)
-    >>> low, high = sum_limits(one, 0 * one, 3 * one, 0 * one, np.ones((2, 1)))
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.586], [4.828])
-    """
-    normal = NormalDist().inv_cdf((1 + level) / 2) * stderrs
-    below, above = np.maximum(values - low, normal), np.maximum(high - values, normal)
-    total = values @ weights
-    return total - np.sqrt(below**2 @ weights**2), total + np.sqrt(above**2 @ weights**2)

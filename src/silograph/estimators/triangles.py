@@ -44,6 +44,7 @@ __all__ = [
     "node_triangle_values",
     "node_triangle_variance_estimates",
     "perfect",
+    "ratio_variance_estimate",
     "triangles_noise",
     "triangles_stderr",
     "triangles_value",
@@ -127,7 +128,7 @@ def clustering_stderr(noisy: GraphSums, channel: Channel) -> float:
     _, wedges, triangles = counts_of(noisy, channel)
     if wedges <= 0:
         return math.inf
-    variance = _ratio_variance_estimate(noisy, channel, 3 * triangles / wedges)
+    variance = ratio_variance_estimate(noisy, channel, 3 * triangles / wedges)
     return math.sqrt(max(variance, _ratio_floor(noisy, channel))) / float(wedges)
 
 
@@ -137,7 +138,7 @@ def clustering_ends(
     """Fieller's interval of the ratio, cut to [0, 1]; None if the release does not say anything."""
     _, wedges, triangles = counts_of(noisy, channel)
     # The variance of 3·T̂ − R·Ŝ2 is a square in R, so three ratios give all its parts.
-    at = [_ratio_variance_estimate(noisy, channel, Fraction(r)) for r in (-1, 0, 1)]
+    at = [ratio_variance_estimate(noisy, channel, Fraction(r)) for r in (-1, 0, 1)]
     floors = _ratio_floor(noisy, channel), kstars_floor(noisy.graph.n, channel.weights, 2)
     top, bottom = max(at[1], floors[0]), max((at[0] + at[2]) / 2 - at[1], floors[1])
     limit = math.sqrt(top * bottom)
@@ -218,7 +219,7 @@ def triple_part(
     return none + one + v0 * delta**2 * wedges + delta**3 * triangles
 
 
-def _ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction) -> Fraction:
+def ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction) -> Fraction:
     """The unbiased estimate of the variance of 3·T̂ − R·Ŝ2, for a given ratio."""
     w, n = channel.weights, noisy.graph.n
     # 3·ĉ − R·ŝ, where ŝ = γs + 2β(n−2) is the unbiased number of edges that meet the pair.

@@ -1,0 +1,144 @@
+"""How the errors of two answers of one release go together.
+
+Both answers are sums of products of a(y) over the same noisy bits. Where that can be worked out,
+their covariance has an unbiased estimate; it is exact in the sense that the estimates of variances
+are. The pairs of questions that are known:
+
+- two sums over pairs (edges, of groups and subsets too, and degrees): Σ w·w′·v over shared pairs;
+- edges and k-stars, for any k: Σ v(uv)·[C(d_u, k−1) + C(d_v, k−1)], without the pair itself;
+- edges and triangles: Σ v·c, with the number c of common neighbours;
+- 2-stars and triangles, as in the clustering coefficient;
+- any two questions about subsets of nodes that have no pair in common: 0.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from silograph.errors import SilographError
+from silograph.estimators.estimate import Estimate, FloatArray
+from silograph.estimators.groups import GroupCounts, Groups
+from silograph.estimators.stars import kstars_edges_covariance
+from silograph.estimators.triangles import ratio_variance_estimate
+
+if TYPE_CHECKING:
+    from silograph.estimators.release import Release
+
+__all__ = ["PairWeights", "release_covariance"]
+
+
+class PairWeights:
+    """The weight of every pair in a sum over pairs, by the groups of its two ends."""
+
+    def __init__(self, labels: NDArray[np.uint32], weights: FloatArray) -> None:
+        self.labels, self.weights = labels, weights
+
+    @classmethod
+    def all_pairs(cls, n: int) -> "PairWeights":
+        """Every pair counts once."""
+        return cls(np.zeros(n, dtype=np.uint32), np.ones((1, 1)))
+
+    @classmethod
+    def of_node(cls, n: int, node: int) -> "PairWeights":
+        """The pairs of one node count once."""
+        labels = np.zeros(n, dtype=np.uint32)
+        labels[node] = 1
+        return cls(labels, np.array([[0.0, 1.0], [1.0, 0.0]]))
+
+    def times(self, factor: float) -> "PairWeights":
+        """All weights multiplied by a number."""
+        return PairWeights(self.labels, factor * self.weights)
+
+    def lifted(self, n: int, nodes: NDArray[np.uint32]) -> "PairWeights":
+        """The same weights in a graph of n nodes, of which these are the ones that count."""
+        labels = np.full(n, len(self.weights), dtype=np.uint32)
+        labels[nodes] = self.labels
+        return PairWeights(labels, np.pad(self.weights, (0, 1)))
+
+
+def release_covariance(one: Estimate[Any], other: Estimate[Any]) -> float:
+    """The covariance of two answers of one release; an error where it is not known."""
+    from silograph.estimators.release import Release  # noqa: PLC0415 (a release asks for this)
+
+    first, second = (None if e.origin is None else e.origin.release for e in (one, other))
+    if not isinstance(first, Release) or not isinstance(second, Release):
+        raise _unknown(one, other)
+    nodes, others = first.nodes, second.nodes
+    if len(np.intersect1d(nodes, others, assume_unique=True)) < 2:
+        return 0.0
+    a, b = _weights(one, first), _weights(other, second)
+    if a is not None and b is not None:
+        root = first.whole
+        return _linear(root, a.lifted(root.n, nodes), b.lifted(root.n, others))
+    if np.array_equal(nodes, others):
+        for mine, theirs in ((one, other), (other, one)):
+            found = _KNOWN.get((_kind(mine), _kind(theirs)))
+            if found is not None:
+                return float(found(first, mine, theirs))
+    raise _unknown(one, other)
+
+
+def _unknown(one: Estimate[Any], other: Estimate[Any]) -> SilographError:
+    return SilographError(
+        f"{one.name} and {other.name} are answers of one run, and how their errors go together is "
+        "not known; take them from two runs"
+    )
+
+
+def _kind(answer: Estimate[Any]) -> str:
+    stars = answer.query == "kstars" and answer.parameters.get("k") == 2
+    return "2-stars" if stars else answer.query
+
+
+def _weights(answer: Estimate[Any], release: "Release") -> PairWeights | None:
+    """The weights of pairs in an answer that is a sum over pairs."""
+    if isinstance(answer.form, PairWeights):
+        return answer.form
+    if answer.query == "edges":
+        return PairWeights.all_pairs(release.n)
+    if answer.query == "kstars" and answer.parameters.get("k") == 1:
+        return PairWeights.all_pairs(release.n).times(2.0)
+    return None
+
+
+def _linear(release: "Release", one: PairWeights, other: PairWeights) -> float:
+    """Σ w·w′·v over pairs, by the groups that both have in common."""
+    both = one.labels.astype(np.int64) * len(other.weights) + other.labels
+    kinds, labels = np.unique(both, return_inverse=True)
+    groups = Groups(tuple(map(str, kinds.tolist())), labels.astype(np.uint32))
+    counts = GroupCounts(release.graph, groups)
+    mine, theirs = np.divmod(kinds, len(other.weights))
+    types = counts.rows, counts.columns
+    weights = one.weights[mine[types[0]], mine[types[1]]]
+    weights = weights * other.weights[theirs[types[0]], theirs[types[1]]]
+    w = release.channel.weights
+    return float(weights @ counts.noise(w, counts.edges(w)))
+
+
+def _edges_stars(release: "Release", _: Estimate[Any], stars: Estimate[Any]) -> Fraction:
+    return kstars_edges_covariance(release.graph, release.channel, int(stars.parameters["k"]))
+
+
+def _edges_triangles(release: "Release", *_: Estimate[Any]) -> Fraction:
+    """Σ v·c, with the unbiased number of common neighbours and the spread of each pair."""
+    w, n = release.channel.weights, release.n
+    pairs, joined = release.sums.linear_sums
+    parts = w.gamma**2, w.beta * w.gamma, w.beta**2 * (n - 2)
+    everywhere, edges = pairs.linear(*parts), joined.linear(*parts)
+    return w.spread(0) * (everywhere - edges) + w.spread(1) * edges
+
+
+def _stars_triangles(release: "Release", *_: Estimate[Any]) -> Fraction:
+    at = [ratio_variance_estimate(release.sums, release.channel, Fraction(r)) for r in (-1, 1)]
+    return (at[0] - at[1]) / 12
+
+
+_KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
+    ("edges", "2-stars"): _edges_stars,
+    ("edges", "kstars"): _edges_stars,
+    ("edges", "triangles"): _edges_triangles,
+    ("2-stars", "triangles"): _stars_triangles,
+}
