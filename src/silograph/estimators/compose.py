@@ -87,9 +87,7 @@ def covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
         If it is not known.
     """
     return sum(
-        a * b * _covariance(mine, theirs)
-        for a, mine in _terms(one)
-        for b, theirs in _terms(other)
+        a * b * _covariance(mine, theirs) for a, mine in _terms(one) for b, theirs in _terms(other)
     )
 
 
@@ -106,7 +104,9 @@ def _covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
     if not mine & theirs:
         return 0.0
     whole = not isinstance(one.value, np.ndarray) and not isinstance(other.value, np.ndarray)
-    plain = all(e.origin is not None and e.method == e.origin.provenance.method for e in (one, other))
+    plain = all(
+        e.origin is not None and e.method == e.origin.provenance.method for e in (one, other)
+    )
     if whole and plain and not one.made_of and not other.made_of:
         return release_covariance(one, other)
     raise SilographError(
@@ -124,9 +124,11 @@ def added(one: Estimate[Any], other: object, sign: float) -> Estimate[Any]:
         word = "+" if sign > 0 else "−"
         moved = replace(one, value=one.value + sign * float(other))
         ends = None if one.ends is None else tuple(end + sign * float(other) for end in one.ends)
-        return _made(moved, f"{one.name} {word} {other:g}", _terms(one), ends, sign * float(other), 1.0)
+        return _made(
+            moved, f"{one.name} {word} {other:g}", _terms(one), ends, sign * float(other), 1.0
+        )
     if not isinstance(other, Estimate):
-        return NotImplemented
+        raise _not_a_number(other)
     _check_shapes(one, other)
     terms = _merged((*_terms(one), *((sign * c, each) for c, each in _terms(other))))
     name = f"{one.name} {'+' if sign > 0 else '−'} {_bracketed(other)}"
@@ -145,7 +147,7 @@ def scaled(one: Estimate[Any], factor: object) -> Estimate[Any]:
     if isinstance(factor, Estimate):
         raise ArgumentError("estimates are multiplied by numbers; the product of two has no law")
     if not isinstance(factor, Real):
-        return NotImplemented
+        raise _not_a_number(factor)
     times = float(factor)
     if not math.isfinite(times):
         raise ArgumentError(f"an estimate cannot be multiplied by {times}")
@@ -238,11 +240,11 @@ def divided(top: object, bottom: object) -> Estimate[Any]:
         found = scaled(top, 1 / float(bottom))
         return replace(found, query=f"{_bracketed(top)}/{bottom:g}")
     if not isinstance(bottom, Estimate) or not isinstance(top, Estimate | Real):
-        return NotImplemented
+        raise _not_a_number(top if isinstance(bottom, Estimate) else bottom)
     over = float(top) if not isinstance(top, Estimate) else top
     if any(isinstance(e.value, np.ndarray) for e in (over, bottom) if isinstance(e, Estimate)):
         raise ArgumentError("only single answers are divided by each other; choose them with at()")
-    name = f"{_bracketed(over) if isinstance(over, Estimate) else format(over, 'g')}/{_bracketed(bottom)}"
+    above = _bracketed(over) if isinstance(over, Estimate) else f"{over:g}"
     parts = (over, bottom) if isinstance(over, Estimate) else (bottom,)
     value = float(over.value) if isinstance(over, Estimate) else over
     both = covariance(over, bottom) if isinstance(over, Estimate) else 0.0
@@ -261,7 +263,7 @@ def divided(top: object, bottom: object) -> Estimate[Any]:
     note = "a ratio of two estimates: consistent, not unbiased"
     if math.isinf(ends[0]):
         note = f"{NO_ANSWER}: what it is divided by cannot be told from zero"
-    made = _new(name, ratio, stderr, parts, made_of=parts)
+    made = _new(f"{above}/{_bracketed(bottom)}", ratio, stderr, parts, made_of=parts)
     return replace(made, ends=ends, limits=limits, note=note)
 
 
@@ -279,7 +281,7 @@ def _wide_variance(answer: Estimate[Any], level: float) -> float:
 def _new(
     name: str, value: Any, stderr: Any, parts: Sequence[Estimate[Any]], **more: Any
 ) -> Estimate[Any]:
-    """An estimate that is made of others. Runs cost what they cost, however often they are asked."""
+    """An estimate that is made of others. A run costs the same, however often it is asked."""
     known = [sources(each) for each in parts]
     shared = len(parts) > 1 and bool(known[0]) and known[0] == known[1]
     costs = [(each.epsilon, each.delta) for each in parts]
@@ -299,6 +301,12 @@ def _new(
         origin=first.origin if shared or len(parts) == 1 else None,
         places=places,
         **more,
+    )
+
+
+def _not_a_number(given: object) -> TypeError:
+    return TypeError(
+        f"an estimate goes with numbers and estimates, not with {type(given).__name__}"
     )
 
 

@@ -56,12 +56,14 @@ def degree_correlation(noisy: GraphSums, channel: Channel) -> RatioAnswer:
     """Both parts of the correlation, with their variances and covariance."""
     graph, pairs = noisy.graph, _Pairs(noisy, channel)
     edges = float(edges_value(graph, channel))
-    twos, threes = (
-        float(kstars_value(graph, channel, k)) if k < graph.n else 0.0 for k in (2, 3)
-    )
+    twos, threes = (float(kstars_value(graph, channel, k)) if k < graph.n else 0.0 for k in (2, 3))
     joined = pairs.joined()
     # Σ d² = 2·S2 + 2·M, Σ d³ = 6·S3 + 6·S2 + 2·M, Σ d_u·d_v = joined + 2·S2 + M.
-    squares, cubes, products = 2 * twos + 2 * edges, 6 * threes + 6 * twos + 2 * edges, joined + 2 * twos + edges
+    squares, cubes, products = (
+        2 * twos + 2 * edges,
+        6 * threes + 6 * twos + 2 * edges,
+        joined + 2 * twos + edges,
+    )
     of_squares = _Slope(2, 2)
     of_cubes = _Slope(2, 6, 6)
     of_products = _Slope(1, 2, 0, 1)
@@ -113,7 +115,9 @@ class _Pairs:
         """Σ v̂·∂̂·∂̂′ over pairs."""
         found = 0.0
         for y, (at, near) in enumerate(self.sides):
-            (left, _), (right, right_near) = ((_side(each, at), _side(each, near)) for each in (one, other))
+            (left, _), (right, right_near) = (
+                (_side(each, at), _side(each, near)) for each in (one, other)
+            )
             b, c, degrees = one.joined, other.joined, at[1]
             # (A_u + A_v + b·d_u·d_v)·(A′_u + A′_v + c·d_u·d_v), as products of one side each.
             total = 2 * self._inner(y, left * right, at[0], near[0])

@@ -291,37 +291,47 @@ class Estimate(Generic[V]):
         margin = NormalDist().inv_cdf((1 + level) / 2) * self.stderr
         return self.value - margin, self.value + margin
 
-    # -- arithmetic; the rules are in silograph.estimators.compose ---------------------------
+    # -- arithmetic: the rules need the estimators, which need this module -------------------
 
     def __float__(self) -> float:
         if isinstance(self.value, np.ndarray):
             raise TypeError(f"{self.name} has {self.value.size:,} answers; choose one with at()")
         return float(self.value)
 
-    def __add__(self, other: object) -> "Estimate[V]":
-        return _compose().added(self, other, 1.0)
+    def __add__(self, other: object) -> "Estimate[Any]":
+        from silograph.estimators.compose import added  # noqa: PLC0415
+
+        return added(self, other, 1.0)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> "Estimate[V]":
-        return _compose().added(self, other, -1.0)
+    def __sub__(self, other: object) -> "Estimate[Any]":
+        from silograph.estimators.compose import added  # noqa: PLC0415
 
-    def __rsub__(self, other: object) -> "Estimate[V]":
+        return added(self, other, -1.0)
+
+    def __rsub__(self, other: object) -> "Estimate[Any]":
         return (-self) + other
 
-    def __neg__(self) -> "Estimate[V]":
+    def __neg__(self) -> "Estimate[Any]":
         return self * -1
 
-    def __mul__(self, factor: object) -> "Estimate[V]":
-        return _compose().scaled(self, factor)
+    def __mul__(self, factor: object) -> "Estimate[Any]":
+        from silograph.estimators.compose import scaled  # noqa: PLC0415
+
+        return scaled(self, factor)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: object) -> "Estimate[V]":
-        return _compose().divided(self, other)
+    def __truediv__(self, other: object) -> "Estimate[Any]":
+        from silograph.estimators.compose import divided  # noqa: PLC0415
 
-    def __rtruediv__(self, other: object) -> "Estimate[V]":
-        return _compose().divided(other, self)
+        return divided(self, other)
+
+    def __rtruediv__(self, other: object) -> "Estimate[Any]":
+        from silograph.estimators.compose import divided  # noqa: PLC0415
+
+        return divided(other, self)
 
     # -- tables ------------------------------------------------------------------------------
 
@@ -454,13 +464,6 @@ class Estimate(Generic[V]):
     def _size(self) -> str:
         found = self.table()
         return f"{len(found):,}, one per {found.each}"
-
-
-def _compose() -> Any:
-    """The rules of arithmetic, which need the estimators."""
-    from silograph.estimators import compose  # noqa: PLC0415
-
-    return compose
 
 
 def _plain(x: Any) -> Any:

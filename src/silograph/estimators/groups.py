@@ -94,7 +94,7 @@ class Groups:
 
         Every node needs a group, unless ``rest`` names one for all that the table leaves out.
 
-        >>> found = Groups.of({"a": "x", "b": "y", "c": "x"}, NodeUniverse("abc"[i] for i in range(3)))
+        >>> found = Groups.of({"a": "x", "b": "y", "c": "x"}, NodeUniverse(list("abc")))
         >>> found.names, found.labels.tolist()
         (('x', 'y'), [0, 1, 0])
         """
@@ -222,7 +222,9 @@ class GroupCounts:
             order = np.argsort(groups.labels, kind="stable")
             starts = np.searchsorted(groups.labels[order], np.arange(count))
             ends = np.add.reduceat(by_node[order], starts, axis=0, dtype=np.int64)
-        self.ones = np.where(self.inside, ends.diagonal()[self.rows] // 2, ends[self.rows, self.columns])
+        self.ones = np.where(
+            self.inside, ends.diagonal()[self.rows] // 2, ends[self.rows, self.columns]
+        )
 
     # -- edges ---------------------------------------------------------------------------------
 
@@ -247,8 +249,14 @@ class GroupCounts:
 
     def by_group(self, found: FloatArray) -> FloatArray:
         """For each group, the sum over all types of a number times the ends that it has there."""
-        ends = (np.bincount(at, found, self.count) for at in (self.rows, self.columns))
-        return next(ends) + next(ends)
+        total: FloatArray = sum(
+            (
+                np.bincount(at, found, self.count).astype(np.float64)
+                for at in (self.rows, self.columns)
+            ),
+            np.zeros(self.count),
+        )
+        return total
 
     def _by_squares(self, found: FloatArray) -> FloatArray:
         """The same with the squares of the numbers of ends: pairs inside a group have two there."""
@@ -323,7 +331,8 @@ class GroupCounts:
         """The second derivative of a form by two pairs of the same type."""
         p, q, r = form
         # A type has two ends in one group, or one in each of two: the squares add up to 4 or 2.
-        return 2 * p * self.inside + 2 * q - r * np.where(self.inside, 2.0, 1.0)
+        found: FloatArray = 2 * p * self.inside + 2 * q - r * np.where(self.inside, 2.0, 1.0)
+        return found
 
     def _parts(self, form: tuple[float, float, float], w: Weights) -> tuple[float, float]:
         """Σ v·∂² over pairs, and Σ h²·v·v over pairs of pairs."""

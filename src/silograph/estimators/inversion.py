@@ -6,9 +6,9 @@ of a node with c noisy ones consists of every degree that c does not speak again
 c or fewer ones nor c or more ones are rarer than half of what the level leaves. Such an interval
 holds the true degree with at least the stated probability, for every degree, node and channel.
 
-The same holds for any set of pairs in the place of a node's. The law is stochastically increasing in
-d, so both ends are found by bisection, at once for all distinct c. For large sets with much noise the law is
-normal, and so are the limits.
+The same holds for any set of pairs in the place of a node's. The law is stochastically increasing
+in d, so both ends are found by bisection, at once for all distinct c. For large sets with much
+noise the law is normal, and so are the limits.
 
 Reference
     C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case

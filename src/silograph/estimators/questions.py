@@ -4,6 +4,7 @@ They are methods of :class:`~silograph.estimators.release.Release`, and as free 
 Groups and subsets are public: whoever asks knows them, and they must not depend on edges.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -85,7 +86,7 @@ class FurtherQuestions(ABC):
         Examples
         --------
         >>> from silograph import Release, Silo
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), [("a", "b"), ("b", "c")])
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), [("a", "b"), ("b", "c")])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> found = release.mixing({"a": "x", "b": "x", "c": "y", "d": "y"})
         >>> found.value.tolist()
@@ -146,7 +147,7 @@ class FurtherQuestions(ABC):
         Examples
         --------
         >>> from silograph import Release, Silo
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), [("a", "b"), ("b", "c")])
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), [("a", "b"), ("b", "c")])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> release.degrees_by({"a": "x", "b": "x", "c": "y", "d": "y"}).value.tolist()
         [1.5, 0.5]
@@ -198,7 +199,7 @@ class FurtherQuestions(ABC):
         --------
         >>> from silograph import Release, Silo
         >>> edges = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("b", "d")]
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), edges)
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), edges)
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> release.triangles_by({"a": "x", "b": "x", "c": "x", "d": "y"}).value.tolist()
         [1.0, 0.0, 1.0]
@@ -234,7 +235,7 @@ class FurtherQuestions(ABC):
         Examples
         --------
         >>> from silograph import Release, Silo
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), [("a", "b"), ("c", "d")])
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), [("a", "b"), ("c", "d")])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> release.assortativity({"a": "x", "b": "x", "c": "y", "d": "y"}).value
         1.0
@@ -262,7 +263,7 @@ class FurtherQuestions(ABC):
         Examples
         --------
         >>> from silograph import Release, Silo
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), [("a", "b"), ("c", "d")])
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), [("a", "b"), ("c", "d")])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> release.modularity({"a": "x", "b": "x", "c": "y", "d": "y"}).value
         0.5
@@ -313,7 +314,7 @@ class FurtherQuestions(ABC):
         Examples
         --------
         >>> from silograph import Release, Silo
-        >>> silo = Silo.from_edges(NodeUniverse("abcd"[i] for i in range(4)), [("a", "b"), ("c", "d")])
+        >>> silo = Silo.from_edges(NodeUniverse(list("abcd")), [("a", "b"), ("c", "d")])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
         >>> release.subset(["a", "b", "c"]).edges().value
         1.0
@@ -417,9 +418,7 @@ class FurtherQuestions(ABC):
         found = counts.ratio(ratio, self.channel.weights)
         return self._ratio(query, found, ratio.least, ratio.most)
 
-    def _ratio(
-        self, query: str, found: RatioAnswer, least: float, most: float
-    ) -> Estimate[float]:
+    def _ratio(self, query: str, found: RatioAnswer, least: float, most: float) -> Estimate[float]:
         """A ratio with Fieller's interval, both cut to what is possible."""
 
         def limits(level: float) -> tuple[float, float]:
@@ -428,7 +427,7 @@ class FurtherQuestions(ABC):
         value, note = found.value, _RATIO_NOTE
         if limits(0.95) == (least, most):
             note = _NO_RATIO_NOTE
-        if value == value and not least <= value <= most:
+        if not math.isnan(value) and not least <= value <= most:
             note += f"; the noise gave {value:.4g}, which is cut to what is possible"
             value = min(max(value, least), most)
         ends = limits(0.95)

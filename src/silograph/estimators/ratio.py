@@ -75,9 +75,7 @@ def share(found: tuple[float, float] | None) -> tuple[float, float] | None:
     return cut(found, 0.0, 1.0)
 
 
-def cut(
-    found: tuple[float, float] | None, least: float, most: float
-) -> tuple[float, float] | None:
+def cut(found: tuple[float, float] | None, least: float, most: float) -> tuple[float, float] | None:
     """The part of an interval between two numbers; None if that is all there is between them.
 
     >>> cut((-2.0, 0.5), -1.0, 1.0), cut((-2.0, 3.0), -1.0, 1.0)

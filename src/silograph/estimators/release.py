@@ -284,7 +284,7 @@ class Release(PaidFor, FurtherQuestions):
     def fingerprint(self) -> str:
         """What tells a draw, which has no run, from other draws: a digest of its noisy bits."""
         seen = hashlib.sha256(f"{self.channel.p11} {self.channel.p01} {self.n}".encode())
-        seen.update(self.graph.words)
+        seen.update(self.graph.words.data)
         return seen.hexdigest()
 
     @property

@@ -51,6 +51,18 @@ class Table:
         """All rows, without the header."""
         return list(zip(*self.columns.values(), strict=True))
 
+    def labels(self) -> list[str]:
+        """What each row stands for, in one text."""
+        first, second, *_ = self.columns.values()
+        match self.each:
+            case "bin":
+                return [span(*each) for each in zip(first, second, strict=True)]
+            case "pair of groups":
+                return [f"{a} – {b}" for a, b in zip(first, second, strict=True)]
+            case "node":
+                return [f"node {id_}" if isinstance(id_, int) else id_ for id_ in first]
+        return list(map(str, first))
+
     def to_csv(self) -> str:
         """The table as CSV, with a header.
 
@@ -93,7 +105,9 @@ class Table:
         if drawn:
             room = _LINE - 2 - 2 - max(map(len, lines))
             bars = _bars(self.columns["value"], min(max(room, _BARS[0]), _BARS[1]))
-            lines = [f"{line}  {bar}".rstrip() for line, bar in zip(lines, ["", *bars], strict=True)]
+            lines = [
+                f"{line}  {bar}".rstrip() for line, bar in zip(lines, ["", *bars], strict=True)
+            ]
         left = len(self) - len(shown)
         more = [f"… and {left:,} more"] if left else []
         return "\n".join(f"  {line}" for line in (*lines, *more))
@@ -148,7 +162,9 @@ def table_of(answer: Estimate[Any]) -> Table:
         return Table(answer.name, "answer", {"answer": [answer.name], **found})
     places = places_of(answer)
     entries = slice(None) if places.entries is None else places.entries
-    found = {name: np.asarray(x)[entries].tolist() for name, x in zip(NUMBERS, numbers, strict=True)}
+    found = {
+        name: np.asarray(x)[entries].tolist() for name, x in zip(NUMBERS, numbers, strict=True)
+    }
     names = {name: list(column) for name, column in places.columns.items()}
     return Table(answer.name, places.each, {**names, **found})
 
@@ -164,7 +180,9 @@ def places_of(answer: Estimate[Any]) -> Places:
         return Places("bin", columns)
     universe = None if answer.origin is None else answer.origin.universe
     known = universe is not None and universe.size == answer.value.size
-    return Places("node", {"node": universe.ids if known and universe else range(answer.value.size)})
+    return Places(
+        "node", {"node": universe.ids if known and universe else range(answer.value.size)}
+    )
 
 
 def entry_of(answer: Estimate[Any], place: tuple[object, ...]) -> Estimate[float]:
@@ -186,7 +204,10 @@ def entry_of(answer: Estimate[Any], place: tuple[object, ...]) -> Estimate[float
     def one(array: Any) -> float:
         return float(array[index])
 
-    limits = answer.limits
+    def limits(level: float) -> tuple[float, float]:
+        low, high = answer.interval_at(level)
+        return one(low), one(high)
+
     return replace(
         answer,
         value=one(answer.value),
@@ -194,7 +215,7 @@ def entry_of(answer: Estimate[Any], place: tuple[object, ...]) -> Estimate[float
         parameters={**answer.parameters, **dict(zip(keys, rows[found], strict=True))},
         margin=None if answer.margin is None else one(answer.margin),
         ends=None if answer.ends is None else (one(answer.ends[0]), one(answer.ends[1])),
-        limits=None if limits is None else lambda level: tuple(map(one, limits(level))),
+        limits=None if answer.limits is None else limits,
         places=None,
         form=None if answer.form is None else answer.form(found),
     )

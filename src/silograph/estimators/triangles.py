@@ -165,7 +165,7 @@ def node_triangle_variance_estimates(
     on, off = float(w.spread(1)), float(w.spread(0))
     # A pair at u completes triangles with the common neighbours, and 2-stars with u's other edges.
     rest = gamma * noisy.graph.degrees + beta * (n - 2)
-    shift = beta**2 * (n - 2) - ratio * rest
+    shift: FloatArray = beta**2 * (n - 2) - ratio * rest.astype(np.float64)
     first = noisy.row_squares(gamma**2, beta * gamma, shift, on, off, more=ratio * gamma)
     first += corners.total((alpha**4, alpha**2 * beta**2, beta**4), (off, on))
     # Two of the three pairs vary, and the third must be an edge: the one opposite u (which a 2-star

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -293,11 +292,11 @@ class SealedRelease:
         """The delta against the worst of the claimed views."""
         return max(view.delta for view in self.views if view.claimed)
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What every answer states about its origin."""
-        losses = self.noise.losses
-        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
+        stated = (self.provenance, self.views, self.noise.losses, self.n, self.universe_digest)
+        return Origin(*stated, release=self, universe=self.universe)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -327,7 +326,11 @@ class SealedRelease:
         noisy, law = self._degrees("edges")
         total = law.summed(self.n)
         return self._estimate(
-            "edges", int(noisy.sum()) / 2, total.stderr / 2, margin=total.margin() / 2
+            "edges",
+            value := int(noisy.sum()) / 2,
+            total.stderr / 2,
+            margin=total.margin() / 2,
+            limits=lambda level: around(value, total.margin(level) / 2),
         )
 
     def degrees(self) -> "Estimate[FloatArray]":
@@ -354,7 +357,14 @@ class SealedRelease:
         noisy, law = self._degrees("degrees")
         stderr, margin = np.full(self.n, law.stderr), np.full(self.n, float(law.margin()))
         value = noisy.astype(np.float64)
-        return Estimate("degrees", value, stderr, **self._cost(), margin=margin)
+        return Estimate(
+            "degrees",
+            value,
+            stderr,
+            **self._cost(),
+            margin=margin,
+            limits=lambda level: around(value, law.margin(level)),
+        )
 
     def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
@@ -517,7 +527,14 @@ class SealedRelease:
         )
 
     def _count(self, query: str, value: int, law: NoiseLaw, **more: Any) -> Estimate[float]:
-        return self._estimate(query, value, law.stderr, margin=float(law.margin()), **more)
+        return self._estimate(
+            query,
+            value,
+            law.stderr,
+            margin=float(law.margin()),
+            limits=lambda level: around(float(value), law.margin(level)),
+            **more,
+        )
 
     def _estimate(self, query: str, value: float, stderr: float, **more: Any) -> Estimate[float]:
         return Estimate(query, float(value), stderr, **self._cost(), **more)
@@ -555,6 +572,11 @@ class SealedRelease:
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
+
+
+def around(value: Any, margin: float) -> tuple[Any, Any]:
+    """The interval that reaches so far to both sides."""
+    return value - margin, value + margin
 
 
 def _factor(law: NoiseLaw) -> float:
