@@ -1,6 +1,7 @@
 """Two releases in time: which counts have changed, and which changes are only noise."""
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,7 +116,7 @@ class Comparison:
                 f"change {_signed(float(change.difference))} "
                 f"(95 % interval {_signed(low)} … {_signed(high)})"
             )
-        return "\n".join([*lines, f"note: {self.note}"])
+        return "\n".join([*lines, *textwrap.wrap(f"note: {self.note}", 79, subsequent_indent="  ")])
 
     def _repr_html_(self) -> str:
         """Show the comparison in notebooks."""
@@ -132,6 +133,9 @@ class Comparison:
 
 def compare(before: Any, after: Any) -> Comparison:
     """The change of every count that two releases answer."""
+    for each in (before, after):
+        if not hasattr(each, "edges") or not hasattr(each, "universe_digest"):
+            raise ArgumentError(f"two releases are compared, not {type(each).__name__}")
     kept = [
         (one, other)
         for ask in _questions(before, after)

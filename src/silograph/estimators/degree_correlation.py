@@ -18,7 +18,6 @@ Reference
     M. E. J. Newman, Assortative mixing in networks, Phys. Rev. Lett. 89 (2002).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,10 +75,8 @@ def degree_correlation(noisy: GraphSums, channel: Channel) -> RatioAnswer:
     # How both parts move with each of the sums.
     rise = _Slope(products).less(-edges, of_products).less(squares / 2, of_squares)
     run = _Slope(cubes / 2).less(-edges / 2, of_cubes).less(squares / 2, of_squares)
-    top_variance, bottom_variance = pairs.total(rise, rise), pairs.total(run, run)
-    limit = math.sqrt(top_variance * bottom_variance)
-    covariance = min(max(pairs.total(rise, run), -limit), limit)
-    return RatioAnswer(top, bottom, top_variance, bottom_variance, covariance)
+    parts = ((rise, rise), (run, run), (rise, run))
+    return RatioAnswer(top, bottom, *(pairs.total(*each, positive=True) for each in parts))
 
 
 class _Pairs:
@@ -111,8 +108,9 @@ class _Pairs:
             for y, (weight, (at, near)) in enumerate(zip(weights, self.sides, strict=True))
         )
 
-    def total(self, one: _Slope, other: _Slope) -> float:
-        """Σ v̂·∂̂·∂̂′ over pairs."""
+    def total(self, one: _Slope, other: _Slope, *, positive: bool = False) -> float:
+        """Σ v̂·∂̂·∂̂′ over pairs. The unbiased v̂ of a pair can be negative, and is 0 then if
+        ``positive`` says so."""
         found = 0.0
         for y, (at, near) in enumerate(self.sides):
             (left, _), (right, right_near) = (
@@ -124,7 +122,8 @@ class _Pairs:
             total += 2 * self._inner(y, left, right, right_near)
             total += 2 * self._inner(y, (c * left + b * right) * degrees, degrees, near[1])
             total += b * c * self._inner(y, at[4], at[4], near[4])
-            found += float(self.w.spread(y)) * total
+            spread = float(self.w.spread(y))
+            found += (max(spread, 0.0) if positive else spread) * total
         return found
 
     @staticmethod
