@@ -2,9 +2,10 @@
 
 import pytest
 
-from silograph import Channel, NodeUniverse, Release, Silo, clustered_power_law
+from silograph import Channel, NodeUniverse, Release, SealedRelease, Silo, clustered_power_law
 from silograph.errors import ArgumentError
 from silograph.estimators.comparison import compare
+from silograph.methods.sealed.noise import SealedNoise
 
 GRAPH = clustered_power_law(80, 4, seed=1)
 CHANNEL = Channel.symmetric(3.0)
@@ -59,3 +60,14 @@ def test_other_node_lists() -> None:
 def test_only_releases_are_compared() -> None:
     with pytest.raises(ArgumentError, match="two releases are compared, not Estimate"):
         compare(draw(GRAPH, 1), draw(GRAPH, 2).edges())
+
+
+def test_sealed_answers() -> None:
+    noise = SealedNoise.choose(3.0, 80, 4, 1, ["edges", "triangles"])
+    before = SealedRelease.draw(GRAPH, noise, seed=1)
+    fewer = Silo.from_edges(GRAPH.universe, GRAPH.pairs[::3])
+    found = before.compare(SealedRelease.draw(fewer, noise, seed=2))
+    assert [change.before.query for change in found.changes] == ["edges", "triangles"]
+    assert found[0].verdict == "has fallen"
+    # A release and sealed answers are independent runs, and can be compared as well.
+    assert before.compare(draw(fewer, 3))[0].verdict == "has fallen"

@@ -19,6 +19,7 @@ from silograph import _core
 from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError
+from silograph.estimators.comparison import Comparison, compare
 from silograph.estimators.degrees import check_bins, degree_grid, sharpen
 from silograph.estimators.estimate import (
     Z95,
@@ -29,7 +30,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
-from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, Release
+from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, PaidFor, Release
 from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -509,6 +510,21 @@ class SealedRelease:
         if stars.margin is not None and stars.stderr > 0:
             factor = max(factor, stars.margin / stars.stderr)
         return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
+
+    def compare(self, other: "PaidFor | SealedRelease") -> Comparison:
+        """Whether the graph behind these answers and that behind others differ.
+
+        Parameters
+        ----------
+        other
+            Later answers, of the same silos or of others.
+
+        Returns
+        -------
+        Comparison
+            The change of every count that both answer, with its interval and a verdict.
+        """
+        return compare(self, other)
 
     def _law(self, answer: Answer) -> NoiseLaw:
         bound = None
