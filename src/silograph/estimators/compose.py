@@ -103,11 +103,7 @@ def _covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
             )
     if not mine & theirs:
         return 0.0
-    whole = not isinstance(one.value, np.ndarray) and not isinstance(other.value, np.ndarray)
-    plain = all(
-        e.origin is not None and e.method == e.origin.provenance.method for e in (one, other)
-    )
-    if whole and plain and not one.made_of and not other.made_of:
+    if one.form is not None and other.form is not None and not np.ndim(one.value + other.value):
         return release_covariance(one, other)
     raise SilographError(
         f"{one.name} and {other.name} rest on one run, and how their errors go together is not "

@@ -1,6 +1,8 @@
 """How the errors of two answers of one release go together.
 
-Both answers are sums of products of a(y) over the same noisy bits. Where that can be worked out,
+A release writes into an answer what it is a sum over (its *form*); other methods, which mend or
+replace the answers of a release, do not. Both answers are sums of products of a(y) over the same
+noisy bits. Where that can be worked out,
 their covariance has an unbiased estimate; it is exact in the sense that the estimates of variances
 are. The pairs of questions that are known:
 
@@ -11,9 +13,8 @@ are. The pairs of questions that are known:
 - any two questions about subsets of nodes that have no pair in common: 0.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,17 @@ from silograph.estimators.triangles import ratio_variance_estimate
 if TYPE_CHECKING:
     from silograph.estimators.release import Release
 
-__all__ = ["PairWeights", "release_covariance"]
+__all__ = ["PairWeights", "Stars", "Triangles", "release_covariance"]
+
+
+class Stars(NamedTuple):
+    """The k-stars of a release."""
+
+    k: int
+
+
+class Triangles(NamedTuple):
+    """The triangles of a release."""
 
 
 class PairWeights:
@@ -69,15 +80,20 @@ def release_covariance(one: Estimate[Any], other: Estimate[Any]) -> float:
     nodes, others = first.nodes, second.nodes
     if len(np.intersect1d(nodes, others, assume_unique=True)) < 2:
         return 0.0
-    a, b = _weights(one, first), _weights(other, second)
-    if a is not None and b is not None:
+    a, b = one.form, other.form
+    if isinstance(a, PairWeights) and isinstance(b, PairWeights):
         root = first.whole
         return _linear(root, a.lifted(root.n, nodes), b.lifted(root.n, others))
     if np.array_equal(nodes, others):
         for mine, theirs in ((one, other), (other, one)):
-            found = _KNOWN.get((_kind(mine), _kind(theirs)))
-            if found is not None:
-                return float(found(first, mine, theirs))
+            match mine.query, theirs.form:
+                case "edges", Stars(k):
+                    return float(kstars_edges_covariance(first.graph, first.channel, k))
+                case "edges", Triangles():
+                    return float(_edges_triangles(first))
+            match mine.form, theirs.form:
+                case Stars(2), Triangles():
+                    return float(_stars_triangles(first))
     raise _unknown(one, other)
 
 
@@ -86,22 +102,6 @@ def _unknown(one: Estimate[Any], other: Estimate[Any]) -> SilographError:
         f"{one.name} and {other.name} are answers of one run, and how their errors go together is "
         "not known; take them from two runs"
     )
-
-
-def _kind(answer: Estimate[Any]) -> str:
-    stars = answer.query == "kstars" and answer.parameters.get("k") == 2
-    return "2-stars" if stars else answer.query
-
-
-def _weights(answer: Estimate[Any], release: "Release") -> PairWeights | None:
-    """The weights of pairs in an answer that is a sum over pairs."""
-    if isinstance(answer.form, PairWeights):
-        return answer.form
-    if answer.query == "edges":
-        return PairWeights.all_pairs(release.n)
-    if answer.query == "kstars" and answer.parameters.get("k") == 1:
-        return PairWeights.all_pairs(release.n).times(2.0)
-    return None
 
 
 def _linear(release: "Release", one: PairWeights, other: PairWeights) -> float:
@@ -118,11 +118,7 @@ def _linear(release: "Release", one: PairWeights, other: PairWeights) -> float:
     return float(weights @ counts.noise(w, counts.edges(w)))
 
 
-def _edges_stars(release: "Release", _: Estimate[Any], stars: Estimate[Any]) -> Fraction:
-    return kstars_edges_covariance(release.graph, release.channel, int(stars.parameters["k"]))
-
-
-def _edges_triangles(release: "Release", *_: Estimate[Any]) -> Fraction:
+def _edges_triangles(release: "Release") -> Fraction:
     """Σ v·c, with the unbiased number of common neighbours and the spread of each pair."""
     w, n = release.channel.weights, release.n
     pairs, joined = release.sums.linear_sums
@@ -131,14 +127,6 @@ def _edges_triangles(release: "Release", *_: Estimate[Any]) -> Fraction:
     return w.spread(0) * (everywhere - edges) + w.spread(1) * edges
 
 
-def _stars_triangles(release: "Release", *_: Estimate[Any]) -> Fraction:
+def _stars_triangles(release: "Release") -> Fraction:
     at = [ratio_variance_estimate(release.sums, release.channel, Fraction(r)) for r in (-1, 1)]
     return (at[0] - at[1]) / 12
-
-
-_KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
-    ("edges", "2-stars"): _edges_stars,
-    ("edges", "kstars"): _edges_stars,
-    ("edges", "triangles"): _edges_triangles,
-    ("2-stars", "triangles"): _stars_triangles,
-}

@@ -22,7 +22,7 @@ from silograph.dp.channel import Channel, limbs
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
-from silograph.estimators.covariance import PairWeights
+from silograph.estimators.covariance import PairWeights, Stars, Triangles
 from silograph.estimators.estimate import (
     NO_ANSWER,
     Estimate,
@@ -310,7 +310,8 @@ class Release(PaidFor, FurtherQuestions):
         3.0
         """
         value = degrees.edges_value(self.graph, self.channel)
-        return self._estimate("edges", value, degrees.edges_stderr(self.graph, self.channel))
+        stderr = degrees.edges_stderr(self.graph, self.channel)
+        return self._estimate("edges", value, stderr, form=PairWeights.all_pairs(self.n))
 
     def degrees(self) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -395,7 +396,8 @@ class Release(PaidFor, FurtherQuestions):
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
-            more: dict[str, Any] = {"parameters": {"k": k}}
+            both = PairWeights.all_pairs(self.n).times(2.0)  # an edge is a star at both ends
+            more: dict[str, Any] = {"parameters": {"k": k}, "form": both if k == 1 else Stars(k)}
             if k > 2:
                 limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, stderr)
                 ends = limits()
@@ -421,9 +423,8 @@ class Release(PaidFor, FurtherQuestions):
         1.0
         """
         value = triangles.triangles_value(self.sums, self.channel)
-        return self._estimate(
-            "triangles", value, triangles.triangles_stderr(self.sums, self.channel)
-        )
+        stderr = triangles.triangles_stderr(self.sums, self.channel)
+        return self._estimate("triangles", value, stderr, form=Triangles())
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe.
