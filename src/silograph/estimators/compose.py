@@ -17,29 +17,29 @@ Reference
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from silograph.errors import ArgumentError, SilographError
-from silograph.estimators.covariance import release_covariance
-from silograph.estimators.estimate import NO_ANSWER, Estimate
+from silograph.estimators.display import NO_ANSWER
 from silograph.estimators.ratio import fieller
-from silograph.estimators.tables import places_of
+from silograph.estimators.tables import Table, entry_of, places_of, table_of
 
-__all__ = ["added", "covariance", "divided", "scaled", "sources"]
+__all__ = ["Composing", "covariance", "sources"]
 
-_Terms = tuple[tuple[float, Estimate[Any]], ...]
+_Terms = tuple[tuple[float, Any], ...]
 
 
 # --- Where estimates come from --------------------------------------------------------------------
 
 
-def sources(answer: Estimate[Any]) -> frozenset[str]:
+def sources(answer: Any) -> frozenset[str]:
     """What names the runs behind an answer; none if one of them is not known."""
     parts = [each for _, each in answer.terms] or list(answer.made_of)
     if parts:
@@ -57,7 +57,7 @@ def sources(answer: Estimate[Any]) -> frozenset[str]:
     return frozenset({f"draw {getattr(whole, 'fingerprint', id(whole))}"})
 
 
-def _same(one: Estimate[Any], other: Estimate[Any]) -> bool:
+def _same(one: Any, other: Any) -> bool:
     """Whether two estimates are the same answer of the same run."""
     if one is other:
         return True
@@ -68,7 +68,7 @@ def _same(one: Estimate[Any], other: Estimate[Any]) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in numbers)
 
 
-def covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
+def covariance(one: Any, other: Any) -> Any:
     """The covariance of the errors of two estimates.
 
     Parameters
@@ -91,7 +91,7 @@ def covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
     )
 
 
-def _covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
+def _covariance(one: Any, other: Any) -> Any:
     if _same(one, other):
         return one.stderr**2
     mine, theirs = sources(one), sources(other)
@@ -104,7 +104,7 @@ def _covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
     if not mine & theirs:
         return 0.0
     if one.form is not None and other.form is not None and not np.ndim(one.value + other.value):
-        return release_covariance(one, other)
+        return one.origin.release.covariance(one, other)
     raise SilographError(
         f"{one.name} and {other.name} rest on one run, and how their errors go together is not "
         "known; take them from two runs"
@@ -114,7 +114,7 @@ def _covariance(one: Estimate[Any], other: Estimate[Any]) -> Any:
 # --- Sums and multiples ---------------------------------------------------------------------------
 
 
-def added(one: Estimate[Any], other: object, sign: float) -> Estimate[Any]:
+def added(one: Any, other: object, sign: float) -> Any:
     """The sum or the difference of an estimate and another, or a number."""
     if isinstance(other, Real):
         word = "+" if sign > 0 else "−"
@@ -123,7 +123,7 @@ def added(one: Estimate[Any], other: object, sign: float) -> Estimate[Any]:
         return _made(
             moved, f"{one.name} {word} {other:g}", _terms(one), ends, sign * float(other), 1.0
         )
-    if not isinstance(other, Estimate):
+    if not isinstance(other, Composing):
         raise _not_a_number(other)
     _check_shapes(one, other)
     terms = _merged((*_terms(one), *((sign * c, each) for c, each in _terms(other))))
@@ -138,9 +138,9 @@ def added(one: Estimate[Any], other: object, sign: float) -> Estimate[Any]:
     return replace(found, ends=limits(0.95), limits=limits)
 
 
-def scaled(one: Estimate[Any], factor: object) -> Estimate[Any]:
+def scaled(one: Any, factor: object) -> Any:
     """So many times an estimate."""
-    if isinstance(factor, Estimate):
+    if isinstance(factor, Composing):
         raise ArgumentError("estimates are multiplied by numbers; the product of two has no law")
     if not isinstance(factor, Real):
         raise _not_a_number(factor)
@@ -165,13 +165,13 @@ def sorted_ends(ends: tuple[Any, Any], times: float) -> tuple[Any, Any]:
 
 
 def _made(
-    changed: Estimate[Any],
+    changed: Any,
     name: str,
     terms: _Terms,
     ends: Any,
     shift: float,
     times: float,
-) -> Estimate[Any]:
+) -> Any:
     """A multiple of an estimate, or one that is moved by a number."""
     limits = changed.limits
 
@@ -228,25 +228,25 @@ class _Limits:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
-def divided(top: object, bottom: object) -> Estimate[Any]:
+def divided(top: object, bottom: object) -> Any:
     """The ratio of two estimates, or of an estimate and a number."""
-    if isinstance(bottom, Real) and isinstance(top, Estimate):
+    if isinstance(bottom, Real) and isinstance(top, Composing):
         if not bottom:
             raise ArgumentError("an estimate cannot be divided by 0")
         found = scaled(top, 1 / float(bottom))
         return replace(found, query=f"{_bracketed(top)}/{bottom:g}")
-    if not isinstance(bottom, Estimate) or not isinstance(top, Estimate | Real):
-        raise _not_a_number(top if isinstance(bottom, Estimate) else bottom)
-    over = float(top) if not isinstance(top, Estimate) else top
-    if any(isinstance(e.value, np.ndarray) for e in (over, bottom) if isinstance(e, Estimate)):
+    if not isinstance(bottom, Composing) or not isinstance(top, Composing | Real):
+        raise _not_a_number(top if isinstance(bottom, Composing) else bottom)
+    over = float(top) if not isinstance(top, Composing) else top
+    if any(isinstance(e.value, np.ndarray) for e in (over, bottom) if isinstance(e, Composing)):
         raise ArgumentError("only single answers are divided by each other; choose them with at()")
-    above = _bracketed(over) if isinstance(over, Estimate) else f"{over:g}"
-    parts = (over, bottom) if isinstance(over, Estimate) else (bottom,)
-    value = float(over.value) if isinstance(over, Estimate) else over
-    both = covariance(over, bottom) if isinstance(over, Estimate) else 0.0
+    above = _bracketed(over) if isinstance(over, Composing) else f"{over:g}"
+    parts = (over, bottom) if isinstance(over, Composing) else (bottom,)
+    value = float(over.value) if isinstance(over, Composing) else over
+    both = covariance(over, bottom) if isinstance(over, Composing) else 0.0
     below = float(bottom.value)
     ratio = value / below if below else math.nan
-    spread = over.stderr**2 if isinstance(over, Estimate) else 0.0
+    spread = over.stderr**2 if isinstance(over, Composing) else 0.0
     variance = spread + ratio**2 * bottom.stderr**2 - 2 * ratio * both
     stderr = math.sqrt(max(variance, 0.0)) / abs(below) if below else math.inf
 
@@ -263,7 +263,7 @@ def divided(top: object, bottom: object) -> Estimate[Any]:
     return replace(made, ends=ends, limits=limits, note=note)
 
 
-def _wide_variance(answer: Estimate[Any], level: float) -> float:
+def _wide_variance(answer: Any, level: float) -> float:
     """The variance of a normal law whose interval is at least as wide as the answer's own."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     low, high = answer.interval_at(level)
@@ -274,9 +274,7 @@ def _wide_variance(answer: Estimate[Any], level: float) -> float:
 # --- What all have in common ----------------------------------------------------------------------
 
 
-def _new(
-    name: str, value: Any, stderr: Any, parts: Sequence[Estimate[Any]], **more: Any
-) -> Estimate[Any]:
+def _new(name: str, value: Any, stderr: Any, parts: Sequence[Any], **more: Any) -> Any:
     """An estimate that is made of others. A run costs the same, however often it is asked."""
     known = [sources(each) for each in parts]
     shared = len(parts) > 1 and bool(known[0]) and known[0] == known[1]
@@ -286,7 +284,7 @@ def _new(
     places = places_of(first) if isinstance(value, np.ndarray) and value.ndim else None
     methods = dict.fromkeys(each.method for each in parts)
     notes = dict.fromkeys(each.note for each in parts if each.note)
-    return Estimate(
+    return type(first)(
         name,
         _plain(value),
         _plain(stderr),
@@ -306,7 +304,7 @@ def _not_a_number(given: object) -> TypeError:
     )
 
 
-def _check_shapes(one: Estimate[Any], other: Estimate[Any]) -> None:
+def _check_shapes(one: Any, other: Any) -> None:
     """Arrays are added only if their entries stand for the same."""
     if np.shape(one.value) != np.shape(other.value):
         raise ArgumentError(f"{one.name} and {other.name} do not have the same number of answers")
@@ -319,13 +317,13 @@ def _check_shapes(one: Estimate[Any], other: Estimate[Any]) -> None:
             raise ArgumentError(f"{one.name} and {other.name} are about different {mine.each}s")
 
 
-def _terms(answer: Estimate[Any]) -> _Terms:
+def _terms(answer: Any) -> _Terms:
     return answer.terms or ((1.0, answer),)
 
 
 def _merged(terms: _Terms) -> _Terms:
     """The same answers together, each once; answers that cancel are left in with weight 0."""
-    found: list[tuple[float, Estimate[Any]]] = []
+    found: list[tuple[float, Any]] = []
     for weight, each in terms:
         place = next((i for i, (_, known) in enumerate(found) if _same(known, each)), None)
         if place is None:
@@ -346,10 +344,123 @@ def _variance(terms: _Terms) -> Any:
     return np.maximum(total, 0.0)
 
 
-def _bracketed(answer: Estimate[Any]) -> str:
+def _bracketed(answer: Any) -> str:
     name = answer.name
     return f"({name})" if any(sign in name for sign in (" + ", " − ", "/")) else name
 
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) and value.ndim else float(value)
+
+
+# --- The operators of estimates, and their tables -------------------------------------------------
+
+
+class Composing(ABC):
+    """What an estimate can do together with others, and as a table.
+
+    It is the base of :class:`~silograph.estimators.estimate.Estimate` and uses its fields.
+    """
+
+    value: Any
+    stderr: Any
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The query with its parameters, as it is shown."""
+
+    #: Numbers of NumPy leave arithmetic to this class.
+    __array_ufunc__ = None
+
+    def __float__(self) -> float:
+        if isinstance(self.value, np.ndarray):
+            raise TypeError(f"{self.name} has {self.value.size:,} answers; choose one with at()")
+        return float(self.value)
+
+    def __add__(self, other: object) -> Self:
+        found: Self = added(self, other, 1.0)
+        return found
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Self:
+        found: Self = added(self, other, -1.0)
+        return found
+
+    def __rsub__(self, other: object) -> Self:
+        return (-self) + other
+
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __mul__(self, factor: object) -> Self:
+        found: Self = scaled(self, factor)
+        return found
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Self:
+        found: Self = divided(self, other)
+        return found
+
+    def __rtruediv__(self, other: object) -> Self:
+        found: Self = divided(other, self)
+        return found
+
+    # -- tables ------------------------------------------------------------------------------
+
+    def table(self) -> Table:
+        """The answers as a table: what each stands for, value, standard error and interval.
+
+        Returns
+        -------
+        Table
+            The table. It can be printed, and written as CSV.
+
+        Examples
+        --------
+        >>> Estimate("edges", 100.0, 10.0, epsilon=1.0).table().columns["value"]
+        [100.0]
+        """
+        return table_of(self)
+
+    def at(self, *place: object) -> Any:
+        """One of the answers of an array.
+
+        Parameters
+        ----------
+        *place
+            What it stands for: the id of a node, a group, or two groups.
+
+        Returns
+        -------
+        Estimate
+            The answer.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such answer.
+        """
+        return entry_of(self, place)
+
+    def to_pandas(self) -> Any:
+        """The table of the answers as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an answer.
+        """
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The table of the answers as a polars data frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row an answer.
+        """
+        return self.table().to_polars()

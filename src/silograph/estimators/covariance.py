@@ -14,7 +14,7 @@ are. The pairs of questions that are known:
 """
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ from silograph.estimators.estimate import Estimate, FloatArray
 from silograph.estimators.groups import GroupCounts, Groups
 from silograph.estimators.stars import kstars_edges_covariance
 from silograph.estimators.triangles import ratio_variance_estimate
-
-if TYPE_CHECKING:
-    from silograph.estimators.release import Release
 
 __all__ = ["PairWeights", "Stars", "Triangles", "release_covariance"]
 
@@ -72,11 +69,7 @@ class PairWeights:
 
 def release_covariance(one: Estimate[Any], other: Estimate[Any]) -> float:
     """The covariance of two answers of one release; an error where it is not known."""
-    from silograph.estimators.release import Release  # noqa: PLC0415 (a release asks for this)
-
-    first, second = (None if e.origin is None else e.origin.release for e in (one, other))
-    if not isinstance(first, Release) or not isinstance(second, Release):
-        raise _unknown(one, other)
+    first, second = _release(one), _release(other)
     nodes, others = first.nodes, second.nodes
     if len(np.intersect1d(nodes, others, assume_unique=True)) < 2:
         return 0.0
@@ -97,6 +90,11 @@ def release_covariance(one: Estimate[Any], other: Estimate[Any]) -> float:
     raise _unknown(one, other)
 
 
+def _release(answer: Estimate[Any]) -> Any:
+    """The release that has answered; only releases give a form to their answers."""
+    return None if answer.origin is None else answer.origin.release
+
+
 def _unknown(one: Estimate[Any], other: Estimate[Any]) -> SilographError:
     return SilographError(
         f"{one.name} and {other.name} are answers of one run, and how their errors go together is "
@@ -104,7 +102,7 @@ def _unknown(one: Estimate[Any], other: Estimate[Any]) -> SilographError:
     )
 
 
-def _linear(release: "Release", one: PairWeights, other: PairWeights) -> float:
+def _linear(release: Any, one: PairWeights, other: PairWeights) -> float:
     """Σ w·w′·v over pairs, by the groups that both have in common."""
     both = one.labels.astype(np.int64) * len(other.weights) + other.labels
     kinds, labels = np.unique(both, return_inverse=True)
@@ -118,15 +116,16 @@ def _linear(release: "Release", one: PairWeights, other: PairWeights) -> float:
     return float(weights @ counts.noise(w, counts.edges(w)))
 
 
-def _edges_triangles(release: "Release") -> Fraction:
+def _edges_triangles(release: Any) -> Fraction:
     """Σ v·c, with the unbiased number of common neighbours and the spread of each pair."""
     w, n = release.channel.weights, release.n
     pairs, joined = release.sums.linear_sums
     parts = w.gamma**2, w.beta * w.gamma, w.beta**2 * (n - 2)
     everywhere, edges = pairs.linear(*parts), joined.linear(*parts)
-    return w.spread(0) * (everywhere - edges) + w.spread(1) * edges
+    total: Fraction = w.spread(0) * (everywhere - edges) + w.spread(1) * edges
+    return total
 
 
-def _stars_triangles(release: "Release") -> Fraction:
+def _stars_triangles(release: Any) -> Fraction:
     at = [ratio_variance_estimate(release.sums, release.channel, Fraction(r)) for r in (-1, 1)]
     return (at[0] - at[1]) / 12

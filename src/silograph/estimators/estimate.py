@@ -1,21 +1,25 @@
 """Estimates: answers with standard errors, how they are shown, and where they come from."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from silograph.estimators.tables import Table
-    from silograph.graph.universe import NodeUniverse
+from silograph.estimators.compose import Composing
+from silograph.estimators.display import (
+    NO_ANSWER,
+    Places,
+    definitions,
+    number,
+    table,
+    views_table,
+)
+from silograph.graph.universe import NodeUniverse
 
 __all__ = [
     "NO_ANSWER",
@@ -31,85 +35,6 @@ __all__ = [
     "table",
     "views_table",
 ]
-
-
-# --- How numbers are shown, and small HTML tables for notebooks -----------------------------------
-#
-# The HTML has no scripts and sets no colours, so it suits light and dark pages. All text in it is
-# escaped.
-_LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35)"
-_CELL = f"{_LINE};padding:.25em .75em .25em 0;vertical-align:top;background:transparent"
-_TABLE = "border-collapse:collapse;border:0;margin:.4em 0;max-width:60em;color:inherit"
-_CAPTION = (
-    "caption-side:top;text-align:left;padding:0 0 .3em;color:inherit;font-weight:600;"
-    "white-space:nowrap"
-)
-
-
-def number(x: float) -> str:
-    """Format a number: counts get separators, ratios and tiny errors keep digits.
-
-    >>> number(1612010.4), number(0.51961)
-    ('1,612,010', '0.5196')
-    """
-    if not math.isfinite(x):
-        return str(x)
-    if abs(x) >= 1e15:
-        return f"{x:.6e}"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
-
-
-def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
-    """A table of names and values, with ``more`` HTML below it."""
-    body = "".join(
-        f'<tr><th scope="row" style="{_CELL};text-align:left;font-weight:400;opacity:.75">'
-        f'{escape(name)}</th><td style="{_CELL};text-align:left">{escape(value)}</td></tr>'
-        for name, value in rows.items()
-    )
-    return f"<div>{_whole(caption, body)}{more}</div>"
-
-
-def table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()
-) -> str:
-    """A table with a header row; the columns in ``right`` hold numbers."""
-    sides = [
-        "right;white-space:nowrap" if column in right else "left" for column in range(len(head))
-    ]
-    heads = "".join(
-        f'<th scope="col" style="{_CELL};text-align:{side};font-weight:400;opacity:.75">'
-        f"{escape(text)}</th>"
-        for text, side in zip(head, sides, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL};text-align:{side}">{escape(text)}</td>'
-            for text, side in zip(row, sides, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return _whole(caption, f"<tr>{heads}</tr>{body}")
-
-
-def views_table(views: Iterable[View]) -> str:
-    """A table of the privacy loss against each view."""
-    rows = [
-        (
-            view.name,
-            f"ε = {shown_loss(view.epsilon)}"
-            + (f", δ = {shown_loss(view.delta)}" if view.delta else ""),
-            "" if view.claimed else "not claimed",
-        )
-        for view in views
-    ]
-    return table("who learns how much of an edge", ("view", "at most", ""), rows)
-
-
-def _whole(caption: str, body: str) -> str:
-    above = f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else ""
-    return f'<table style="{_TABLE}">{above}<tbody>{body}</tbody></table>'
 
 
 # --- Where an answer comes from -------------------------------------------------------------------
@@ -150,7 +75,7 @@ class Origin:
     #: The release that was paid for, if available; it answers further queries at no cost.
     release: object = field(default=None, repr=False)
     #: The node list, if it is available.
-    universe: "NodeUniverse | None" = field(default=None, repr=False)
+    universe: NodeUniverse | None = field(default=None, repr=False)
 
 
 # --- Estimates ------------------------------------------------------------------------------------
@@ -160,20 +85,6 @@ V = TypeVar("V", float, FloatArray)
 
 #: The 97.5 % quantile of the normal law.
 Z95 = 1.959963984540054
-#: The start of the note of an answer that is all noise.
-NO_ANSWER = "no usable answer"
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """What the entries of an array-valued answer stand for."""
-
-    #: One entry, as it is called: "node", "bin", "group".
-    each: str
-    #: The columns of a table of all entries: names, and a value for each entry.
-    columns: Mapping[str, Sequence[Any]]
-    #: Where the entries are in the array, if it is not a list of them.
-    entries: tuple[NDArray[np.intp], ...] | None = None
 
 
 def check_level(level: float) -> float:
@@ -184,7 +95,7 @@ def check_level(level: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Generic[V]):
+class Estimate(Composing, Generic[V]):
     """A value, its standard error, and its privacy cost.
 
     ``value`` and ``stderr`` are floats, or arrays for queries with one answer per node or bin.
@@ -230,9 +141,6 @@ class Estimate(Generic[V]):
     terms: "tuple[tuple[float, Estimate[Any]], ...]" = field(default=(), repr=False)
     #: The estimates that this one was made of in any other way.
     made_of: "tuple[Estimate[Any], ...]" = field(default=(), repr=False)
-
-    #: Numbers of NumPy leave arithmetic to this class.
-    __array_ufunc__ = None
 
     @property
     def interval(self) -> tuple[V, V]:
@@ -290,109 +198,6 @@ class Estimate(Generic[V]):
             raise ArgumentError(f"{self.name}: only its 95 % interval is known")
         margin = NormalDist().inv_cdf((1 + level) / 2) * self.stderr
         return self.value - margin, self.value + margin
-
-    # -- arithmetic: the rules need the estimators, which need this module -------------------
-
-    def __float__(self) -> float:
-        if isinstance(self.value, np.ndarray):
-            raise TypeError(f"{self.name} has {self.value.size:,} answers; choose one with at()")
-        return float(self.value)
-
-    def __add__(self, other: object) -> "Estimate[Any]":
-        from silograph.estimators.compose import added  # noqa: PLC0415
-
-        return added(self, other, 1.0)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: object) -> "Estimate[Any]":
-        from silograph.estimators.compose import added  # noqa: PLC0415
-
-        return added(self, other, -1.0)
-
-    def __rsub__(self, other: object) -> "Estimate[Any]":
-        return (-self) + other
-
-    def __neg__(self) -> "Estimate[Any]":
-        return self * -1
-
-    def __mul__(self, factor: object) -> "Estimate[Any]":
-        from silograph.estimators.compose import scaled  # noqa: PLC0415
-
-        return scaled(self, factor)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: object) -> "Estimate[Any]":
-        from silograph.estimators.compose import divided  # noqa: PLC0415
-
-        return divided(self, other)
-
-    def __rtruediv__(self, other: object) -> "Estimate[Any]":
-        from silograph.estimators.compose import divided  # noqa: PLC0415
-
-        return divided(other, self)
-
-    # -- tables ------------------------------------------------------------------------------
-
-    def table(self) -> "Table":
-        """The answers as a table: what each stands for, value, standard error and interval.
-
-        Returns
-        -------
-        Table
-            The table. It can be printed, and written as CSV.
-
-        Examples
-        --------
-        >>> Estimate("edges", 100.0, 10.0, epsilon=1.0).table().columns["value"]
-        [100.0]
-        """
-        from silograph.estimators.tables import table_of  # noqa: PLC0415 (a table is of estimates)
-
-        return table_of(self)
-
-    def at(self, *place: object) -> "Estimate[float]":
-        """One of the answers of an array.
-
-        Parameters
-        ----------
-        *place
-            What it stands for: the id of a node, a group, or two groups.
-
-        Returns
-        -------
-        Estimate
-            The answer.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no such answer.
-        """
-        from silograph.estimators.tables import entry_of  # noqa: PLC0415
-
-        return entry_of(self, place)
-
-    def to_pandas(self) -> Any:
-        """The table of the answers as a pandas data frame.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row an answer.
-        """
-        return self.table().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The table of the answers as a polars data frame.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row an answer.
-        """
-        return self.table().to_polars()
 
     @property
     def name(self) -> str:

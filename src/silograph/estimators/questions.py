@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,6 @@ from silograph.estimators.local_clustering import local_clustering
 from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows
 from silograph.graph.universe import NodeUniverse
-
-if TYPE_CHECKING:
-    from silograph.estimators.release import Release
 
 __all__ = ["GROUP_QUERIES", "RELEASE_QUERIES", "FurtherQuestions"]
 
@@ -298,7 +295,7 @@ class FurtherQuestions(ABC):
 
     # -- subsets ---------------------------------------------------------------------------
 
-    def subset(self, nodes: Iterable[Any]) -> "Release":
+    def subset(self, nodes: Iterable[Any]) -> Self:
         """The release of some nodes alone; it answers every question about the edges among them.
 
         Parameters
@@ -327,17 +324,18 @@ class FurtherQuestions(ABC):
         part = NodeUniverse(
             [ids[place] for place in places], strip=universe.strip, case=universe.case
         )
-        return replace(
-            self.whole,
+        made: Self = replace(
+            self.whole,  # type: ignore[type-var]
             graph=self.graph.induced(places),
             universe_digest=part.digest,
             universe=part,
             part_of=(self.whole, self.nodes[places]),
         )
+        return made
 
     @property
     @abstractmethod
-    def whole(self) -> "Release":
+    def whole(self) -> Self:
         """The release that this one is a part of, or itself."""
 
     @property

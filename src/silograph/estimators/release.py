@@ -22,7 +22,8 @@ from silograph.dp.channel import Channel, limbs
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
-from silograph.estimators.covariance import PairWeights, Stars, Triangles
+from silograph.estimators.comparison import Comparison, compare
+from silograph.estimators.covariance import PairWeights, Stars, Triangles, release_covariance
 from silograph.estimators.estimate import (
     NO_ANSWER,
     Estimate,
@@ -46,8 +47,6 @@ from silograph.graph.universe import NodeUniverse
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-    from silograph.estimators.comparison import Comparison
 
 __all__ = [
     "CURVE_NOTE",
@@ -170,7 +169,7 @@ class PaidFor(ABC):
             "origin": self.origin,
         }
 
-    def compare(self, other: "PaidFor") -> "Comparison":
+    def compare(self, other: "PaidFor") -> Comparison:
         """Whether the graph behind this release and that behind another differ.
 
         Parameters
@@ -183,8 +182,6 @@ class PaidFor(ABC):
         Comparison
             The change of every count that both answer, with its interval and a verdict.
         """
-        from silograph.estimators.comparison import compare  # noqa: PLC0415 (it is of releases)
-
         return compare(self, other)
 
     def _statement(self) -> Statement:
@@ -291,6 +288,26 @@ class Release(PaidFor, FurtherQuestions):
     def nodes(self) -> NDArray[np.uint32]:
         """Where the nodes are in the whole release."""
         return np.arange(self.n, dtype=np.uint32) if self.part_of is None else self.part_of[1]
+
+    def covariance(self, one: Estimate[Any], other: Estimate[Any]) -> float:
+        """How the errors of two answers of this release go together.
+
+        Parameters
+        ----------
+        one, other
+            The answers.
+
+        Returns
+        -------
+        float
+            The unbiased estimate of their covariance.
+
+        Raises
+        ------
+        SilographError
+            If it is not known.
+        """
+        return release_covariance(one, other)
 
     # -- queries ---------------------------------------------------------------------------
 

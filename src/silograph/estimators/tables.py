@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from silograph.errors import ArgumentError
-from silograph.estimators.estimate import Estimate, Places, number, table
+from silograph.estimators.display import Places, number, table
 from silograph.extras import library
 
 __all__ = ["Table", "entry_of", "places_of", "span", "table_of"]
@@ -153,7 +153,7 @@ def span(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
-def table_of(answer: Estimate[Any]) -> Table:
+def table_of(answer: Any) -> Table:
     """The table of an answer: one row, or one for each entry of an array."""
     low, high = answer.interval
     numbers = (answer.value, answer.stderr, low, high)
@@ -169,10 +169,11 @@ def table_of(answer: Estimate[Any]) -> Table:
     return Table(answer.name, places.each, {**names, **found})
 
 
-def places_of(answer: Estimate[Any]) -> Places:
+def places_of(answer: Any) -> Places:
     """What the entries of an array stand for."""
-    if answer.places is not None:
-        return answer.places
+    given: Places | None = answer.places
+    if given is not None:
+        return given
     bins: Sequence[int] | None = answer.parameters.get("bins")
     if bins is not None:
         pairs = list(itertools.pairwise(bins))
@@ -185,7 +186,7 @@ def places_of(answer: Estimate[Any]) -> Places:
     )
 
 
-def entry_of(answer: Estimate[Any], place: tuple[object, ...]) -> Estimate[float]:
+def entry_of(answer: Any, place: tuple[object, ...]) -> Any:
     """One entry of an array-valued answer, by what it stands for."""
     if not isinstance(answer.value, np.ndarray):
         raise ArgumentError(f"{answer.name} is one answer; there is nothing to choose")
