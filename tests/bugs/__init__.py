@@ -11,6 +11,7 @@ from tests.bugs import (
     integer_noise,
     metrics,
     operations,
+    questions,
     sealed,
     timing,
     unions,
@@ -32,5 +33,6 @@ BUGS = [
     *decoders.BUGS,
     *metrics.BUGS,
     *timing.BUGS,
+    *questions.BUGS,
     *commands.BUGS,
 ]

@@ -420,6 +420,7 @@ class Composing(ABC):
 
         Examples
         --------
+        >>> from silograph import Estimate
         >>> Estimate("edges", 100.0, 10.0, epsilon=1.0).table().columns["value"]
         [100.0]
         """
