@@ -169,7 +169,7 @@ def test_intervals_hold_the_truth(epsilon: float) -> None:
     table = {node: "early" if node < 20 else "late" for node in range(100)}
     exact = Release.draw(graph, Channel(1, 0), seed=1)
     channel = Channel.symmetric(epsilon)
-    draws = [Release.draw(graph, channel, seed) for seed in range(150)]
+    draws = [Release.draw(graph, channel, seed) for seed in range(300)]
     asked = (
         Release.mixing,
         Release.degrees_by,
@@ -182,7 +182,7 @@ def test_intervals_hold_the_truth(epsilon: float) -> None:
         ends = [ask(each, table).interval for each in draws]
         kept = np.array([(low <= truth) & (truth <= high) for low, high in ends])
         for column in kept.reshape(len(draws), -1).T:
-            assert limits.least_coverage(int(column.sum()), len(draws)) >= 0.84, ask.__name__
+            assert limits.least_coverage(int(column.sum()), len(draws)) >= 0.86, ask.__name__
 
 
 def test_groups_that_are_refused() -> None:
