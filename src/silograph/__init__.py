@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         split,
         union,
     )
+    from silograph.graph.attributes import read_groups
     from silograph.graph.fold import Fold
     from silograph.ledger.book import Ledger
     from silograph.local.federation import Federation
@@ -73,6 +74,7 @@ __all__ = [
     "errors",
     "plan",
     "read_graph",
+    "read_groups",
     "result_page",
     "save_page",
     "split",
@@ -105,6 +107,7 @@ _HOMES = {
     "dataset": "graph",
     "plan": "methods.planner",
     "read_graph": "graph",
+    "read_groups": "graph.attributes",
     "result_page": "page.result",
     "save_page": "page.result",
     "split": "graph",

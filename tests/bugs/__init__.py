@@ -12,6 +12,7 @@ from tests.bugs import (
     integer_noise,
     metrics,
     operations,
+    questions,
     sealed,
     timing,
     unions,
@@ -34,5 +35,6 @@ BUGS = [
     *decoders.BUGS,
     *metrics.BUGS,
     *timing.BUGS,
+    *questions.BUGS,
     *commands.BUGS,
 ]

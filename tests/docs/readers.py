@@ -123,6 +123,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "docs/howto/ledger.md": _two_studies,
     "docs/howto/notebook.md": banks,
     "docs/howto/own-data.md": _calls,
+    "docs/howto/questions.md": banks,
     "docs/howto/recover.md": _a_trial,
     "docs/howto/update.md": banks,
 }

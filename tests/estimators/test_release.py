@@ -587,7 +587,7 @@ class TestQueries:
         assert (answer.query, answer.parameters, answer.method) == ("kstars", {"k": 3}, "feat")
         assert "kstars(k=3)" in str(answer)
         assert "not unbiased" in str(release.clustering())
-        assert "60 values" in str(release.degrees())
+        assert "60, one per node" in str(release.degrees())
         plain = release.degrees().to_dict()
         assert len(plain["value"]) == len(plain["interval"][0]) == 60
 

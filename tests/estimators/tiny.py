@@ -8,7 +8,9 @@ from functools import cache
 
 import numpy as np
 
+from silograph import NodeUniverse, Provenance, Release, View
 from silograph.dp.channel import Channel
+from silograph.dp.loss import PUBLISHED
 from silograph.estimators.pair_sums import GraphSums
 from silograph.graph.bits import BitRows
 
@@ -88,3 +90,22 @@ def naive(query: str, sums: GraphSums, k: int = 0) -> int:
                     cycles += all(has(p, q) for p, q in itertools.pairwise(walk))
             return cycles
     raise AssertionError(query)
+
+
+@cache
+def law(n: int, channel: Channel) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
+    """P(noisy graph | true graph) in floats: a row for each truth, a column for each outcome."""
+    p11, p01 = float(channel.p11), float(channel.p01)
+    one, found = np.array([[1 - p01, p01], [1 - p11, p11]]), np.ones((1, 1))
+    for _ in pairs_of(n):
+        found = np.kron(one, found)
+    return found
+
+
+def release(n: int, bits: int, channel: Channel) -> Release:
+    """The release that shows this graph."""
+    universe = NodeUniverse.range(n)
+    view = View(PUBLISHED, channel.epsilon)
+    made = Provenance(method="feat", protocol="clear", silos=1)
+    rows = graph(n, bits).graph
+    return Release(rows, channel, universe.digest, made, (view,), {0: 1.0}, universe)

@@ -222,6 +222,34 @@ fn edge_products(
     }
 }
 
+#[pyfunction]
+fn group_degrees<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    group: PyReadonlyArray1<'py, u32>,
+    groups: usize,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let (rows, group) = (borrow(&rows)?, group.as_slice()?);
+    if group.len() != rows.n() {
+        return Err(PyValueError::new_err("group has not one value per node"));
+    }
+    nodes(group, groups)?;
+    let found = py.detach(|| kernels::group_degrees(rows, group, groups));
+    PyArray1::from_vec(py, found).reshape([rows.n(), groups])
+}
+
+#[pyfunction]
+fn induced_rows<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    picked: PyReadonlyArray1<'py, u32>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let (rows, picked) = (borrow(&rows)?, picked.as_slice()?);
+    nodes(picked, rows.n())?;
+    let found = py.detach(|| bitrows::induced(rows, picked));
+    to_array(py, picked.len(), found)
+}
+
 /// Adds this file's functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simd_levels, module)?)?;
@@ -235,5 +263,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count_four_cliques, module)?)?;
     module.add_function(wrap_pyfunction!(row_moments, module)?)?;
     module.add_function(wrap_pyfunction!(common_neighbours, module)?)?;
-    module.add_function(wrap_pyfunction!(edge_products, module)?)
+    module.add_function(wrap_pyfunction!(edge_products, module)?)?;
+    module.add_function(wrap_pyfunction!(group_degrees, module)?)?;
+    module.add_function(wrap_pyfunction!(induced_rows, module)?)
 }

@@ -25,6 +25,7 @@ _COMMANDS = {
     "count": ("count", _EVERYDAY),
     "collect": ("count", _EVERYDAY),
     "query": ("query", _EVERYDAY),
+    "compare": ("query", _EVERYDAY),
     "plan": ("plan", _EVERYDAY),
     "bench": ("bench", _EVERYDAY),
     "ledger": ("ledger", _EVERYDAY),

@@ -20,6 +20,7 @@ from silograph.cli.options import (
     Case,
     Collusion,
     Columns,
+    CsvFile,
     Delta,
     Epsilon,
     Files,
@@ -27,6 +28,7 @@ from silograph.cli.options import (
     Force,
     Format,
     Header,
+    HtmlFile,
     HubList,
     Json,
     K,
@@ -45,7 +47,7 @@ from silograph.cli.options import (
     Yes,
     check_question,
 )
-from silograph.cli.output import check_output, echo_json
+from silograph.cli.output import check_output, echo_json, write_text
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.graph.bits import triangle_bytes
@@ -170,14 +172,8 @@ def count(
     ledger: LedgerFile = None,
     lineage: Lineage = "simulation",
     new_lineage: NewLineage = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write an HTML page that explains the answer.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    csv: CsvFile = None,
+    html: HtmlFile = None,
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
@@ -200,8 +196,10 @@ def count(
     given = (*files, nodes, like_graph, like_release, hubs)
     inputs = [path for path in given if path is not None]
     folded = read_fold(fold, hubs)
+    for wanted in (csv, html):
+        if wanted is not None:
+            check_output(wanted, inputs, force=force)
     if html is not None:
-        check_output(html, inputs, force=force)
         ready()  # before anything is spent
     reading = Reading(nodes, node_column, columns, format, header, strip, case)
     silos = read_silos(files, reading, folded=folded is not None)
@@ -221,6 +219,9 @@ def count(
             typer.echo(f"  {len(silos)} silos, {over}, t = {collusion}")
             if str(account):
                 typer.echo(str(account))
+        if csv is not None:
+            with account.keeping():
+                write_text(csv, answer.table().to_csv())
         if html is not None:
             with account.keeping():
                 save_page(html, answer, ledger=account.ledger, lineage=account.lineage)

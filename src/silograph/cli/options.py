@@ -1,6 +1,6 @@
 """Options and arguments that several commands share, with the same name and meaning in each."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,6 +22,7 @@ __all__ = [
     "Case",
     "Collusion",
     "Columns",
+    "CsvFile",
     "Delta",
     "Epsilon",
     "Files",
@@ -29,6 +30,7 @@ __all__ = [
     "Force",
     "Format",
     "Header",
+    "HtmlFile",
     "HubList",
     "Json",
     "K",
@@ -238,13 +240,33 @@ Yes = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+CsvFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        help="Write the answer as a table: with ids, standard errors and intervals.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        help="Write an HTML page that explains the answer.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 
 
-def check_question(query: str, k: int | None, method: str = "auto") -> None:
+def check_question(
+    query: str, k: int | None, method: str = "auto", known: Sequence[str] = QUERIES
+) -> None:
     """Refuse a question that no method answers, before any file is read."""
-    if query not in QUERIES:
-        raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
+    if query not in known:
+        raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(known)}")
     if query == "kstars" and k is None:
         raise ArgumentError("kstars needs --k, the number of leaves")
     if query != "kstars" and k is not None:

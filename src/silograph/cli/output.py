@@ -13,9 +13,10 @@ from typing import Any, TextIO
 
 import typer
 
-from silograph.errors import ArgumentError, SilographWarning
+from silograph import whole_files
+from silograph.errors import ArgumentError, SilographError, SilographWarning
 
-__all__ = ["check_output", "echo_json", "note", "noted"]
+__all__ = ["check_output", "echo_json", "note", "noted", "write_text"]
 
 
 # --- JSON for programs; nothing else goes to the standard output then -----------------------------
@@ -100,3 +101,8 @@ def check_output(path: Path, inputs: Iterable[Path], *, force: bool, size: int =
         raise ArgumentError(
             f"{path}: cannot be written: {error.strerror}; nothing was spent"
         ) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    whole_files.replace(path, text.encode("utf-8", "replace"), SilographError, mode=0o644)

@@ -1,15 +1,26 @@
 """Estimates: answers with standard errors, how they are shown, and where they come from."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
+from statistics import NormalDist
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph.dp.loss import View, shown_loss
+from silograph.errors import ArgumentError
+from silograph.estimators.compose import Composing
+from silograph.estimators.display import (
+    NO_ANSWER,
+    Places,
+    definitions,
+    number,
+    table,
+    views_table,
+)
+from silograph.graph.universe import NodeUniverse
 
 __all__ = [
     "NO_ANSWER",
@@ -17,91 +28,14 @@ __all__ = [
     "Estimate",
     "FloatArray",
     "Origin",
+    "Places",
     "Provenance",
+    "check_level",
     "definitions",
     "number",
     "table",
     "views_table",
 ]
-
-
-# --- How numbers are shown, and small HTML tables for notebooks -----------------------------------
-#
-# The HTML has no scripts and sets no colours, so it suits light and dark pages. All text in it is
-# escaped.
-_LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35)"
-_CELL = f"{_LINE};padding:.25em .75em .25em 0;vertical-align:top;background:transparent"
-_TABLE = "border-collapse:collapse;border:0;margin:.4em 0;max-width:60em;color:inherit"
-_CAPTION = (
-    "caption-side:top;text-align:left;padding:0 0 .3em;color:inherit;font-weight:600;"
-    "white-space:nowrap"
-)
-
-
-def number(x: float) -> str:
-    """Format a number: counts get separators, ratios and tiny errors keep digits.
-
-    >>> number(1612010.4), number(0.51961)
-    ('1,612,010', '0.5196')
-    """
-    if not math.isfinite(x):
-        return str(x)
-    if abs(x) >= 1e15:
-        return f"{x:.6e}"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
-
-
-def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
-    """A table of names and values, with ``more`` HTML below it."""
-    body = "".join(
-        f'<tr><th scope="row" style="{_CELL};text-align:left;font-weight:400;opacity:.75">'
-        f'{escape(name)}</th><td style="{_CELL};text-align:left">{escape(value)}</td></tr>'
-        for name, value in rows.items()
-    )
-    return f"<div>{_whole(caption, body)}{more}</div>"
-
-
-def table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()
-) -> str:
-    """A table with a header row; the columns in ``right`` hold numbers."""
-    sides = [
-        "right;white-space:nowrap" if column in right else "left" for column in range(len(head))
-    ]
-    heads = "".join(
-        f'<th scope="col" style="{_CELL};text-align:{side};font-weight:400;opacity:.75">'
-        f"{escape(text)}</th>"
-        for text, side in zip(head, sides, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL};text-align:{side}">{escape(text)}</td>'
-            for text, side in zip(row, sides, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return _whole(caption, f"<tr>{heads}</tr>{body}")
-
-
-def views_table(views: Iterable[View]) -> str:
-    """A table of the privacy loss against each view."""
-    rows = [
-        (
-            view.name,
-            f"ε = {shown_loss(view.epsilon)}"
-            + (f", δ = {shown_loss(view.delta)}" if view.delta else ""),
-            "" if view.claimed else "not claimed",
-        )
-        for view in views
-    ]
-    return table("who learns how much of an edge", ("view", "at most", ""), rows)
-
-
-def _whole(caption: str, body: str) -> str:
-    above = f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else ""
-    return f'<table style="{_TABLE}">{above}<tbody>{body}</tbody></table>'
 
 
 # --- Where an answer comes from -------------------------------------------------------------------
@@ -141,6 +75,8 @@ class Origin:
     universe_digest: str
     #: The release that was paid for, if available; it answers further queries at no cost.
     release: object = field(default=None, repr=False)
+    #: The node list, if it is available.
+    universe: NodeUniverse | None = field(default=None, repr=False)
 
 
 # --- Estimates ------------------------------------------------------------------------------------
@@ -150,19 +86,27 @@ V = TypeVar("V", float, FloatArray)
 
 #: The 97.5 % quantile of the normal law.
 Z95 = 1.959963984540054
-#: The start of the note of an answer that is all noise.
-NO_ANSWER = "no usable answer"
-#: What each entry of an array-valued answer stands for.
-_PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
+
+
+def check_level(level: float) -> float:
+    """Refuse a level of confidence that is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise ArgumentError(f"a level of confidence is between 0 and 1, as in 0.95; not {level!r}")
+    return float(level)
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Generic[V]):
+class Estimate(Composing, Generic[V]):
     """A value, its standard error, and its privacy cost.
 
     ``value`` and ``stderr`` are floats, or arrays for queries with one answer per node or bin.
     ``epsilon`` and ``delta`` are the privacy loss of the release behind the answer. Further queries
     to the same release cost nothing more.
+
+    Estimates can be added, subtracted, multiplied by numbers and divided by each other. The errors
+    of the results are right if the runs behind them are independent, or if it is known how the
+    errors of two answers of one release go together; otherwise a
+    :class:`~silograph.errors.SilographError` says so.
 
     Examples
     --------
@@ -188,6 +132,16 @@ class Estimate(Generic[V]):
     ends: tuple[V, V] | None = None
     #: The run that the answer comes from; None if unknown.
     origin: Origin | None = field(default=None, repr=False)
+    #: What the entries of an array stand for; None if the query or the node list says so.
+    places: Places | None = field(default=None, repr=False)
+    #: The interval at any level, if it is not normal and is known.
+    limits: Callable[[float], tuple[V, V]] | None = field(default=None, repr=False)
+    #: How the answer weighs pairs, if it is a sum over them; of an array, by place of an entry.
+    form: Any = field(default=None, repr=False)
+    #: The estimates that this one is a sum of, with their weights; empty if it is no sum.
+    terms: "tuple[tuple[float, Estimate[Any]], ...]" = field(default=(), repr=False)
+    #: The estimates that this one was made of in any other way.
+    made_of: "tuple[Estimate[Any], ...]" = field(default=(), repr=False)
 
     @property
     def interval(self) -> tuple[V, V]:
@@ -210,6 +164,40 @@ class Estimate(Generic[V]):
         if self.ends is not None:
             return self.ends
         margin = Z95 * self.stderr if self.margin is None else self.margin
+        return self.value - margin, self.value + margin
+
+    def interval_at(self, level: float) -> tuple[V, V]:
+        """The confidence interval at another level than 95 %.
+
+        Parameters
+        ----------
+        level
+            The share of intervals that hold the true value, such as 0.99.
+
+        Returns
+        -------
+        tuple
+            The lower and the upper end.
+
+        Raises
+        ------
+        ArgumentError
+            If the noise is not normal and only its 95 % interval is known.
+
+        Examples
+        --------
+        >>> low, high = Estimate("edges", 100.0, 10.0, epsilon=1.0).interval_at(0.99)
+        >>> round(low, 2), round(high, 2)
+        (74.24, 125.76)
+        """
+        level = check_level(level)
+        if self.limits is not None:
+            return self.limits(level)
+        if self.ends is not None or self.margin is not None:
+            if level == 0.95:
+                return self.interval
+            raise ArgumentError(f"{self.name}: only its 95 % interval is known")
+        margin = NormalDist().inv_cdf((1 + level) / 2) * self.stderr
         return self.value - margin, self.value + margin
 
     @property
@@ -261,7 +249,7 @@ class Estimate(Generic[V]):
             cost += f", δ = {shown_loss(self.delta)}"
         lines: list[str]
         if isinstance(self.value, np.ndarray):
-            lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
+            lines = [f"{self.name}: {self._size}", str(self.table())]
         else:
             low, high = (float(end) for end in self.interval)
             shown = f"{number(float(self.value))} ± {number(float(self.stderr))}"
@@ -274,9 +262,9 @@ class Estimate(Generic[V]):
     def _repr_html_(self) -> str:
         """Show the estimate in notebooks."""
         rows: dict[str, str] = {}
+        more = ""
         if isinstance(self.value, np.ndarray):
-            rows["answers"] = f"{self.value.size:,}, one per {_PLACES.get(self.query, 'place')}"
-            rows["the first"] = _shown(self.value, np.asarray(self.stderr))
+            rows["answers"], more = self._size, self.table()._repr_html_()
         else:
             low, high = (number(float(end)) for end in self.interval)
             if not self.usable:
@@ -289,17 +277,12 @@ class Estimate(Generic[V]):
         rows["method"] = self.method
         if self.note:
             rows["note"] = self.note
-        return definitions(self.name, rows)
+        return definitions(self.name, rows, more)
 
-
-def _array_lines(name: str, value: FloatArray, stderr: FloatArray) -> list[str]:
-    more = f", … ({value.size:,} values)" if value.size > 4 else ""
-    return [f"{name} = [{_shown(value, stderr)}{more}]"]
-
-
-def _shown(value: FloatArray, stderr: FloatArray) -> str:
-    pairs = zip(value[:4], stderr, strict=False)
-    return ", ".join(f"{number(v)} ± {number(s)}" for v, s in pairs)
+    @property
+    def _size(self) -> str:
+        found = self.table()
+        return f"{len(found):,}, one per {found.each}"
 
 
 def _plain(x: Any) -> Any:

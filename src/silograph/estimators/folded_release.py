@@ -43,10 +43,11 @@ class FoldedFace(PaidFor):
     #: The number of nodes; 0 if the universe is open.
     nodes: int
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What every answer states about its origin."""
-        return Origin(self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
+        stated = (self.provenance, self.views, self.losses, self.nodes, self.universe_digest)
+        return Origin(*stated, release=self)
 
     @abstractmethod
     def _about(self) -> dict[str, str]:
@@ -171,7 +172,10 @@ class FoldedRelease(FoldedFace):
         """
         found = self.sums.clustering
         return self._clustering(
-            found.value, float(found.variance) ** 0.5, share(found.interval()), FOLD_NOTE
+            found.value,
+            float(found.variance) ** 0.5,
+            lambda level: share(found.interval(level)),
+            FOLD_NOTE,
         )
 
     def _folded(self, query: str, found: FoldedSum, **parameters: int) -> Estimate[float]:
@@ -202,8 +206,7 @@ class FoldedRelease(FoldedFace):
 
     def at_its_cost(self, answer: Estimate[float]) -> Estimate[float]:
         """An answer from these buckets, with what this release cost and a reference to it."""
-        origin = replace(self.origin, release=self)
-        return replace(answer, **(self._cost() | {"origin": origin}))
+        return replace(answer, **self._cost())
 
     @staticmethod
     def check_query(query: str, k: int | None) -> None:

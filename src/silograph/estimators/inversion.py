@@ -1,4 +1,4 @@
-"""Limits of degrees by inverting exact tests.
+"""Limits of degrees, and of numbers of edges among few pairs, by inverting exact tests.
 
 A node of degree d shows Bin(d, p11) + Bin(n−1−d, p01) noisy ones. At a large epsilon few bits are
 wrong, so this law is far from normal: it has few points and a long tail on one side. The interval
@@ -6,13 +6,16 @@ of a node with c noisy ones consists of every degree that c does not speak again
 c or fewer ones nor c or more ones are rarer than half of what the level leaves. Such an interval
 holds the true degree with at least the stated probability, for every degree, node and channel.
 
-The law is stochastically increasing in d, so both ends are found by bisection, at once for all
-distinct c.
+The same holds for any set of pairs in the place of a node's. The law is stochastically increasing
+in d, so both ends are found by bisection, at once for all distinct c. For large sets with much
+noise the law is normal, and so are the limits.
 
 Reference
     C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case
     of the binomial, Biometrika 26 (1934).
 """
+
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,7 @@ from silograph.dp.channel import Channel
 from silograph.estimators.estimate import FloatArray
 from silograph.graph.bits import BitRows
 
-__all__ = ["degree_limits"]
+__all__ = ["count_limits", "degree_limits"]
 
 #: Beyond this many standard deviations (and this many points) a binomial law has no mass to speak
 #: of: less than 1e-14.
@@ -30,6 +33,10 @@ _DEVIATIONS, _POINTS = 8.0, 32
 _BLOCK = 256
 #: Sums of probabilities are right to this; limits err on the wide side.
 _ROUNDING = 1e-10
+
+#: Sets of more pairs than this, or with more noise in their number of ones than this variance, have
+#: normal limits.
+_MANY_PAIRS, _MUCH_NOISE = 1 << 20, 900.0
 
 _Counts = NDArray[np.int64]
 
@@ -43,38 +50,69 @@ def degree_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tupl
     ([1, 2, 1], [1, 2, 1])
     """
     seen, places = np.unique(noisy.degrees, return_inverse=True)
-    law, rare = _Law(noisy.n - 1, channel), (1 - level) / 2
-    blocks = [seen[start : start + _BLOCK] for start in range(0, len(seen), _BLOCK)]
-    low = [law.first_below(block - 1, 1 - rare + _ROUNDING) for block in blocks]
-    high = [law.first_below(block, rare - _ROUNDING) - 1 for block in blocks]
-    # A count that speaks against every degree speaks least against the first or the last one.
-    ends = (np.clip(np.concatenate(each), 0, law.pairs)[places] for each in (low, high))
-    return next(ends), next(ends)
+    low, high = _exact_limits(seen, np.full_like(seen, noisy.n - 1), channel, level)
+    return low[places], high[places]
+
+
+def count_limits(
+    ones: _Counts, pairs: _Counts, channel: Channel, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """The limits of the numbers of edges in sets of pairs, from their numbers of noisy ones.
+
+    >>> low, high = count_limits(np.array([2, 0]), np.array([3, 1]), Channel(1, 0))
+    >>> low.tolist(), high.tolist()
+    ([2.0, 0.0], [2.0, 0.0])
+    """
+    w = channel.weights
+    edges = np.clip(float(w.gamma) * ones + float(w.beta) * pairs, 0, pairs)
+    variance = float(w.v0) * pairs + float(w.delta) * edges
+    reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(variance)
+    low, high = edges - reach, edges + reach
+    few = (pairs <= _MANY_PAIRS) & (variance * float(channel.g) ** 2 <= _MUCH_NOISE)
+    low[few], high[few] = _exact_limits(ones[few], pairs[few], channel, level)
+    return np.clip(low, 0, pairs), np.clip(high, 0, pairs)
+
+
+def _exact_limits(
+    ones: _Counts, pairs: _Counts, channel: Channel, level: float
+) -> tuple[_Counts, _Counts]:
+    """Limits by inversion, for each number of ones among so many pairs."""
+    law, rare = _Law(int(pairs.max(initial=0)), channel), (1 - level) / 2
+    ends: tuple[list[_Counts], list[_Counts]] = [], []
+    for start in range(0, len(ones), _BLOCK):
+        seen, size = ones[start : start + _BLOCK], pairs[start : start + _BLOCK]
+        # A count that speaks against every degree speaks least against the first or the last one.
+        low = law.first_below(seen - 1, size, 1 - rare + _ROUNDING)
+        high = law.first_below(seen, size, rare - _ROUNDING) - 1
+        ends[0].append(np.clip(low, 0, size))
+        ends[1].append(np.clip(high, 0, size))
+    nothing = np.empty(0, dtype=np.int64)
+    return np.concatenate([*ends[0], nothing]), np.concatenate([*ends[1], nothing])
 
 
 class _Law:
-    """The law of the noisy ones among a node's pairs, for many degrees at once."""
+    """The law of the noisy ones among some pairs, for many numbers of edges at once."""
 
-    def __init__(self, pairs: int, channel: Channel) -> None:
-        self.pairs = pairs
+    def __init__(self, most_pairs: int, channel: Channel) -> None:
         self._p11, self._p01 = float(channel.p11), float(channel.p01)
-        self._log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, pairs + 1)))])
+        logs = np.log(np.arange(1, most_pairs + 1))
+        self._log_factorials = np.concatenate([[0.0], np.cumsum(logs)])
 
-    def first_below(self, most: _Counts, limit: float) -> _Counts:
+    def first_below(self, most: _Counts, pairs: _Counts, limit: float) -> _Counts:
         """The least degree at which P(at most so many ones) is below the limit; one more than there
         are pairs if there is none. The probability falls with the degree."""
-        low, high = np.zeros_like(most), np.full_like(most, self.pairs + 1)
+        low, high = np.zeros_like(most), pairs + 1
         while (low < high).any():
             middle = (low + high) // 2
-            below = self.at_most(np.minimum(middle, self.pairs), most) < limit
+            below = self.at_most(np.minimum(middle, pairs), pairs, most) < limit
             high, low = np.where(below, middle, high), np.where(below, low, middle + 1)
             low = np.minimum(low, high)
         return low
 
-    def at_most(self, degrees: _Counts, most: _Counts) -> FloatArray:
+    def at_most(self, degrees: _Counts, pairs: _Counts, most: _Counts) -> FloatArray:
         """P(at most so many ones), for each of some degrees."""
         lost, missing = self._binomial(degrees, 1 - self._p11)
-        shown, false = self._binomial(self.pairs - degrees, self._p01)
+        shown, false = self._binomial(pairs - degrees, self._p01)
         share = np.minimum(np.cumsum(false, axis=1), 1.0)
         # With l edges missing, at most so many of the others may show.
         allowed = (most - degrees)[:, None] + lost - shown[:, :1]

@@ -9,7 +9,7 @@ linear in them (with a(y) = β + γy):
 So sums of ĉ and of its square follow from the sums of 1, c, s, c², cs and s².
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -108,12 +108,34 @@ class GraphSums:
         """The same sums for standard errors; on large graphs from a sample of rows."""
         if self.graph.n <= _ALL_ROWS or "exact" in self.__dict__:
             return self.exact
-        sample = RowSample.by_size(self.graph.degrees, _SAMPLED_ROWS)
+        sample = self.rows(_SAMPLED_ROWS)
         return self._sums(sample, self.graph.moments(sample.rows))
 
-    def row_squares(self, p: float, q: float, r: float, on: float, off: float) -> FloatArray:
+    @cached_property
+    def linear_sums(self) -> tuple[ExactSums, ExactSums]:
+        """Sums of 1, c and s alone, over all pairs and over those with y = 1; always exact."""
+        graph, n, m, zero = self.graph, self.graph.n, self.graph.edges, Fraction(0)
+        d2 = _total(graph.degrees**2)
+        pairs = Fraction(n * (n - 1), 2), Fraction(graph.wedges), Fraction(2 * m * (n - 2))
+        joined = Fraction(m), Fraction(3 * graph.triangles), d2 - 2 * m
+        return PairSums(*pairs, zero, zero, zero), PairSums(*joined, zero, zero, zero)
+
+    def rows(self, sampled: int) -> RowSample:
+        """The rows that standard errors are computed from: all, or so many on large graphs."""
+        few = self.graph.n <= _ALL_ROWS
+        return RowSample.by_size(self.graph.degrees, self.graph.n if few else sampled)
+
+    def row_squares(
+        self,
+        p: float,
+        q: float,
+        r: float | FloatArray,
+        on: float,
+        off: float,
+        more: float | FloatArray = 0.0,
+    ) -> FloatArray:
         """For each node, the sum over the others of (p·c + q·s + r)², times ``on`` if y = 1 and
-        ``off`` if y = 0."""
+        ``off`` if y = 0. If y = 1, ``more`` is added to r."""
         degrees = self.graph.degrees.astype(np.float64)
         c, cc, cd, yc, ycc, ycd, yd, ydd = self.moments.T.astype(np.float64)
         # s = d(u) + d(v) − 2y. For a neighbour it is d(v) + k with k = d(u) − 2 …
@@ -127,7 +149,7 @@ class GraphSums:
         zdd = (degrees**2).sum() - degrees**2 - ydd
         zs, zss = zd + count * degrees, zdd + 2 * degrees * zd + count * degrees**2
         others = PairSums(count, zc, zs, zcc, zcd + degrees * zc, zss)
-        total: FloatArray = on * joined.square(p, q, r) + off * others.square(p, q, r)
+        total: FloatArray = on * joined.square(p, q, r + more) + off * others.square(p, q, r)
         return total
 
     def _sums(self, sample: RowSample, moments: NDArray[np.uint64]) -> tuple[ExactSums, ExactSums]:
@@ -139,19 +161,16 @@ class GraphSums:
         own = degrees[sample.rows]
         c, cc, cd, yc, ycc, ycd = (moments[:, i].astype(np.int64) for i in range(6))
         weights = None if len(sample.rows) == n else sample.weights
+        first, second = self.linear_sums
         # The kernel sums over ordered pairs, hence the halves.
-        pairs = PairSums(
-            one=Fraction(n * (n - 1), 2),
-            c=Fraction(graph.wedges),
-            s=Fraction(2 * m * (n - 2)),
+        pairs = replace(
+            first,
             cc=_total(cc, weights) / 2,
             cs=_total(own * c + cd - 2 * yc, weights) / 2,
             ss=(n - 6) * d2 + 4 * m * m + 4 * m,
         )
-        joined = PairSums(
-            one=Fraction(m),
-            c=Fraction(3 * graph.triangles),
-            s=d2 - 2 * m,
+        joined = replace(
+            second,
             cc=_total(ycc, weights) / 2,
             cs=_total((own - 2) * yc + ycd, weights) / 2,
             ss=d3 + 2 * dd - 4 * d2 + 4 * m,

@@ -14,7 +14,7 @@ Reference
 import math
 from statistics import NormalDist
 
-__all__ = ["fieller", "share"]
+__all__ = ["cut", "fieller", "share"]
 
 
 def fieller(
@@ -72,10 +72,20 @@ def share(found: tuple[float, float] | None) -> tuple[float, float] | None:
     >>> share((-0.2, 0.3)), share((1.1, 1.3)), share((-2.0, 3.0)), share(None)
     ((0.0, 0.3), (0.9, 1.0), None, None)
     """
+    return cut(found, 0.0, 1.0)
+
+
+def cut(found: tuple[float, float] | None, least: float, most: float) -> tuple[float, float] | None:
+    """The part of an interval between two numbers; None if that is all there is between them.
+
+    >>> cut((-2.0, 0.5), -1.0, 1.0), cut((-2.0, 3.0), -1.0, 1.0)
+    ((-1.0, 0.5), None)
+    """
     if found is None:
         return None
     low, high = found
     # An interval that is wholly outside is kept from shrinking to a point at the end.
-    low, high = min(low, 1 - (high - low) / 2), max(high, (high - low) / 2)
-    ends = max(low, 0.0), min(high, 1.0)
-    return None if ends == (0.0, 1.0) else ends
+    half = (high - low) / 2
+    low, high = min(low, most - half), max(high, least + half)
+    ends = max(low, least), min(high, most)
+    return None if ends == (least, most) else ends

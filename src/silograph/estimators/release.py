@@ -4,22 +4,26 @@ A release is paid for once. Every query on it is post-processing and costs no fu
 however many queries are asked and by whom.
 """
 
+import hashlib
 import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from silograph import _core
 from silograph.dp.channel import Channel, limbs
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
+from silograph.estimators.comparison import Comparison, compare
+from silograph.estimators.covariance import PairWeights, Stars, Triangles, release_covariance
 from silograph.estimators.estimate import (
     NO_ANSWER,
     Estimate,
@@ -31,6 +35,7 @@ from silograph.estimators.estimate import (
 )
 from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
+from silograph.estimators.questions import FurtherQuestions
 from silograph.estimators.release_file import Statement
 from silograph.extras import library
 from silograph.graph.bits import BitRows, triangle_bytes
@@ -132,15 +137,24 @@ class PaidFor(ABC):
         return Estimate(query, float(value), stderr, **self._cost(), **more)
 
     def _clustering(
-        self, value: float, stderr: float, ends: tuple[float, float] | None, note: str
+        self,
+        value: float,
+        stderr: float,
+        found: Callable[[float], tuple[float, float] | None],
+        note: str,
     ) -> Estimate[float]:
         """A share, cut to what is possible; without ends the noise leaves everything possible."""
-        if ends is None:
+
+        def limits(level: float) -> tuple[float, float]:
+            return found(level) or (0.0, 1.0)
+
+        ends = limits(0.95)
+        if ends == (0.0, 1.0):
             note = NO_RATIO_NOTE
         if not 0 <= value <= 1 and not math.isnan(value):
             note += f"; the noise gave {value:.4g}, which is cut to what is possible"
             value = min(max(value, 0.0), 1.0)
-        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
+        return self._estimate("clustering", value, stderr, note=note, ends=ends, limits=limits)
 
     def _array(
         self, query: str, value: FloatArray, stderr: FloatArray, **more: Any
@@ -155,6 +169,21 @@ class PaidFor(ABC):
             "origin": self.origin,
         }
 
+    def compare(self, other: "PaidFor") -> Comparison:
+        """Whether the graph behind this release and that behind another differ.
+
+        Parameters
+        ----------
+        other
+            A later release, of the same silos or of others.
+
+        Returns
+        -------
+        Comparison
+            The change of every count that both answer, with its interval and a verdict.
+        """
+        return compare(self, other)
+
     def _statement(self) -> Statement:
         return Statement(
             self.channel, self.universe_digest, self.provenance, self.views, self.losses
@@ -162,7 +191,7 @@ class PaidFor(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(PaidFor):
+class Release(PaidFor, FurtherQuestions):
     """A noisy graph, its channel, and the privacy loss against each view.
 
     Queries are methods that return an :class:`Estimate`. They cost no further privacy.
@@ -185,6 +214,8 @@ class Release(PaidFor):
     losses: Mapping[int, float]
     #: The node list, if it is available; a file holds only its digest.
     universe: NodeUniverse | None = field(default=None, repr=False)
+    #: The release that this one is a part of, and where its nodes are in it; None if it is whole.
+    part_of: "tuple[Release, NDArray[np.uint32]] | None" = field(default=None, repr=False)
 
     @classmethod
     def draw(cls, graph: Silo, channel: Channel, seed: int) -> "Release":
@@ -235,10 +266,48 @@ class Release(PaidFor):
         """The number of nodes."""
         return self.graph.n
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What every answer states about its origin."""
-        return Origin(self.provenance, self.views, self.losses, self.n, self.universe_digest)
+        stated = (self.provenance, self.views, self.losses, self.n, self.universe_digest)
+        return Origin(*stated, release=self, universe=self.universe)
+
+    @property
+    def whole(self) -> "Release":
+        """The release that this one is a part of, or itself."""
+        return self if self.part_of is None else self.part_of[0]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells a draw, which has no run, from other draws: a digest of its noisy bits."""
+        seen = hashlib.sha256(f"{self.channel.p11} {self.channel.p01} {self.n}".encode())
+        seen.update(self.graph.words.data)
+        return seen.hexdigest()
+
+    @property
+    def nodes(self) -> NDArray[np.uint32]:
+        """Where the nodes are in the whole release."""
+        return np.arange(self.n, dtype=np.uint32) if self.part_of is None else self.part_of[1]
+
+    def covariance(self, one: Estimate[Any], other: Estimate[Any]) -> float:
+        """How the errors of two answers of this release go together.
+
+        Parameters
+        ----------
+        one, other
+            The answers.
+
+        Returns
+        -------
+        float
+            The unbiased estimate of their covariance.
+
+        Raises
+        ------
+        SilographError
+            If it is not known.
+        """
+        return release_covariance(one, other)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -258,7 +327,8 @@ class Release(PaidFor):
         3.0
         """
         value = degrees.edges_value(self.graph, self.channel)
-        return self._estimate("edges", value, degrees.edges_stderr(self.graph, self.channel))
+        stderr = degrees.edges_stderr(self.graph, self.channel)
+        return self._estimate("edges", value, stderr, form=PairWeights.all_pairs(self.n))
 
     def degrees(self) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -278,8 +348,13 @@ class Release(PaidFor):
         """
         value = degrees.degree_values(self.graph, self.channel)
         stderr = degrees.degree_stderrs(self.graph, self.channel)
-        low, high = (ends.astype(np.float64) for ends in degree_limits(self.graph, self.channel))
-        return self._array("degrees", value, stderr, ends=(low, high))
+
+        def limits(level: float) -> tuple[FloatArray, FloatArray]:
+            low, high = degree_limits(self.graph, self.channel, level)
+            return low.astype(np.float64), high.astype(np.float64)
+
+        form = partial(PairWeights.of_node, self.n)
+        return self._array("degrees", value, stderr, ends=limits(0.95), limits=limits, form=form)
 
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
@@ -338,10 +413,13 @@ class Release(PaidFor):
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
-            more: dict[str, Any] = {"parameters": {"k": k}}
+            both = PairWeights.all_pairs(self.n).times(2.0)  # an edge is a star at both ends
+            more: dict[str, Any] = {"parameters": {"k": k}, "form": both if k == 1 else Stars(k)}
             if k > 2:
-                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr)
-                more |= {"ends": ends, "note": NOISE_NOTE if stderr >= min(value, ends[1]) else ""}
+                limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, stderr)
+                ends = limits()
+                more |= {"ends": ends, "limits": limits}
+                more["note"] = NOISE_NOTE if stderr >= min(value, ends[1]) else ""
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
         return self._estimate("kstars", value, stderr, **more)
@@ -362,9 +440,8 @@ class Release(PaidFor):
         1.0
         """
         value = triangles.triangles_value(self.sums, self.channel)
-        return self._estimate(
-            "triangles", value, triangles.triangles_stderr(self.sums, self.channel)
-        )
+        stderr = triangles.triangles_stderr(self.sums, self.channel)
+        return self._estimate("triangles", value, stderr, form=Triangles())
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe.
@@ -423,7 +500,7 @@ class Release(PaidFor):
         """
         value = triangles.clustering_value(self.sums, self.channel)
         stderr = triangles.clustering_stderr(self.sums, self.channel)
-        ends = triangles.clustering_ends(self.sums, self.channel)
+        ends = partial(triangles.clustering_ends, self.sums, self.channel)
         return self._clustering(value, stderr, ends, RATIO_NOTE)
 
     @cached_property

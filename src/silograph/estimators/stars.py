@@ -31,15 +31,16 @@ import math
 from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
 from silograph.dp.channel import Channel, Weights
-from silograph.estimators.estimate import Z95
 from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
+    "kstars_edges_covariance",
     "kstars_ends",
     "kstars_floor",
     "kstars_noise",
@@ -131,6 +132,21 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
     return rows + Fraction(shared) * scale**2
 
 
+def kstars_edges_covariance(noisy: BitRows, channel: Channel, k: int) -> Fraction:
+    """The unbiased estimate of the covariance of the numbers of k-stars and of edges:
+    Σ v(uv)·[C(d_u, k−1) + C(d_v, k−1)] over pairs, without the pair itself."""
+    w, total = channel.weights, Fraction(0)
+    for ones, count in _distinct(noisy).items():
+        zeros = noisy.n - 1 - ones
+        if ones:
+            more = symmetric_polynomials(w, ones - 1, zeros, k - 1)[k - 1]
+            total += count * ones * w.spread(1) * more
+        if zeros:
+            more = symmetric_polynomials(w, ones, zeros - 1, k - 1)[k - 1]
+            total += count * zeros * w.spread(0) * more
+    return total
+
+
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
     """The root of the estimated variance, but at least that of a graph without edges."""
     empty = kstars_floor(noisy.n, channel.weights, k)
@@ -143,11 +159,12 @@ def kstars_floor(n: int, w: Weights, k: int) -> Fraction:
 
 
 def kstars_ends(
-    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float
+    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float, level: float = 0.95
 ) -> tuple[float, float]:
-    """The 95 % interval of the number of k-stars, from its value and standard error."""
+    """The interval of the number of k-stars, from its value and standard error."""
     n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
-    _, limits = degree_limits(noisy, channel)
+    _, limits = degree_limits(noisy, channel, level)
+    z = NormalDist().inv_cdf((1 + level) / 2)
     distances = [Fraction(0)] * n
     for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True)):
         here = symmetric_polynomials(channel.weights, c, n - 1 - c, k)[k]
@@ -157,7 +174,7 @@ def kstars_ends(
     own, together = float(each @ each), float(each.sum()) ** 2
     shared = (together - own) / (n - 1)
     above = float(scale) * math.sqrt(own + shared)
-    low, high = value - Z95 * stderr, value + max(Z95 * stderr, above)
+    low, high = value - z * stderr, value + max(z * stderr, above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
 

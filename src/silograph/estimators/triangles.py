@@ -34,18 +34,24 @@ from silograph.estimators.ratio import fieller, share
 from silograph.estimators.stars import kstars_floor, kstars_value
 
 __all__ = [
+    "Corners",
     "clustering_ends",
     "clustering_noise",
     "clustering_stderr",
     "clustering_value",
+    "counts_of",
     "node_triangle_stderrs",
     "node_triangle_values",
     "node_triangle_variance_estimates",
+    "perfect",
+    "ratio_variance_estimate",
     "triangles_noise",
     "triangles_stderr",
     "triangles_value",
     "triangles_variance",
     "triangles_variance_estimate",
+    "triple_part",
+    "wedge_part",
 ]
 
 
@@ -76,9 +82,9 @@ def triangles_noise(
     triangles: Fraction,
 ) -> Fraction:
     """The same variance from the sums of a graph, whether exact or estimated."""
-    first = _squares(pairs, joined, _perfect(w), Fraction(1), Fraction(0), Fraction(0))
+    first = _squares(pairs, joined, perfect(w), Fraction(1), Fraction(0), Fraction(0))
     counts = edges, wedges, triangles
-    return first + _wedge_part(w, n, *counts) + _triple_part(w, n, *counts)
+    return first + wedge_part(w, n, *counts) + triple_part(w, n, *counts)
 
 
 def clustering_noise(
@@ -92,7 +98,7 @@ def clustering_noise(
 ) -> Fraction:
     """The variance of the linear part of :func:`clustering_value`, for a known graph."""
     ratio, counts = 3 * triangles / wedges, (edges, wedges, triangles)
-    first = _squares(pairs, joined, _perfect(w), Fraction(3), -ratio, Fraction(0))
+    first = _squares(pairs, joined, perfect(w), Fraction(3), -ratio, Fraction(0))
     second, third = _ratio_parts(w, n, ratio, *counts)
     return (first + second + third) / wedges**2
 
@@ -100,9 +106,9 @@ def clustering_noise(
 def triangles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
     """The unbiased estimate of :func:`triangles_variance` from the noisy graph."""
     w, n = channel.weights, noisy.graph.n
-    counts = _counts(noisy, channel)
+    counts = counts_of(noisy, channel)
     first = _squares(*noisy.sampled, w, w.gamma**2, w.beta * w.gamma, w.beta**2 * (n - 2))
-    return first - _wedge_part(w, n, *counts) - 2 * _triple_part(w, n, *counts)
+    return first - wedge_part(w, n, *counts) - 2 * triple_part(w, n, *counts)
 
 
 def triangles_stderr(noisy: GraphSums, channel: Channel) -> float:
@@ -119,24 +125,26 @@ def clustering_value(noisy: GraphSums, channel: Channel) -> float:
 
 def clustering_stderr(noisy: GraphSums, channel: Channel) -> float:
     """The standard error of the linear part of the ratio R: that of 3·T̂ − R·Ŝ2, over Ŝ2."""
-    _, wedges, triangles = _counts(noisy, channel)
+    _, wedges, triangles = counts_of(noisy, channel)
     if wedges <= 0:
         return math.inf
-    variance = _ratio_variance_estimate(noisy, channel, 3 * triangles / wedges)
+    variance = ratio_variance_estimate(noisy, channel, 3 * triangles / wedges)
     return math.sqrt(max(variance, _ratio_floor(noisy, channel))) / float(wedges)
 
 
-def clustering_ends(noisy: GraphSums, channel: Channel) -> tuple[float, float] | None:
+def clustering_ends(
+    noisy: GraphSums, channel: Channel, level: float = 0.95
+) -> tuple[float, float] | None:
     """Fieller's interval of the ratio, cut to [0, 1]; None if the release does not say anything."""
-    _, wedges, triangles = _counts(noisy, channel)
+    _, wedges, triangles = counts_of(noisy, channel)
     # The variance of 3·T̂ − R·Ŝ2 is a square in R, so three ratios give all its parts.
-    at = [_ratio_variance_estimate(noisy, channel, Fraction(r)) for r in (-1, 0, 1)]
+    at = [ratio_variance_estimate(noisy, channel, Fraction(r)) for r in (-1, 0, 1)]
     floors = _ratio_floor(noisy, channel), kstars_floor(noisy.graph.n, channel.weights, 2)
     top, bottom = max(at[1], floors[0]), max((at[0] + at[2]) / 2 - at[1], floors[1])
     limit = math.sqrt(top * bottom)
     covariance = min(max(float(at[0] - at[2]) / 4, -limit), limit)
     three = float(3 * triangles)
-    found = fieller(three, float(top), float(wedges), float(bottom), covariance)
+    found = fieller(three, float(top), float(wedges), float(bottom), covariance, level)
     return None if wedges <= 0 else share(found)
 
 
@@ -144,18 +152,26 @@ def node_triangle_values(noisy: GraphSums, channel: Channel) -> FloatArray:
     """The number of triangles at each node: Σ_{v<w} a(uv)·a(uw)·a(vw)."""
     w = channel.weights
     alpha, beta = float(w.alpha), float(w.beta)
-    return _Corners(noisy).total((alpha**2, alpha * beta, beta**2), (beta, alpha))
+    return Corners(noisy).total((alpha**2, alpha * beta, beta**2), (beta, alpha))
 
 
-def node_triangle_variance_estimates(noisy: GraphSums, channel: Channel) -> FloatArray:
-    """Unbiased estimates of the variances of :func:`node_triangle_values`."""
-    w, corners, n = channel.weights, _Corners(noisy), noisy.graph.n
+def node_triangle_variance_estimates(
+    noisy: GraphSums, channel: Channel, ratio: float | FloatArray = 0.0
+) -> FloatArray:
+    """Unbiased estimates of the variances of :func:`node_triangle_values`, or of the same less so
+    many times the unbiased number of 2-stars at the node."""
+    w, corners, n = channel.weights, Corners(noisy), noisy.graph.n
     alpha, beta, gamma = float(w.alpha), float(w.beta), float(w.gamma)
     on, off = float(w.spread(1)), float(w.spread(0))
-    first = noisy.row_squares(gamma**2, beta * gamma, beta**2 * (n - 2), on, off)
+    # A pair at u completes triangles with the common neighbours, and 2-stars with u's other edges.
+    rest = gamma * noisy.graph.degrees + beta * (n - 2)
+    shift: FloatArray = beta**2 * (n - 2) - ratio * rest.astype(np.float64)
+    first = noisy.row_squares(gamma**2, beta * gamma, shift, on, off, more=ratio * gamma)
     first += corners.total((alpha**4, alpha**2 * beta**2, beta**4), (off, on))
-    # Two of the three pairs vary, and the third must be an edge: the one opposite u, or one at u.
-    second = corners.total((on * on, on * off, off * off), (beta, alpha))
+    # Two of the three pairs vary, and the third must be an edge: the one opposite u (which a 2-star
+    # does not need), or one at u.
+    opposite = (beta * (1 - 2 * ratio) + ratio**2, alpha * (1 - 2 * ratio) + ratio**2)
+    second = corners.total((on * on, on * off, off * off), opposite)
     second += corners.total((2 * on * alpha, on * beta + off * alpha, 2 * off * beta), (off, on))
     third = corners.total((on * on, on * off, off * off), (off, on))
     return first - second - 2 * third
@@ -167,12 +183,12 @@ def node_triangle_stderrs(noisy: GraphSums, channel: Channel) -> FloatArray:
     return np.sqrt(np.maximum(node_triangle_variance_estimates(noisy, channel), floor))
 
 
-def _perfect(w: Weights) -> Weights:
+def perfect(w: Weights) -> Weights:
     """The weights of a channel that shows the truth but has the noise of another."""
     return Weights(Fraction(1), Fraction(0), w.v0, w.v1)
 
 
-def _counts(noisy: GraphSums, channel: Channel) -> tuple[Fraction, Fraction, Fraction]:
+def counts_of(noisy: GraphSums, channel: Channel) -> tuple[Fraction, Fraction, Fraction]:
     """Unbiased numbers of edges, 2-stars and triangles."""
     graph = noisy.graph
     edges, wedges = edges_value(graph, channel), kstars_value(graph, channel, 2)
@@ -187,14 +203,14 @@ def _squares(
     return w.spread(0) * (everywhere - edges) + w.spread(1) * edges
 
 
-def _wedge_part(
+def wedge_part(
     w: Weights, n: int, edges: Fraction, wedges: Fraction, triangles: Fraction
 ) -> Fraction:
     """Σ v(uv)·v(vw)·x(uw) over paths u-v-w, from counts of the true graph."""
     return w.v0**2 * (n - 2) * edges + 2 * w.v0 * w.delta * wedges + 3 * w.delta**2 * triangles
 
 
-def _triple_part(
+def triple_part(
     w: Weights, n: int, edges: Fraction, wedges: Fraction, triangles: Fraction
 ) -> Fraction:
     """Σ v(uv)·v(uw)·v(vw) over triples, from counts of the true graph."""
@@ -203,7 +219,7 @@ def _triple_part(
     return none + one + v0 * delta**2 * wedges + delta**3 * triangles
 
 
-def _ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction) -> Fraction:
+def ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction) -> Fraction:
     """The unbiased estimate of the variance of 3·T̂ − R·Ŝ2, for a given ratio."""
     w, n = channel.weights, noisy.graph.n
     # 3·ĉ − R·ŝ, where ŝ = γs + 2β(n−2) is the unbiased number of edges that meet the pair.
@@ -214,7 +230,7 @@ def _ratio_variance_estimate(noisy: GraphSums, channel: Channel, ratio: Fraction
         3 * w.beta * w.gamma - ratio * w.gamma,
         3 * w.beta**2 * (n - 2) - 2 * ratio * w.beta * (n - 2),
     )
-    second, third = _ratio_parts(w, n, ratio, *_counts(noisy, channel))
+    second, third = _ratio_parts(w, n, ratio, *counts_of(noisy, channel))
     return first - second - 2 * third
 
 
@@ -229,12 +245,12 @@ def _ratio_parts(
     """The parts of the variance of 3·T̂ − R·Ŝ2 in which two or three pairs vary: Σ v·v·(3x − R)²
     over paths, and nine times Σ v·v·v over triples."""
     slots = 3 * w.v0**2 * math.comb(n, 3) + 2 * w.v0 * w.delta * (n - 2) * edges
-    second = (9 - 6 * ratio) * _wedge_part(w, n, edges, wedges, triangles)
+    second = (9 - 6 * ratio) * wedge_part(w, n, edges, wedges, triangles)
     second += ratio**2 * (slots + w.delta**2 * wedges)
-    return second, 9 * _triple_part(w, n, edges, wedges, triangles)
+    return second, 9 * triple_part(w, n, edges, wedges, triangles)
 
 
-class _Corners:
+class Corners:
     """For each node u, the triples {u, v, w}, by how many of uv and uw are noisy edges, and whether
     vw is one."""
 
@@ -250,7 +266,11 @@ class _Corners:
         counts = (d * (d - 1) // 2, d * z, z * (z - 1) // 2)
         self.counts = tuple(x.astype(np.float64) for x in counts)
 
-    def total(self, at_u: tuple[float, float, float], opposite: tuple[float, float]) -> FloatArray:
+    def total(
+        self,
+        at_u: tuple[float, float, float],
+        opposite: tuple[float | FloatArray, float | FloatArray],
+    ) -> FloatArray:
         """Σ over triples of a weight for the pairs at u (two, one or none noisy) times a weight for
         the opposite pair (noisy zero or noisy one)."""
         zero, one = opposite

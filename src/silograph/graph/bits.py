@@ -87,10 +87,14 @@ class BitRows:
     @cached_property
     def neighbour_degrees(self) -> NDArray[np.int64]:
         """The sum of the degrees of every node's neighbours."""
-        degrees = self.degrees.astype(np.float64)  # sums are below 2^53, so exact
+        degrees = self.degrees.astype(np.float64)[:, None]  # sums are below 2^53, so exact
+        return self.neighbour_sums(degrees)[:, 0].astype(np.int64)
+
+    def neighbour_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over every node's neighbours of each column of values."""
         blocks = (slice(start, start + 1024) for start in range(0, self.n, 1024))
-        sums = [self.bits(block).astype(np.float64) @ degrees for block in blocks]
-        return np.concatenate([*sums, np.empty(0)]).astype(np.int64)
+        sums = [self.bits(block).astype(np.float64) @ values for block in blocks]
+        return np.concatenate([*sums, np.empty((0, values.shape[1]))])
 
     @cached_property
     def edges(self) -> int:
@@ -164,6 +168,14 @@ class BitRows:
     def edge_products(self, f: NDArray[np.float64]) -> float:
         """Σ f(u)·f(v) over the edges."""
         return _core.edge_products(self.words, np.ascontiguousarray(f, dtype=np.float64))
+
+    def group_degrees(self, group: NDArray[np.uint32], groups: int) -> NDArray[np.uint32]:
+        """How many neighbours of every node are in each group, from the group of every node."""
+        return _core.group_degrees(self.words, np.ascontiguousarray(group, np.uint32), groups)
+
+    def induced(self, picked: NDArray[np.uint32]) -> "BitRows":
+        """The graph on the picked nodes alone, in their order."""
+        return BitRows(_core.induced_rows(self.words, np.ascontiguousarray(picked, np.uint32)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BitRows) and np.array_equal(self.words, other.words)

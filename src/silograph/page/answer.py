@@ -20,7 +20,7 @@ from silograph.estimators.estimate import Estimate, FloatArray, Origin, number
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference, guess, reference_of_release
 from silograph.estimators.release import Release
-from silograph.graph.universe import NodeUniverse
+from silograph.estimators.tables import NUMBERS, span
 from silograph.ledger.book import Amount, Ledger, Spend
 from silograph.ledger.entries import loss_at, round_up
 from silograph.methods.baseline.answer import Reports
@@ -373,6 +373,8 @@ class Vector:
     query: str
     name: str
     meaning: str
+    #: What one place is, such as "node".
+    each: str
     places: tuple[str, ...]
     values: FloatArray
     stderrs: FloatArray
@@ -396,7 +398,7 @@ class Range:
     @property
     def label(self) -> str:
         """The degrees, as they are shown."""
-        return _span(self.first, self.last)
+        return span(self.first, self.last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +463,7 @@ def facts_of(
     graph = known_graph(origin, [*asked, *rest], cycles=cycles)
     vector = next((e for e in asked if isinstance(e.value, np.ndarray)), None)
     counts = [_count(e, curve_of(e, graph)) for e in asked if e is not vector]
-    shown = None if vector is None else _vector(vector, curve_of(vector, graph), source)
+    shown = None if vector is None else _vector(vector, curve_of(vector, graph))
     degrees, why_not = _degrees(vector, source)
     epsilon, delta = asked[0].epsilon, asked[0].delta
     run = "" if origin is None else origin.provenance.run
@@ -546,34 +548,22 @@ def _count(answer: Estimate[Any], curve: Curve | None) -> Count:
     )
 
 
-def _vector(answer: Estimate[Any], curve: Curve | None, source: Answering | None) -> Vector:
-    low, high = answer.interval
-    universe = getattr(source, "universe", None)
+def _vector(answer: Estimate[Any], curve: Curve | None) -> Vector:
+    found = answer.table()
+    values, stderrs, lows, highs = (np.array(found.columns[name], float) for name in NUMBERS)
     return Vector(
         answer.query,
         query_name(answer),
         meaning(answer),
-        _places(answer, universe),
-        answer.value,
-        answer.stderr,
-        low,
-        high,
+        found.each,
+        tuple(found.labels()),
+        values,
+        stderrs,
+        lows,
+        highs,
         answer.note,
         curve,
     )
-
-
-def _places(answer: Estimate[Any], universe: NodeUniverse | None) -> tuple[str, ...]:
-    bins: Sequence[int] | None = answer.parameters.get("bins")
-    if bins is not None:
-        return tuple(_span(first, after - 1) for first, after in itertools.pairwise(bins))
-    if universe is not None and len(universe) == answer.value.size:
-        return universe.ids
-    return tuple(f"node {place}" for place in range(answer.value.size))
-
-
-def _span(first: int, last: int) -> str:
-    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
 def _degrees(

@@ -175,11 +175,13 @@ def _ticks(rows: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def vector_figure(vector: Vector) -> Figure | None:
-    """The largest of many answers."""
+    """The largest of many answers; those of groups in their own order."""
     if vector.query == "degree_histogram" or not vector.values.size:
         return None  # the degree distribution is a figure of its own
     library = altair()
-    order = np.argsort(-vector.values, kind="stable")[:_DRAWN]
+    ranked = vector.each == "node"
+    order = np.argsort(-vector.values if ranked else np.arange(len(vector.values)), kind="stable")
+    order = order[:_DRAWN]
     rows: list[dict[str, Any]] = [
         {
             "node": vector.places[i],
@@ -199,7 +201,7 @@ def vector_figure(vector: Vector) -> Figure | None:
             axis=library.Axis(labelLimit=140, grid=False),
         ),
         tooltip=[
-            library.Tooltip("node:N", title="node"),
+            library.Tooltip("node:N", title=vector.each),
             library.Tooltip("value:Q", title=what, format=",.2f"),
             library.Tooltip("low:Q", title="95 % from", format=",.2f"),
             library.Tooltip("high:Q", title="95 % to", format=",.2f"),
@@ -211,19 +213,32 @@ def vector_figure(vector: Vector) -> Figure | None:
     dots = base.mark_point(color=COLOURS["feat"], filled=True, size=60, opacity=1).encode(
         x="value:Q"
     )
+    warning = (
+        " The largest of many noisy numbers are likelier to be too large than too small: do not "
+        "read a ranking from them alone."
+    )
+    title = f"The largest {what}" if vector.query == "degrees" else "The largest answers"
+    size = vector.values.size
+    first, of, rest = vector.each.partition(" of ")
+    which = "largest" if ranked else "first"
     return Figure(
         "largest",
-        f"The largest {what}" if vector.query == "degrees" else "The largest answers",
-        "Dots are estimates and lines 95 % intervals. The largest of many noisy numbers are "
-        "likelier to be too large than too small: do not read a ranking from them alone.",
+        title if ranked else vector.name,
+        f"Dots are estimates and lines 95 % intervals.{warning if ranked else ''}",
         [
             Panel(
-                f"{len(rows)} of {vector.values.size:,} nodes",
-                f"The {len(rows)} largest estimates with their intervals.",
+                f"{len(rows)} of {size:,} {first}s{of}{rest}",
+                f"The {len(rows)} {which} estimates with their intervals.",
                 library.layer(spread, dots),
                 height=max(120, 22 * len(rows)),
             )
         ],
-        {"node": "node", "value": what, "error": "standard error", "low": "from", "high": "to"},
+        {
+            "node": vector.each,
+            "value": what,
+            "error": "standard error",
+            "low": "from",
+            "high": "to",
+        },
         rows,
     )

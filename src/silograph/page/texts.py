@@ -27,12 +27,26 @@ _MEANINGS = {
     "node_triangles": "For each node, the triangles that it is a corner of.",
     "four_cycles": "Rings of four nodes, each joined to the next.",
     "clustering": "The share of all 2-stars whose ends are joined as well: 3·triangles/2-stars.",
+    "mixing": "Edges within each public group of nodes, and between each two groups.",
+    "degrees_by": "For each public group, how many edges its nodes have on average.",
+    "triangles_by": "Triangles with all corners in one public group, and all others.",
+    "assortativity": "Whether edges prefer nodes of one group: 1 if all are inside groups, 0 if "
+    "they fall by chance.",
+    "modularity": "The share of edges inside groups, less what it would be by chance.",
+    "local_clustering": "For each node, the share of its pairs of neighbours that are joined.",
+    "degree_correlation": "Whether nodes of many edges are joined to others of many edges: from "
+    "−1 to 1.",
 }
 _NAMES = {
     "degree_histogram": "Degree distribution",
     "node_triangles": "Triangles at each node",
     "four_cycles": "4-cycles",
     "clustering": "Clustering coefficient",
+    "mixing": "Edges within and between groups",
+    "degrees_by": "Mean degrees by group",
+    "triangles_by": "Triangles by group",
+    "local_clustering": "Clustering at each node",
+    "degree_correlation": "Degree correlation",
 }
 _GROUP = re.compile(r"(?:(coordinator) \+ )?(\d+) silos?(?: \+ (release|reports))?")
 

@@ -126,6 +126,24 @@ pub fn from_triangle(n: usize, triangle: &[u64]) -> Vec<u64> {
     rows
 }
 
+/// The rows of the graph on the nodes in `picked` alone, in their order.
+pub fn induced(rows: BitRows<'_>, picked: &[u32]) -> Vec<u64> {
+    let width = row_words(picked.len());
+    let mut found = vec![0u64; picked.len() * width];
+    found
+        .par_chunks_mut(width.max(1))
+        .zip(picked)
+        .for_each(|(found, &u)| {
+            let row = rows.row(u as usize);
+            for (word, columns) in found.iter_mut().zip(picked.chunks(64)) {
+                for (bit, &v) in columns.iter().enumerate() {
+                    *word |= (row[v as usize / 64] >> (v % 64) & 1) << bit;
+                }
+            }
+        });
+    found
+}
+
 /// The triangle of rows, the inverse of [`from_triangle`].
 pub fn to_triangle(rows: BitRows<'_>) -> Vec<u64> {
     let n = rows.n();

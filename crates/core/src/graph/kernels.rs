@@ -244,9 +244,26 @@ pub fn edge_products(rows: BitRows<'_>, f: &[f64]) -> f64 {
         .sum()
 }
 
+/// How many neighbours of every node are in each of `groups` groups, one row a node; `group` names
+/// the group of every node.
+///
+/// It steps from one to one, so its time does not grow with the number of groups.
+pub fn group_degrees(rows: BitRows<'_>, group: &[u32], groups: usize) -> Vec<u32> {
+    let mut found = vec![0u32; rows.n() * groups];
+    found
+        .par_chunks_mut(groups.max(1))
+        .enumerate()
+        .for_each(|(u, found)| {
+            for v in ones(rows.row(u), 0..rows.n()) {
+                found[group[v] as usize] += 1;
+            }
+        });
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::bitrows::{from_triangle, triangle_of_pairs};
+    use super::super::bitrows::{from_triangle, induced, triangle_of_pairs};
     use super::*;
     use proptest::prelude::*;
 
@@ -326,6 +343,30 @@ mod tests {
         let f: Vec<f64> = (0..n).map(|u| (u * u) as f64 - 3.0).collect();
         let products: f64 = pairs.iter().map(|&(u, v)| f[u] * f[v]).sum();
         assert_eq!(edge_products(rows, &f), products);
+        check_groups(rows, &joined);
+    }
+
+    fn check_groups(rows: BitRows<'_>, joined: &[Vec<bool>]) {
+        let n = rows.n();
+        let group: Vec<u32> = (0..n as u32).map(|u| u * u % 3).collect();
+        let expected: Vec<u32> = (0..n)
+            .flat_map(|u| {
+                let of = |g| (0..n).filter(|&v| joined[u][v] && group[v] == g).count() as u32;
+                [of(0), of(1), of(2)]
+            })
+            .collect();
+        assert_eq!(group_degrees(rows, &group, 3), expected);
+        // Every second node, backwards.
+        let picked: Vec<u32> = (0..n as u32).rev().step_by(2).collect();
+        let words = induced(rows, &picked);
+        let part = BitRows::new(picked.len(), &words).unwrap();
+        for (i, &u) in picked.iter().enumerate() {
+            let found: Vec<usize> = ones(part.row(i), 0..64 * part.row(i).len()).collect();
+            let expected: Vec<usize> = (0..picked.len())
+                .filter(|&j| joined[u as usize][picked[j] as usize])
+                .collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

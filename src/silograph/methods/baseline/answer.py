@@ -583,12 +583,13 @@ class Reports:
         """The sums over walks that several queries share."""
         return ReportWalks(self.counts, self.weights)
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What every answer states about its origin."""
         m = self.noise.silos
         losses = {t: self.noise.epsilon(m - t) for t in range(m)}
-        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
+        stated = (self.provenance, self.views, losses, self.n, self.universe_digest)
+        return Origin(*stated, release=self, universe=self.universe)
 
     # -- queries ---------------------------------------------------------------------------
 

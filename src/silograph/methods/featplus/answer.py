@@ -327,4 +327,7 @@ def _answer(
         note=note,
         parameters=parameters,
         origin=origin,
+        # What holds for an answer of the release alone.
+        limits=None,
+        form=None,
     )

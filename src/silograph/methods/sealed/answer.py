@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +19,7 @@ from silograph import _core
 from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError
+from silograph.estimators.comparison import Comparison, compare
 from silograph.estimators.degrees import check_bins, degree_grid, sharpen
 from silograph.estimators.estimate import (
     Z95,
@@ -30,7 +30,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
-from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, Release
+from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, PaidFor, Release
 from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -293,11 +293,11 @@ class SealedRelease:
         """The delta against the worst of the claimed views."""
         return max(view.delta for view in self.views if view.claimed)
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What every answer states about its origin."""
-        losses = self.noise.losses
-        return Origin(self.provenance, self.views, losses, self.n, self.universe_digest)
+        stated = (self.provenance, self.views, self.noise.losses, self.n, self.universe_digest)
+        return Origin(*stated, release=self, universe=self.universe)
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -327,7 +327,11 @@ class SealedRelease:
         noisy, law = self._degrees("edges")
         total = law.summed(self.n)
         return self._estimate(
-            "edges", int(noisy.sum()) / 2, total.stderr / 2, margin=total.margin() / 2
+            "edges",
+            value := int(noisy.sum()) / 2,
+            total.stderr / 2,
+            margin=total.margin() / 2,
+            limits=lambda level: around(value, total.margin(level) / 2),
         )
 
     def degrees(self) -> "Estimate[FloatArray]":
@@ -354,7 +358,14 @@ class SealedRelease:
         noisy, law = self._degrees("degrees")
         stderr, margin = np.full(self.n, law.stderr), np.full(self.n, float(law.margin()))
         value = noisy.astype(np.float64)
-        return Estimate("degrees", value, stderr, **self._cost(), margin=margin)
+        return Estimate(
+            "degrees",
+            value,
+            stderr,
+            **self._cost(),
+            margin=margin,
+            limits=lambda level: around(value, law.margin(level)),
+        )
 
     def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
@@ -500,6 +511,21 @@ class SealedRelease:
             factor = max(factor, stars.margin / stars.stderr)
         return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
 
+    def compare(self, other: "PaidFor | SealedRelease") -> Comparison:
+        """Whether the graph behind these answers and that behind others differ.
+
+        Parameters
+        ----------
+        other
+            Later answers, of the same silos or of others.
+
+        Returns
+        -------
+        Comparison
+            The change of every count that both answer, with its interval and a verdict.
+        """
+        return compare(self, other)
+
     def _law(self, answer: Answer) -> NoiseLaw:
         bound = None
         if self.noisy_degrees is not None:
@@ -517,7 +543,14 @@ class SealedRelease:
         )
 
     def _count(self, query: str, value: int, law: NoiseLaw, **more: Any) -> Estimate[float]:
-        return self._estimate(query, value, law.stderr, margin=float(law.margin()), **more)
+        return self._estimate(
+            query,
+            value,
+            law.stderr,
+            margin=float(law.margin()),
+            limits=lambda level: around(float(value), law.margin(level)),
+            **more,
+        )
 
     def _estimate(self, query: str, value: float, stderr: float, **more: Any) -> Estimate[float]:
         return Estimate(query, float(value), stderr, **self._cost(), **more)
@@ -555,6 +588,11 @@ class SealedRelease:
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
+
+
+def around(value: Any, margin: float) -> tuple[Any, Any]:
+    """The interval that reaches so far to both sides."""
+    return value - margin, value + margin
 
 
 def _factor(law: NoiseLaw) -> float:
