@@ -317,7 +317,14 @@ class StoreError(DeploymentError):
 
 
 class TransportError(DeploymentError):
-    """A broker cannot be reached, or does not work as it should."""
+    """A broker cannot be reached, or does not work as it should.
+
+    ``lasting`` says that it is useless to try again before somebody has changed a file.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
 
 
 class SilographWarning(UserWarning):

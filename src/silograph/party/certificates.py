@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.x509 import Certificate
 
-__all__ = ["AUTHORITY", "BROKER", "CertificateFile", "issue", "new_authority", "show_certificate"]
+__all__ = [
+    "AUTHORITY",
+    "BROKER",
+    "CertificateFile",
+    "issue",
+    "new_authority",
+    "show_certificate",
+    "valid_from",
+]
 
 AUTHORITY = "ca"
 BROKER = "broker"
@@ -107,6 +115,11 @@ def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     """Read a certificate file. This does not verify the certificate."""
     place = Path(path)
     return _facts(place, _read_certificate(place))
+
+
+def valid_from(path: Path) -> datetime:
+    """When a certificate begins to be valid."""
+    return _read_certificate(path).not_valid_before_utc.astimezone(UTC)
 
 
 def _modules() -> tuple[Any, Any]:
