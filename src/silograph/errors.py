@@ -20,6 +20,7 @@
     │   └── ViewsDifferError the silos were shown different things
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
+    │   ├── BusyError        a silo has as many studies as it allows
     │   └── DeadlineError    the deadline of the study has passed
     ├── ExperimentError      parameters, a journal or results of the reproduction are refused
     ├── AbortedError         a run ended without an answer
@@ -56,6 +57,7 @@ __all__ = [
     "BindingError",
     "BrokerError",
     "BudgetError",
+    "BusyError",
     "CalibrationWarning",
     "CertificateError",
     "ChannelError",
@@ -216,6 +218,10 @@ class PolicyError(StudyError):
 
 class DeadlineError(StudyError):
     """The deadline of the study has passed. It does not continue."""
+
+
+class BusyError(StudyError):
+    """This party has as many open or stored studies as it allows. Nothing was stored."""
 
 
 class ExperimentError(SilographError):

@@ -133,6 +133,8 @@ class Terms:
     committee: tuple[str, ...] = ()
     helpers: bool = True
     coordinator_in_committee: bool = False
+    #: The most pairs or buckets of a study: what a small machine has memory for.
+    largest: int = 1 << 28
 
 
 class LocalDeployment:
@@ -266,7 +268,7 @@ class LocalDeployment:
         committee = f"committee = [\n{pinned}]\n" if pinned else ""
         return (
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
-            f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
+            f"epsilon = {terms.study}\ndelta = {terms.delta}\nlargest = {terms.largest}\n"
             f"least_collusion = {terms.least_collusion}\n"
             f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
             f"part_of_roster = {str(terms.part_of_roster).lower()}\n"

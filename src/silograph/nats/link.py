@@ -14,10 +14,12 @@ What it does not do
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from silograph.extras import library
@@ -34,6 +36,7 @@ from nats.js.errors import APIError, NotFoundError
 from silograph.errors import TransportError
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
+from silograph.party.control import NOTICE as _NOTICE
 
 __all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
 
@@ -43,6 +46,7 @@ STUDIES_STREAM = f"{connection.PREFIX}-studies"
 _PUBLISH_SECONDS = 4.0
 _IDLE_SECONDS = 3.0
 _FLUSH_SECONDS = 5
+_NOTICE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
@@ -279,6 +283,33 @@ class Link:
                 raise TransportError(f"the broker does not say what it stores: {error}") from None
         return found
 
+    async def notify(self, run: str, raw: bytes) -> str:
+        """Publish a notice about a run or a ping in this party's stream of it; returns its name."""
+        stream = await self.own_stream(run, _NOTICE_SECONDS)
+        subject = f"{connection.PREFIX}.{run}.{self._party}.{connection.ALL}.{_NOTICE}.0"
+        try:
+            await self._streams.publish(subject, raw, timeout=_PUBLISH_SECONDS, stream=stream)
+        except _PASSING as error:
+            raise TransportError(f"{subject}: the broker did not take it: {error}") from None
+        return stream
+
+    async def broker_time(self, stream: str) -> float | None:
+        """The broker's clock (Unix time), if it has the stream; accurate to a request's time."""
+        try:
+            answer = await self._client.request(
+                f"$JS.API.STREAM.INFO.{stream}", timeout=_PUBLISH_SECONDS
+            )
+            return datetime.fromisoformat(json.loads(answer.data)["ts"][:23] + "Z").timestamp()
+        except (*_PASSING, ValueError, LookupError, TypeError):
+            _heed()
+            return None
+
+    async def ahead(self, clock: Callable[[], float], stream: str) -> float | None:
+        """By how many seconds a clock is ahead of the broker's; None if the broker is not asked."""
+        before = clock()
+        found = await self.broker_time(stream)
+        return None if found is None else (before + clock()) / 2 - found
+
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """Read the messages of a stream from its beginning."""
         return Reader(self._streams, stream, filters, self.traffic)
@@ -335,6 +366,20 @@ class Reader:
         self._seen = 0  # the position of the last message in the stream
         self._count = 0  # messages that this consumer has delivered
         self._pause = _SHORTEST_PAUSE
+        #: When the broker got the last message, by its clock (Unix time).
+        self.when = 0.0
+
+    async def ready(self) -> bool:
+        """Begin to read; False if there is no such stream yet. The broker has then said so."""
+        while True:
+            try:
+                if self._subscription is None:
+                    await self._begin()
+                return True
+            except NotFoundError:
+                return False
+            except _PASSING:
+                await asyncio.sleep(_LONGEST_PAUSE)
 
     async def next(self) -> bytes:
         """The next message; waits for it without a time limit."""
@@ -348,6 +393,7 @@ class Reader:
                     raise TimeoutError  # a message was lost on the way
                 self._count = place.consumer
                 self._pause = _SHORTEST_PAUSE
+                self.when = message.metadata.timestamp.timestamp()
                 if place.stream > self._seen:
                     self._seen = place.stream
                     self._traffic.came(len(message.data))

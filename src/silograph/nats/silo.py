@@ -10,7 +10,8 @@ import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +19,9 @@ from typing import Any
 from silograph.dp.loss import shown_loss
 from silograph.errors import (
     BudgetError,
-    ConfigError,
+    BusyError,
     DeadlineError,
+    ProtocolError,
     SilographError,
     StoreError,
     StudyError,
@@ -27,7 +29,6 @@ from silograph.errors import (
 )
 from silograph.graph.bits import PairBits, in_memory
 from silograph.ledger.book import Ledger
-from silograph.ledger.chain import Witness
 from silograph.ledger.entries import Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.machine import SiloSession
@@ -39,8 +40,9 @@ from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.part import SiloRun, last_words
+from silograph.nats.preflight import check_ledger, check_lineage, failing, notice_of, phase_of
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
-from silograph.party.control import ABORT, REFUSE, Code, code_of
+from silograph.party.control import ABORT, REFUSE, WAIT, Code, Notice, code_of
 from silograph.party.opened import Clock, Party
 from silograph.party.snapshots import Snapshots
 from silograph.party.store import Frozen, Run
@@ -51,6 +53,17 @@ _CONNECT_SECONDS = 5.0
 _POLL_SECONDS = 0.3
 #: The status file is written at least once in this many polls.
 _REPORT_EVERY = 30
+#: A wait is named in the log after so many seconds.
+_SILENT_SECONDS = 5.0
+#: The most studies that are open at the same time, and the most bytes of stored proposals.
+_MOST_OPEN, _MOST_STORED = 32, 64 << 20
+#: A ping is answered if the broker got it at most so many seconds ago; notices stay there as long.
+_PING_SECONDS = 60.0
+#: The most notices that are on their way at the same time.
+_MOST_NOTICES = 32
+
+#: Gets lines for the operator while a service starts and serves.
+Tell = Callable[[str], None]
 
 
 # --- What silos and helpers have in common --------------------------------------------------------
@@ -80,6 +93,12 @@ class Service(ABC):
         self._studies: dict[str, Study] = {}  # verified
         self._plans: dict[str, SettledStudy] = {}  # settled
         self._failed: asyncio.Future[None] | None = None
+        self._tell: Tell = lambda _line: None
+        self._trouble = "not connected yet"  # why there is no connection
+        self._lost_since: float | None = None
+        self._asking: set[str] = set()  # runs that wait for the operator, before anyone was told
+        self._beside: set[asyncio.Task[None]] = set()  # what is said outside runs
+        self._pinged: deque[bytes] = deque(maxlen=_MOST_NOTICES)
 
     # -- what only one kind of party has -------------------------------------------------------
 
@@ -113,10 +132,19 @@ class Service(ABC):
     def _tidy(self) -> None:
         """Remove what no open run needs any more."""
 
+    @property
+    def _budget(self) -> Ledger | None:
+        """The ledger, where the party has one."""
+        return None
+
     # -- serving -----------------------------------------------------------------------------
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Serve until ``stop`` is set. Open runs continue when the service starts again."""
+    async def serve(self, stop: asyncio.Event, tell: Tell | None = None) -> None:
+        """Serve until ``stop`` is set. Open runs continue when the service starts again.
+
+        ``tell`` gets a line when the service begins to serve, and why it does not.
+        """
+        self._tell = tell or self._tell
         self._log.event("service.started", party=self._party.name)
         metrics = self._config.metrics
         try:
@@ -138,12 +166,12 @@ class Service(ABC):
         self._failed = asyncio.get_running_loop().create_future()
         for run in self._store.runs():
             self._resume(run)
-        work = (stop.wait(), self._hear(self._link), self._poll())
+        work = (stop.wait(), self._link.watch(), self._hear(self._link), self._poll())
         serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _cancel([*serving, *self._tasks.values()])
+        await _cancel([*serving, *self._tasks.values(), *self._beside])
         for task in done:
             task.result()
 
@@ -157,19 +185,32 @@ class Service(ABC):
                 return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
             except TransportError as error:
                 self._log.event("broker.unreachable", level="warning", error=error)
+                if error.lasting:
+                    raise
+                if str(error) != self._trouble:
+                    self._tell(f"not serving yet: {error}")
+                self._trouble = str(error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
         return None
 
     async def _hear(self, link: Link) -> None:
-        """Read proposals, beginning with the first that the broker still has."""
+        """Read proposals and pings, beginning with the first that the broker still has."""
         reader = link.reader(STUDIES_STREAM)
+        await reader.ready()  # the broker has answered under this party's name
+        self._trouble = ""
+        self._tell("serving")
+        self._log.event("service.serving", party=self._party.name)
         while True:
             raw = await reader.next()
+            if Notice.begins(raw):
+                self._aside(self._answer(link, raw, reader.when))
+                continue
             try:
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # no message from outside may stop the service
                 self._log.event("study.dropped", level="warning", error=error)
+                self._aside(self._answer_stray(link, raw, error))
             self._act()
 
     async def _poll(self) -> None:
@@ -177,8 +218,28 @@ class Service(ABC):
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             self._act()
+            self._name_waits()
+
+    def _name_waits(self) -> None:
+        """Write into the log what the service waits for, once for each cause."""
+        link, now = self._line, time.monotonic()
+        if link.connected:
+            if self._lost_since is not None and self._trouble:
+                self._log.event("broker.restored")
+            self._lost_since, self._trouble = None, ""
+        else:
+            self._lost_since = now if self._lost_since is None else self._lost_since
+            if now - self._lost_since > _SILENT_SECONDS and link.trouble != self._trouble:
+                self._trouble = link.trouble
+                self._log.event("broker.lost", level="warning", error=TransportError(self._trouble))
+        for run in self._runs.values():
+            run.name_wait(_SILENT_SECONDS)
 
     def _act(self) -> None:
+        asking, self._asking = self._asking, set()
+        for name in asking:
+            if name in self._studies:
+                self._aside(self._say_waiting(self._studies[name]))
         unsaid, self._unsaid = self._unsaid, set()
         refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
         for run in (*self._store.runs(ended=False), *refused):
@@ -255,6 +316,79 @@ class Service(ABC):
             if not self._failed.done():
                 self._failed.set_exception(error)
 
+    # -- answers outside runs ------------------------------------------------------------------
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Say something that no run depends on; too much of it at the same time is dropped."""
+        if len(self._beside) >= _MOST_NOTICES:
+            work.close()
+            return
+
+        async def said() -> None:
+            try:
+                await work
+            except Exception as error:
+                self._log.event("notice.unsaid", level="warning", error=error)
+
+        task = asyncio.create_task(said())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _answer(self, link: Link, raw: bytes, when: float) -> None:
+        """Tell the coordinator how this party is, if it has just asked."""
+        hub = self._party.roster.coordinator
+        asked = Notice.open(raw, hub.public, hub.name)
+        now = await link.broker_time(STUDIES_STREAM)
+        if now is None or now - when > _PING_SECONDS or asked.about in self._pinged:
+            return
+        self._pinged.append(asked.about)
+        ahead = await link.ahead(self._party.clock, STUDIES_STREAM)
+        failed = await asyncio.to_thread(
+            lambda: tuple(failing(self._config, self._party, self._budget, ahead))
+        )
+        await self._notify(link, asked.about, notice_of(
+            self._party, asked.about, Code.NONE, ahead, failed
+        ))  # fmt: skip
+
+    async def _answer_stray(self, link: Link, raw: bytes, error: Exception) -> None:
+        """Refuse a proposal that could not even be stored, if it is meant for this party.
+
+        With another roster its signature cannot be checked: the answer shows nothing but the
+        digest of our own roster. What is over by the broker's clock, too, is left alone.
+        """
+        study, party = read_proposal(raw), self._party
+        if study is None or study.coordinator != party.roster.coordinator.name:
+            return
+        if party.name not in (*study.silos, *(member.name for member in study.members)):
+            return
+        now = await link.broker_time(STUDIES_STREAM)
+        if now is None or study.deadline <= now:
+            return
+        code = Code.ROSTER
+        if study.roster == party.roster.digest.hex():
+            if isinstance(error, ProtocolError):  # anybody could have sent it
+                return
+            late = isinstance(error, DeadlineError)
+            code = Code.CLOCK if late else code_of(error)
+        ahead = await link.ahead(party.clock, STUDIES_STREAM)
+        await self._notify(link, study.id, notice_of(party, study.id, code, ahead))
+
+    async def _notify(self, link: Link, about: bytes, notice: Notice) -> None:
+        """Send a notice, and remove it from the broker when it has been read or is too old."""
+        run = about.hex()
+        stream = await link.notify(run, notice.seal(self._party.identity))
+        self._log.event("notice.sent", run=about, code=notice.code.word)
+        await asyncio.sleep(_PING_SECONDS)
+        if self._store.run(run) is None:
+            await link.drop_stream(stream)
+
+    async def _say_waiting(self, study: Study) -> None:
+        """Tell the others that this party's operator has to decide."""
+        voice = Voice(self._seat(study), self._store, self._line)
+        await voice.open(self._party.clock())
+        await voice.say(WAIT)
+        voice.settle()
+
     # -- deciding ----------------------------------------------------------------------------
 
     def _consider(self, raw: bytes) -> None:
@@ -266,6 +400,8 @@ class Service(ABC):
         known = self._store.run(study.run) is not None
         if not known and study.deadline <= self._party.clock():
             raise DeadlineError("the study's deadline had passed before it came")
+        if not known:
+            self._make_room(len(raw))
         self._judged.add(study.run)  # so that _resume does not judge it at the same time
         unwritten: Exception | None = None
         with self._store.together():
@@ -287,11 +423,35 @@ class Service(ABC):
         faultpoints.point("silo.proposed")
         self._judge(study)
 
+    def _make_room(self, size: int) -> None:
+        """Refuse a proposal for which there is no room.
+
+        Proposals of old studies that cost nothing are forgotten first. If one of them came again,
+        it would be dropped, since its deadline has passed.
+        """
+        if len(self._store.runs(ended=False)) >= _MOST_OPEN:
+            raise BusyError(f"{_MOST_OPEN} studies are open here, which is the most at one time")
+        if self._store.proposed() + size <= _MOST_STORED:
+            return
+        now = self._party.clock()
+        old = [
+            run.run for run in self._store.runs()
+            if not run.open and not run.spent and run.state != "done"
+            and ((study := read_proposal(run.proposal)) is None or study.deadline <= now)
+        ]  # fmt: skip
+        self._store.forget(old)
+        if self._store.proposed() + size > _MOST_STORED:
+            raise BusyError(f"proposals of {_MOST_STORED:,} bytes are stored here, the most")
+
     def _judge(self, study: Study) -> None:
         """Refuse or accept a study, or leave the decision to the operator."""
         self._judged.add(study.run)
-        if self._allowed(study) and self._config.policy.accept == "auto":
+        if not self._allowed(study):
+            return
+        if self._config.policy.accept == "auto":
             self._accept(study, "policy")
+        else:
+            self._asking.add(study.run)
 
     def _allowed(self, study: Study) -> bool:
         """Whether the party may take part in a study; if not, the study is refused here."""
@@ -309,12 +469,15 @@ class Service(ABC):
             if study.universe != universe.digest or study.nodes != (universe.size or 0):
                 raise StudyError("the study is about another node list")
             study.index.check_ids(universe)
+        self._check_terms(study)
+        self._check_own(self._plan(study))
+
+    def _check_terms(self, study: Study) -> None:
+        """Raise if the policy does not allow a study."""
         policy, roster = self._config.policy, self._party.roster
         policy.check_fields(study, len(roster.silos), self._party.clock())
         policy.check_committee(study, roster)
-        plan = self._plan(study)
-        policy.check(plan)
-        self._check_own(plan)
+        policy.check(self._plan(study))
 
     def _plan(self, study: Study) -> SettledStudy:
         if study.run not in self._plans:
@@ -391,7 +554,14 @@ class Service(ABC):
         if self._party.has_universe and study.universe != self._party.universe.digest:
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
-        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan))
+        return SiloRun(seat, session, self._party, self._line, lambda: self._agree(plan))
+
+    def _agree(self, plan: SettledStudy) -> None:
+        """Pay for a run, if the policy still allows it: it may have changed since it accepted."""
+        run = self._store.run(plan.study.run)
+        if run is not None and not run.spent:
+            self._check_terms(plan.study)
+        self._pay(plan)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
@@ -411,7 +581,8 @@ class Service(ABC):
 
     def health(self) -> Health:
         """The current health of the service."""
-        return Health(self._party, self._link, self._started)
+        waiting = {name: run.waiting for name, run in self._runs.copy().items()}
+        return Health(self._party, self._link, self._started, self._trouble, waiting)
 
 
 # --- A silo: its edges, and its budget ------------------------------------------------------------
@@ -468,8 +639,7 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
-        # The phase contains the store's identity, so that several silos can share a ledger.
-        phase = f"study {self._store.identity}"
+        phase = phase_of(self._store)
         self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
         self._snapshots = Snapshots(config.state / "snapshots", self.silo)
@@ -482,35 +652,17 @@ class SiloService(Service):
 
     def _set_limit(self) -> None:
         """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
-        lineage, limit = self._own.data.lineage, self._own.ledger
-        if self._ledger.is_new(lineage):
-            raise ConfigError(
-                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
-                "slip would start a budget of its own. If the dataset is new, say so first: "
-                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
-            )
-        self._ledger.set_limit(lineage, limit.epsilon, limit.delta, limit.collusion)
+        check_lineage(self._own, self._ledger)
+        limit = self._own.ledger
+        self._ledger.set_limit(self._own.data.lineage, limit.epsilon, limit.delta, limit.collusion)
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was restored to an earlier state.
 
         A spend that is missing in the store, because the service was killed after it, is added.
         """
-        seen = self._store.witness()
-        if seen:
-            self._ledger.check_not_older_than(Witness.parse(seen))
-        paid = {row.run: row for row in self._ledger.rows() if row.phase == self._books.phase}
-        runs = self._store.runs()
-        if paid.keys() - {run.run for run in runs}:
-            raise StoreError(
-                f"{self._store.path}: older than the ledger, which has runs that it does not know"
-            )
-        if {run.run for run in runs if run.spent} - paid.keys():
-            raise StoreError(
-                f"{self._ledger.path}: not the ledger that the state store knows: spends that the "
-                "store saw are not in it"
-            )
-        for run in runs:
+        paid = check_ledger(self._store, self._ledger)
+        for run in self._store.runs():
             study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
             if study is not None:
                 self._books.note(study, paid[run.run])
@@ -554,6 +706,10 @@ class SiloService(Service):
     @property
     def _data(self) -> str:
         return self._snapshots.digest
+
+    @property
+    def _budget(self) -> Ledger | None:
+        return self._ledger
 
     def _tidy(self) -> None:
         try:
