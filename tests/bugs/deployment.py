@@ -79,10 +79,9 @@ BUGS = [
         "src/silograph/nats/silo.py",
         """        policy.check_fields(study, len(roster.silos), self._party.clock())
         policy.check_committee(study, roster)
-        plan = self._plan(study)
-        policy.check(plan)
+        policy.check(self._plan(study))
 """,
-        "        plan = self._plan(study)\n",
+        "        self._plan(study)\n",
         _HOSTILE + " -k beyond",
     ),
     Bug(
@@ -248,9 +247,9 @@ BUGS = [
     Bug(
         "an old store is taken",
         "runs that were paid for begin again with new secrets",
-        "src/silograph/nats/silo.py",
-        "        if paid.keys() - {run.run for run in runs}:\n",
-        "        if not paid and runs is None:\n",
+        "src/silograph/nats/preflight.py",
+        "    if paid.keys() - {run.run for run in runs}:\n",
+        "    if not paid and runs is None:\n",
         _SERVICE + " -k old_store",
     ),
     Bug(

@@ -44,6 +44,8 @@ app = typer.Typer(help="Ask silos a question, and read the answer.", no_args_is_
 console = Console(highlight=False)
 #: A wait is named after so many seconds.
 _SILENT_SECONDS = 5.0
+#: How long the services have to answer a ping.
+_PING_SECONDS = 15.0
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The coordinator's configuration.")]
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
@@ -95,6 +97,10 @@ def propose(
         typer.Option("--option", help="An option of the method, as name=value. May be repeated."),
     ] = None,
     minutes: Annotated[float, typer.Option(help="Minutes until the deadline.", min=0.01)] = 60.0,
+    ask_first: Annotated[
+        bool,
+        typer.Option("--ping", help="First ask all parties how they are; propose if all is well."),
+    ] = False,
     detach: Annotated[
         bool,
         typer.Option("--detach", help="Only store the study; run it later with watch."),
@@ -112,6 +118,12 @@ def propose(
     )  # fmt: skip
     service = _service(config)
     try:
+        if ask_first:
+            answers = asyncio.run(service.ping(_PING_SECONDS))
+            if not all(answer.ok for answer in answers):
+                for answer in answers:
+                    note(_line_of(answer))
+                raise AbortedError("not proposed: not all parties are well", code="ping")
         plan = service.propose(question, 60 * minutes)
         run = plan.study.run
         for words in (plan.advice, plan.assumes, _delta_note(plan.delta)):
@@ -199,7 +211,7 @@ def ping_(
     config: Config,
     seconds: Annotated[
         float, typer.Option(help="How long to wait for answers.", min=0.1, max=600.0)
-    ] = 15.0,
+    ] = _PING_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Ask the services of all parties how they are. This costs no budget.
@@ -215,16 +227,19 @@ def ping_(
         echo_json([_plain_answer(answer) for answer in answers])
     else:
         for answer in answers:
-            said = answer.notice
-            facts = "" if said is None else f"version {said.version}, clock {_clock(said.offset)}, "
-            state = "ok" if answer.ok else "failed"
-            line = "; ".join(answer.wrong) or f"answered in {answer.seconds:.2f} s"
-            typer.echo(f"{state:8}{answer.name:16}{facts}{line}")
+            typer.echo(_line_of(answer))
     raise typer.Exit(FINE if all(answer.ok for answer in answers) else NO)
 
 
-def _clock(offset: float | None) -> str:
-    return "unknown" if offset is None else f"{offset:+.1f} s"
+def _line_of(answer: "Answer") -> str:
+    """What a party has answered, in one line."""
+    said, facts = answer.notice, ""
+    if said is not None:
+        clock = "unknown" if said.offset is None else f"{said.offset:+.1f} s"
+        facts = f"version {said.version}, clock {clock}, "
+    state = "ok" if answer.ok else "failed"
+    line = "; ".join(answer.wrong) or f"answered in {answer.seconds:.2f} s"
+    return f"{state:8}{answer.name:16}{facts}{line}"
 
 
 def _plain_answer(answer: "Answer") -> dict[str, Any]:

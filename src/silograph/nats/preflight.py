@@ -7,8 +7,9 @@ those that need it. Nothing is created or changed on this machine.
 
 ``silograph study ping`` asks the services of all parties of the roster. What a party answers is a
 signed notice: its version, its clock, the digests of its roster and node list, and the names of
-checks that failed. Nothing in it, nor the time that it takes, depends on edges: a service answers
-without reading its data.
+checks that failed. A service answers without reading its data, so neither the notice nor the time
+that it takes depends on edges. (That a disk is full is told. Copies of edges may lie on it, but so
+does everything else.)
 """
 
 import asyncio
@@ -39,7 +40,7 @@ from silograph.ledger.chain import Witness
 from silograph.ledger.entries import Spend
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Identity, Member
-from silograph.methods.cost import size_text
+from silograph.methods.cost import memory_here, size_text
 from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, sealed_cost
 from silograph.nats.link import STUDIES_STREAM, Link, stream_name
 from silograph.party import connection
@@ -163,9 +164,9 @@ def memory_left() -> int | None:
     return min(found, default=None)
 
 
-def check_memory(policy: Policy, nodes: int | None, silos: int) -> str:
-    """Refuse a policy whose largest study does not fit into the memory that is left."""
-    needed, left = memory_needed(policy, nodes, silos), memory_left()
+def check_memory(policy: Policy, nodes: int | None, silos: int, left: int | None) -> str:
+    """Refuse a policy whose largest study does not fit into ``left`` bytes of memory."""
+    needed = memory_needed(policy, nodes, silos)
     if left is None:
         return f"the largest study needs about {size_text(needed)}"
     if needed > left:
@@ -244,7 +245,7 @@ class Preflight:
             len(self._file.roster.silos) if self._file is not None else config.policy.least_silos
         )
         nodes = None if self._universe is None else self._universe.size
-        self._try("memory", lambda: check_memory(config.policy, nodes, silos))
+        self._try("memory", lambda: check_memory(config.policy, nodes, silos, memory_left()))
 
     def _check_identity(self) -> str:
         identity = load_identity(self._config.identity, self._config.passphrase())
@@ -427,6 +428,7 @@ def failing(
 ) -> Iterator[str]:
     """The names of the checks that fail at a service that runs; none of them reads edges."""
     nodes = party.universe.size if party.has_universe else None
+    silos, memory = len(party.roster.silos), memory_here()  # all of it: what is left shows edges
 
     def readable(path: Path) -> str:
         path.open("rb").close()
@@ -434,7 +436,7 @@ def failing(
 
     checks: dict[str, Callable[[], object]] = {
         "disk": lambda: check_disk(config.state),
-        "memory": lambda: check_memory(config.policy, nodes, len(party.roster.silos)),
+        "memory": lambda: check_memory(config.policy, nodes, silos, memory),
         "clock": lambda: _said_of_clock(ahead),
     }
     if isinstance(config, SiloConfig) and ledger is not None:

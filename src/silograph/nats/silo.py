@@ -184,12 +184,13 @@ class Service(ABC):
             try:
                 return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
             except TransportError as error:
-                self._log.event("broker.unreachable", level="warning", error=error)
+                if str(error) != self._trouble:  # once for each cause
+                    self._log.event("broker.unreachable", level="warning", error=error)
+                    self._trouble = str(error)
+                    if not error.lasting:
+                        self._tell(f"not serving yet: {error}")
                 if error.lasting:
                     raise
-                if str(error) != self._trouble:
-                    self._tell(f"not serving yet: {error}")
-                self._trouble = str(error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
         return None
