@@ -18,6 +18,7 @@ from silograph.cli.app import app
 from silograph.ledger.book import Ledger
 from silograph.nats import preflight
 from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.link import STUDIES_STREAM
 from silograph.nats.preflight import Answer, Check, Preflight
 from silograph.nats.silo import SiloService
 from silograph.party.keys import load_identity, new_identity
@@ -172,8 +173,17 @@ class TestPing:
 
         return {answer.name: answer for answer in asyncio.run(run())}
 
-    def test_all_are_well(self, made: LocalDeployment) -> None:
-        found = self.answers(made, made.names)
+    def test_all_are_well(self, tmp_path: Path) -> None:
+        """Under the permissions that the broker gives to each party; nothing stays there."""
+        made = trial(tmp_path)
+        made.broker.start()
+        try:
+            found = self.answers(made, made.names)
+            assert failed(checked(made)) == []
+            streams = made.folder / "broker" / "streams"
+            assert [p.name for p in streams.glob("*/*/streams/*")] == [STUDIES_STREAM]
+        finally:
+            made.broker.stop()
         assert [found[name].wrong for name in made.names] == [[], [], []]
         notice = found[NORTH].notice
         assert notice is not None
