@@ -24,15 +24,17 @@ from silograph.nats.silo import SiloService
 from silograph.party.keys import load_identity, new_identity
 from silograph.party.roster import read_roster, write_roster
 from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import HUB, LocalDeployment
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 NORTH = "silo-1"
+#: Studies for which any machine has memory.
+TERMS = Terms(largest=1 << 28)
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[LocalDeployment]:
     """With a broker that is stopped at the end."""
-    deployment = trial(tmp_path, tls=False)
+    deployment = trial(tmp_path, TERMS, tls=False)
     deployment.broker.start()
     yield deployment
     deployment.broker.stop()
@@ -175,13 +177,16 @@ class TestPing:
 
     def test_all_are_well(self, tmp_path: Path) -> None:
         """Under the permissions that the broker gives to each party; nothing stays there."""
-        made = trial(tmp_path)
+        made = trial(tmp_path, TERMS)
         made.broker.start()
         try:
             found = self.answers(made, made.names)
             assert failed(checked(made)) == []
             streams = made.folder / "broker" / "streams"
-            assert [p.name for p in streams.glob("*/*/streams/*")] == [STUDIES_STREAM]
+            limit = time.monotonic() + 10  # the server removes files after it has answered
+            while [p.name for p in streams.glob("*/*/streams/*")] != [STUDIES_STREAM]:
+                assert time.monotonic() < limit, "a ping and a check leave no stream"
+                time.sleep(0.05)
         finally:
             made.broker.stop()
         assert [found[name].wrong for name in made.names] == [[], [], []]

@@ -133,8 +133,8 @@ class Terms:
     committee: tuple[str, ...] = ()
     helpers: bool = True
     coordinator_in_committee: bool = False
-    #: The most pairs or buckets of a study: what a small machine has memory for.
-    largest: int = 1 << 28
+    #: The most pairs or buckets of a study; None for a policy's default.
+    largest: int | None = None
 
 
 class LocalDeployment:
@@ -266,15 +266,16 @@ class LocalDeployment:
             for name in terms.committee
         )
         committee = f"committee = [\n{pinned}]\n" if pinned else ""
+        largest = "" if terms.largest is None else f"largest = {terms.largest}\n"
         return (
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
-            f"epsilon = {terms.study}\ndelta = {terms.delta}\nlargest = {terms.largest}\n"
+            f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
             f"least_collusion = {terms.least_collusion}\n"
             f'least_silos = 2\nsilos_trust_each_other = {trust}\naccept = "{terms.accept}"\n'
             f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
             f"helpers = {str(terms.helpers).lower()}\n"
             f"coordinator_in_committee = {str(terms.coordinator_in_committee).lower()}\n"
-            f"{committee}"
+            f"{largest}{committee}"
         )
 
     def _write(self, name: str, text: str) -> None:
