@@ -75,6 +75,18 @@ class TestAnswered:
         assert "silo-2 refused the study: its clock is +86400 s off the broker's (clock)" in said
         assert "in phase" in said
 
+    def test_a_wrong_clock_of_the_coordinator(self, made: LocalDeployment) -> None:
+        async def run() -> None:
+            hub = CoordinatorService(made.coordinator(), clock=lambda: time.time() - 86_400)
+            try:
+                async with serving(made):
+                    await hub.carry(hub.propose(QUESTION, 30.0).study.run)
+            finally:
+                hub.close()
+
+        with pytest.raises(AbortedError, match="its deadline had passed when it came"):
+            asyncio.run(run())
+
     def test_another_roster(self, made: LocalDeployment) -> None:
         path = made.folder / "roster.toml"
         newer = read_roster(path).rotate(

@@ -90,11 +90,11 @@ def status(config: Config, as_json: Json = False) -> None:
         found = json.loads(path.read_bytes())
         age = time.time() - found["time"]
         running = held(given.state / _LOCK)
-        line = "connected" if found["connected"] else f"not connected: {found['trouble']}"
+        line = "connected" if found["connected"] else f"not connected: {found.get('trouble', '')}"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
             *(
-                f"  {run['run'][:16]}  {run['decision']}  {run['phase']}  {run['waiting']}"
+                f"  {run['run'][:16]}  {run['decision']}  {run['phase']}  {run.get('waiting', '')}"
                 for run in found["runs"]
             ),
         ]

@@ -490,6 +490,7 @@ class _CoordinatorRun:
         reasons = {
             Code.ROSTER: f"it has another roster, {notice.roster[:16]}…",
             Code.CLOCK: f"its clock is {notice.offset or 0:+.0f} s off the broker's",
+            Code.DEADLINE: "its deadline had passed when it came: set this machine's clock",
             Code.BUSY: "it has as many studies as it allows",
         }
         why = reasons.get(notice.code, "it could not be stored")

@@ -460,6 +460,9 @@ def notice_of(
     )  # fmt: skip
 
 
+_NO_ANSWER = "no answer: its service does not run, or has another key of this coordinator"
+
+
 @dataclass
 class Answer:
     """What the coordinator knows of one party after a ping."""
@@ -469,7 +472,7 @@ class Answer:
     seconds: float | None = None
     notice: Notice | None = None
     #: What is wrong, in words; empty if nothing is.
-    wrong: list[str] = field(default_factory=lambda: ["no answer: is its service running?"])
+    wrong: list[str] = field(default_factory=lambda: [_NO_ANSWER])
 
     @property
     def ok(self) -> bool:
@@ -478,8 +481,14 @@ class Answer:
 
 
 async def ping(party: Party, link: Link, entropy: Entropy, seconds: float) -> list[Answer]:
-    """Ask all parties of the roster how they are, and wait for their answers."""
+    """Ask all parties of the roster how they are, and wait for their answers.
+
+    The first answer is about the coordinator itself: its clock.
+    """
     about, began = entropy.bytes(16), time.monotonic()
+    ahead = await link.ahead(party.clock, await link.studies_stream())
+    clock = [] if ahead is None or abs(ahead) <= CLOCK_SECONDS else ["its clock check failed"]
+    own = notice_of(party, about, Code.NONE, ahead)
     raw = notice_of(party, about, Code.NONE).seal(party.identity)
     roles = {member.name: "silo" for member in party.roster.silos}
     roles |= {member.name: "helper" for member in party.roster.helpers}
@@ -514,7 +523,7 @@ async def ping(party: Party, link: Link, entropy: Entropy, seconds: float) -> li
         await asyncio.gather(asking, return_exceptions=True)
         for member in members:
             await link.drop_stream(stream_name(about.hex(), member.name))
-    return answers
+    return [Answer(party.name, "coordinator", 0.0, own, clock), *answers]
 
 
 def _wrong(party: Party, said: Notice) -> list[str]:

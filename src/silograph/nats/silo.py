@@ -211,7 +211,7 @@ class Service(ABC):
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # no message from outside may stop the service
                 self._log.event("study.dropped", level="warning", error=error)
-                self._aside(self._answer_stray(link, raw, error))
+                self._aside(self._answer_stray(link, raw, reader.when, error))
             self._act()
 
     async def _poll(self) -> None:
@@ -351,11 +351,12 @@ class Service(ABC):
             self._party, asked.about, Code.NONE, ahead, failed
         ))  # fmt: skip
 
-    async def _answer_stray(self, link: Link, raw: bytes, error: Exception) -> None:
+    async def _answer_stray(self, link: Link, raw: bytes, when: float, error: Exception) -> None:
         """Refuse a proposal that could not even be stored, if it is meant for this party.
 
         With another roster its signature cannot be checked: the answer shows nothing but the
-        digest of our own roster. What is over by the broker's clock, too, is left alone.
+        digest of our own roster. What came long ago and is over by the broker's clock, too, is left
+        alone: nobody waits for it.
         """
         study, party = read_proposal(raw), self._party
         if study is None or study.coordinator != party.roster.coordinator.name:
@@ -363,14 +364,15 @@ class Service(ABC):
         if party.name not in (*study.silos, *(member.name for member in study.members)):
             return
         now = await link.broker_time(STUDIES_STREAM)
-        if now is None or study.deadline <= now:
+        if now is None or (study.deadline <= now and now - when > _PING_SECONDS):
             return
         code = Code.ROSTER
         if study.roster == party.roster.digest.hex():
             if isinstance(error, ProtocolError):  # anybody could have sent it
                 return
-            late = isinstance(error, DeadlineError)
-            code = Code.CLOCK if late else code_of(error)
+            code = code_of(error)
+            if code == Code.DEADLINE and study.deadline > now:
+                code = Code.CLOCK
         ahead = await link.ahead(party.clock, STUDIES_STREAM)
         await self._notify(link, study.id, notice_of(party, study.id, code, ahead))
 
