@@ -218,21 +218,25 @@ class TestWaiting:
 
 def test_an_abort_names_the_silo_and_the_phase(tmp_path: Path) -> None:
     made = begun(tmp_path, Terms(study=1.0), tls=False)
-    file = made.silo_file("silo-3")
     for name in ("silo-1", SECOND):
         other = made.silo_file(name)
         other.write_text(other.read_text().replace("epsilon = 1.0\n", "epsilon = 9.0\n"))
-    assert file.exists()
 
     async def run() -> None:
         async with serving(made):
-            await ask(made, QUESTION)
+            with pytest.raises(
+                AbortedError, match=r"silo-3 refused the study \(policy\), in phase '"
+            ):
+                await ask(made, QUESTION)
+            await until("its end", 10, lambda: "run.blamed" in str(log_of(made, "silo-1")))
 
     try:
-        with pytest.raises(AbortedError, match=r"silo-3 refused the study \(policy\), in phase '"):
-            asyncio.run(run())
+        asyncio.run(run())
     finally:
         made.broker.stop()
+    line = next(line for line in log_of(made, "silo-1") if line["event"] == "run.blamed")
+    assert (line["party"], line["code"]) == ("silo-3", "refused")
+    assert line["phase"]
 
 
 class TestDead:

@@ -47,7 +47,7 @@ from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
-from silograph.nats.preflight import Answer, ping
+from silograph.nats.preflight import Answer, notice_of, ping
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import (
     ABORT,
@@ -573,7 +573,16 @@ class _CoordinatorRun:
         if code == Code.DEADLINE:
             said = f"{said}; waiting for {self._progress.awaited}"
         self._service.keep_end(self._study, said, word, self._progress)
+        by = getattr(error, "by", "") or getattr(error, "silo", None)
+        if isinstance(by, str) and by:
+            await last_words(self._blame(by, code), 0.0, self._log)
         await self._end("aborted", word, self._carrier.word(ABORT, code), error)
+
+    async def _blame(self, by: str, code: Code) -> None:
+        """Tell the others who ended the run, and in which phase. They need not believe it."""
+        party, phase = self._service.party, self._progress.phase
+        notice = notice_of(party, self._study.id, code, failed=(by, phase))
+        await self._link.notify(self._study.run, notice.seal(party.identity))
 
     async def _end(
         self, state: str, code: str, last: Frozen, error: BaseException | None = None

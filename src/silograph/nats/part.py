@@ -16,13 +16,19 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from silograph.errors import AbortedError, DeadlineError, ProtocolError, TransportError
+from silograph.errors import (
+    AbortedError,
+    DeadlineError,
+    ProtocolError,
+    TrailError,
+    TransportError,
+)
 from silograph.messages.identity import COORDINATOR
 from silograph.messages.machine import SiloSession
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.nats.link import Link
-from silograph.party.control import ABORT, ACCEPT, END, Code, Control, code_of
+from silograph.party.control import ABORT, ACCEPT, END, Code, Control, Notice, code_of
 from silograph.party.log import Log
 from silograph.party.opened import Party
 from silograph.party.store import Frozen
@@ -178,6 +184,9 @@ class SiloRun:
             if place != COORDINATOR:
                 await self._until(lambda: self._session.wants(place))
             raw = await reader.next()
+            if place == COORDINATOR and Notice.begins(raw):
+                self._note_blame(raw)
+                continue
             word = self._word(raw, place) if place == COORDINATOR else None
             if word is None:
                 await self._take(raw, place)
@@ -186,6 +195,19 @@ class SiloRun:
                 raise AbortedError("ended by the coordinator", code=word.code.word, by=who)
             elif word.round == END:
                 return
+
+    def _note_blame(self, raw: bytes) -> None:
+        """Write into the log who ended the run, and in which phase, as the coordinator says."""
+        hub = self._seat.roster.coordinator
+        try:
+            notice = Notice.open(raw, hub.public, hub.name)
+            by, phase = notice.failed
+            self._party.log.event(
+                "run.blamed", level="warning", run=self._study.id, party=by, phase=_word(phase),
+                code=notice.code.word,
+            )  # fmt: skip
+        except (ProtocolError, ValueError, TrailError):
+            return  # it makes no sense; the run ends without a name
 
     async def _take(self, raw: bytes, place: int) -> None:
         """Process a message when it is wanted and due, and do what follows from it."""
