@@ -10,7 +10,6 @@ import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from silograph.errors import (
     BudgetError,
     BusyError,
     DeadlineError,
-    ProtocolError,
     SilographError,
     StoreError,
     StudyError,
@@ -39,8 +37,9 @@ from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
+from silograph.nats.notices import Notices
 from silograph.nats.part import SiloRun, last_words
-from silograph.nats.preflight import check_ledger, check_lineage, failing, notice_of, phase_of
+from silograph.nats.preflight import check_ledger, check_lineage, phase_of
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, WAIT, Code, Notice, code_of
 from silograph.party.opened import Clock, Party
@@ -57,10 +56,6 @@ _REPORT_EVERY = 30
 _SILENT_SECONDS = 5.0
 #: The most studies that are open at the same time, and the most bytes of stored proposals.
 _MOST_OPEN, _MOST_STORED = 32, 64 << 20
-#: A ping is answered if the broker got it at most so many seconds ago; notices stay there as long.
-_PING_SECONDS = 60.0
-#: The most notices that are on their way at the same time.
-_MOST_NOTICES = 32
 
 #: Gets lines for the operator while a service starts and serves.
 Tell = Callable[[str], None]
@@ -97,8 +92,7 @@ class Service(ABC):
         self._trouble = "not connected yet"  # why there is no connection
         self._lost_since: float | None = None
         self._asking: set[str] = set()  # runs that wait for the operator, before anyone was told
-        self._beside: set[asyncio.Task[None]] = set()  # what is said outside runs
-        self._pinged: deque[bytes] = deque(maxlen=_MOST_NOTICES)
+        self._notices = Notices(config, self._party, lambda: self._budget)
 
     # -- what only one kind of party has -------------------------------------------------------
 
@@ -171,7 +165,7 @@ class Service(ABC):
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _cancel([*serving, *self._tasks.values(), *self._beside])
+        await _cancel([*serving, *self._tasks.values(), *self._notices.tasks])
         for task in done:
             task.result()
 
@@ -205,13 +199,13 @@ class Service(ABC):
         while True:
             raw = await reader.next()
             if Notice.begins(raw):
-                self._aside(self._answer(link, raw, reader.when))
+                self._notices.say(self._notices.answer(link, raw, reader.when))
                 continue
             try:
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # no message from outside may stop the service
                 self._log.event("study.dropped", level="warning", error=error)
-                self._aside(self._answer_stray(link, raw, reader.when, error))
+                self._notices.say(self._notices.refuse(link, raw, reader.when, error))
             self._act()
 
     async def _poll(self) -> None:
@@ -240,7 +234,7 @@ class Service(ABC):
         asking, self._asking = self._asking, set()
         for name in asking:
             if name in self._studies:
-                self._aside(self._say_waiting(self._studies[name]))
+                self._notices.say(self._say_waiting(self._studies[name]))
         unsaid, self._unsaid = self._unsaid, set()
         refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
         for run in (*self._store.runs(ended=False), *refused):
@@ -316,81 +310,6 @@ class Service(ABC):
             assert self._failed is not None and error is not None  # noqa: S101, PT018
             if not self._failed.done():
                 self._failed.set_exception(error)
-
-    # -- answers outside runs ------------------------------------------------------------------
-
-    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Say something that no run depends on; too much of it at the same time is dropped."""
-        if len(self._beside) >= _MOST_NOTICES:
-            work.close()
-            return
-
-        async def said() -> None:
-            try:
-                await work
-            except Exception as error:
-                self._log.event("notice.unsaid", level="warning", error=error)
-
-        task = asyncio.create_task(said())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-
-    async def _answer(self, link: Link, raw: bytes, when: float) -> None:
-        """Tell the coordinator how this party is, if it has just asked."""
-        hub = self._party.roster.coordinator
-        asked = Notice.open(raw, hub.public, hub.name)
-        now = await link.broker_time(STUDIES_STREAM)
-        if now is None or now - when > _PING_SECONDS or asked.about in self._pinged:
-            return
-        self._pinged.append(asked.about)
-        ahead = await link.ahead(self._party.clock, STUDIES_STREAM)
-        failed = await asyncio.to_thread(
-            lambda: tuple(failing(self._config, self._party, self._budget, ahead))
-        )
-        await self._notify(link, asked.about, notice_of(
-            self._party, asked.about, Code.NONE, ahead, failed
-        ))  # fmt: skip
-
-    async def _answer_stray(self, link: Link, raw: bytes, when: float, error: Exception) -> None:
-        """Refuse a proposal that could not even be stored, if it is meant for this party.
-
-        With another roster its signature cannot be checked: the answer shows nothing but the
-        digest of our own roster. What came long ago and is over by the broker's clock, too, is left
-        alone: nobody waits for it.
-        """
-        study, party = read_proposal(raw), self._party
-        if study is None or study.coordinator != party.roster.coordinator.name:
-            return
-        if party.name not in (*study.silos, *(member.name for member in study.members)):
-            return
-        now = await link.broker_time(STUDIES_STREAM)
-        if now is None or (study.deadline <= now and now - when > _PING_SECONDS):
-            return
-        code = Code.ROSTER
-        if study.roster == party.roster.digest.hex():
-            if isinstance(error, ProtocolError):  # anybody could have sent it
-                return
-            code = code_of(error)
-            if code == Code.DEADLINE and study.deadline > now:
-                code = Code.CLOCK
-        ahead = await link.ahead(party.clock, STUDIES_STREAM)
-        await self._notify(link, study.id, notice_of(party, study.id, code, ahead))
-
-    async def _notify(self, link: Link, about: bytes, notice: Notice) -> None:
-        """Send a notice, and remove it from the broker when it has been read or is too old."""
-        run = about.hex()
-        stream = await link.notify(run, notice.seal(self._party.identity))
-        self._log.event("notice.sent", run=about, code=notice.code.word)
-        await asyncio.sleep(_PING_SECONDS)
-        if self._store.run(run) is None:
-            await link.drop_stream(stream)
-
-    async def _say_waiting(self, study: Study) -> None:
-        """Tell the others that this party's operator has to decide."""
-        voice = Voice(self._seat(study), self._store, self._line)
-        await voice.open(self._party.clock())
-        await voice.say(WAIT)
-        voice.settle()
 
     # -- deciding ----------------------------------------------------------------------------
 
@@ -513,6 +432,13 @@ class Service(ABC):
             self._party.end(study.run, "refused", code.word, [word])
         self._forget(study.run)
         self._unsaid.add(study.run)
+
+    async def _say_waiting(self, study: Study) -> None:
+        """Tell the others that this party's operator has to decide."""
+        voice = Voice(self._seat(study), self._store, self._line)
+        await voice.open(self._party.clock())
+        await voice.say(WAIT)
+        voice.settle()
 
     # -- runs --------------------------------------------------------------------------------
 
