@@ -18,6 +18,7 @@
     │   ├── OrderError       a message out of order, repeated, or after the end
     │   ├── PayloadError     the content of a message is not valid
     │   └── ViewsDifferError the silos were shown different things
+    │       └── ClonedError  our own key signed something that we did not make
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
     │   ├── BusyError        a silo has as many studies as it allows
@@ -26,6 +27,7 @@
     ├── AbortedError         a run ended without an answer
     ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
     │   ├── BudgetError      a spend would exceed the limit; nothing was spent
+    │   ├── FrozenError      the ledger is frozen until its operator decides
     │   └── RollbackError    a ledger is older than what was seen of it
     ├── ReportError          a page cannot be made or written
     ├── DeploymentError      a file or a setting of a deployment is refused
@@ -44,7 +46,8 @@
     ├── CalibrationWarning   the raw noisy graph is used without calibration
     ├── LedgerWarning        no ledger records a run, or a limit is below what is spent
     ├── PrivacyWarning       a choice protects less than one may think
-    └── SplitWarning         a split could not reach the requested rate
+    ├── SplitWarning         a split could not reach the requested rate
+    └── UselessAnswerWarning the answer is expected to be mostly noise
 
 Messages say what is wrong, where, and how to fix it. They never contain secrets. An
 :class:`EdgeError` names the file, the line and the identifier at fault; it is meant for the silo
@@ -61,6 +64,7 @@ __all__ = [
     "CalibrationWarning",
     "CertificateError",
     "ChannelError",
+    "ClonedError",
     "ConfigError",
     "CryptoError",
     "DatasetError",
@@ -71,6 +75,7 @@ __all__ = [
     "EncodingError",
     "EnvelopeError",
     "ExperimentError",
+    "FrozenError",
     "GraphError",
     "KeyFileError",
     "KeyRefusedError",
@@ -96,6 +101,7 @@ __all__ = [
     "TrailError",
     "TransportError",
     "UniverseError",
+    "UselessAnswerWarning",
     "ViewsDifferError",
 ]
 
@@ -204,6 +210,10 @@ class ViewsDifferError(ProtocolError):
     """The silos were shown different things: someone between them is not honest."""
 
 
+class ClonedError(ViewsDifferError):
+    """Our own key signed something that we did not make: a clone, or we ourselves before now."""
+
+
 class MismatchError(ProtocolError):
     """Two parties told a third different things: one of them is not honest. The run is over."""
 
@@ -272,6 +282,10 @@ class BudgetError(LedgerError):
         self.left = left
 
 
+class FrozenError(LedgerError):
+    """The ledger is frozen: nothing is spent before its operator has decided. Nothing was."""
+
+
 class RollbackError(LedgerError):
     """A ledger is older than what was seen of it, or has another history. Nothing was spent.
 
@@ -326,11 +340,13 @@ class TransportError(DeploymentError):
     """A broker cannot be reached, or does not work as it should.
 
     ``lasting`` says that it is useless to try again before somebody has changed a file.
+    ``standing`` is the message that stands under a name that we wanted to use.
     """
 
-    def __init__(self, message: str, *, lasting: bool = False) -> None:
+    def __init__(self, message: str, *, lasting: bool = False, standing: bytes = b"") -> None:
         super().__init__(message)
         self.lasting = lasting
+        self.standing = standing
 
 
 class SilographWarning(UserWarning):
@@ -351,3 +367,7 @@ class LedgerWarning(SilographWarning):
 
 class SplitWarning(SilographWarning):
     """A split could not reach the requested sampling rate."""
+
+
+class UselessAnswerWarning(SilographWarning):
+    """The answer is expected to be mostly noise; the message says what would help."""

@@ -205,7 +205,7 @@ class Format:
 
 IDENTITY = Format("identity file", 1)
 ROSTER = Format("roster", 2)
-LEDGER = Format("ledger", 2)
-LEDGER_BACKUP = Format("ledger backup", 2)
-STORE = Format("state store", 3)
+LEDGER = Format("ledger", 3, reads=(2, 3))
+LEDGER_BACKUP = Format("ledger backup", 3, reads=(2, 3))
+STORE = Format("state store", 4, reads=(3, 4))
 CONFIG = Format("configuration", 1)

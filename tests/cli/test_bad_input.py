@@ -221,6 +221,12 @@ CASES = [
     bad("ledger restore own.ledger new.ledger", "exactly one of --complete, --lost, --close"),
     bad("ledger export own.ledger -o a.csv", "never overwritten"),
     bad("ledger verify own.ledger --seen nonsense", "witness"),
+    bad("ledger restore own.ledger new.ledger --close --config absent.toml", "absent.toml"),
+    bad("ledger restore own.ledger new.ledger --close --config silo.toml", "no state store"),
+    bad("ledger thaw own.ledger --reason none", "is not frozen"),
+    bad("ledger thaw frozen.ledger --reason none --lost clams=1", "no lineage 'clams'"),
+    bad("ledger backup own.ledger own.backup --keep 0", "keep"),
+    bad(f"{COUNT} 1 --ledger frozen.ledger --lineage claims", "is frozen since", REFUSED),
     # --- planning and measuring
     bad("plan --query edges --epsilon 1 --silos 4", "give the number of nodes"),
     bad("plan --query squares --epsilon 1 --silos 4 --nodes 9", "squares"),
@@ -314,6 +320,9 @@ def _fill(folder: Path) -> None:
     (folder / "results" / "curves" / "results.json").write_text(json.dumps(_RESULTS))
     with Ledger(folder / "own.ledger") as ledger:
         ledger.set_limit("claims", 1.0)
+    with Ledger(folder / "frozen.ledger") as ledger:
+        ledger.set_limit("claims", 10.0)
+        ledger.freeze("two machines")
 
 
 def _lie(folder: Path, whole: bytes) -> None:

@@ -16,11 +16,12 @@ from silograph.party.store import Store
 
 CODES = {
     "BudgetError": 3,
+    "FrozenError": 3,
     **dict.fromkeys(
         (
             "ProtocolError", "EnvelopeError", "SignatureError", "BindingError", "OrderError",
-            "PayloadError", "ViewsDifferError", "CryptoError", "EncodingError", "ProofError",
-            "KeyRefusedError", "DecryptionError",
+            "PayloadError", "ViewsDifferError", "ClonedError", "CryptoError", "EncodingError",
+            "ProofError", "KeyRefusedError", "DecryptionError",
         ),
         4,
     ),

@@ -157,14 +157,14 @@ class TestCount:
 
     @pytest.mark.parametrize("method", ["feat", "feat+", "sealed", "baseline", "auto"])
     def test_every_method(self, run: Any, trial: str, method: str) -> None:
-        said = run(f"count triangles {trial} {NODES} --epsilon 3 --method {method} --json")
+        said = run(f"count triangles {trial} {NODES} --epsilon 3 --method {method} --json --yes")
         found = said.json
         assert (found["query"], found["silos"], found["nodes"]) == ("triangles", 3, 60)
         assert method in ("auto", found["method"])
         assert found["interval"][0] < found["value"] < found["interval"][1]
 
     def test_auto_chooses_to_count_in_a_committee(self, run: Any, trial: str) -> None:
-        ask = f"count triangles {trial} {NODES} --epsilon 1 --json"
+        ask = f"count triangles {trial} {NODES} --epsilon 1 --json --yes"
         assert run(ask).json["method"] != "sealed"
         assert run(f"{ask} --trust helpers").json["method"] == "sealed"
 
@@ -174,10 +174,70 @@ class TestCount:
         assert "the node list is the 60 ids in the files" in said.notes[0]
         assert "a public list on which all parties agree (--nodes)" in said.notes[0]
         assert "recorded nowhere" in said.notes[1]
-        Path("loop.csv").write_text("0,1\n1,1\n")
+        Path("loop.csv").write_text("0,1\n1,1\n1,0\n")
         said = run(f"count edges loop.csv loop.csv {NODES} --epsilon 3")
         assert "loop.csv is given more than once" in said.notes[0]
-        assert "loop.csv: 1 self-loop dropped" in said.notes[1]
+        assert "loop.csv: 1 self-loop dropped, 1 repeated row merged" in said.notes[1]
+
+    def test_nothing_is_spent_on_nonsense_in_silence(self, run: Any, trial: str) -> None:
+        """Without a terminal: what is expected, what would help, and exit code 2."""
+        ask = f"count triangles {trial} {NODES} --method feat --epsilon 0.1 --ledger own.ledger"
+        said = run(ask)
+        assert (said.code, said.out) == (2, "")
+        assert "no usable answer is expected: the error of triangles is about" in said.err
+        assert "What would help: ε = " in said.err
+        assert "nothing was spent; to run it anyway, give --yes" in said.err
+        assert Ledger("own.ledger").rows() == []
+        said = run(f"{ask} --yes --new-lineage")
+        assert said.code == 0
+        assert said.out.startswith(("triangles: no usable answer\n", "triangles = "))
+        assert len(Ledger("own.ledger").rows()) == 1
+
+    def test_who_has_a_terminal_is_asked(
+        self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+        def refused(text: str, **_: object) -> bool:
+            asked.append(text)
+            raise typer.Abort
+
+        monkeypatch.setattr("typer.confirm", refused)
+        said = run(f"count triangles {trial} {NODES} --method feat --epsilon 0.1 --ledger a.ledger")
+        assert (said.code, asked) == (1, ["Run it anyway?"])
+        assert Ledger("a.ledger").rows() == []
+
+    def test_a_long_run_is_asked_about(
+        self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("silograph.cli.local_run._LONG", 0.0)
+        said = run(f"collect {trial} {NODES} --epsilon 3 -o long.release")
+        assert said.code == 2
+        assert "it takes about a second: nothing was spent" in said.err
+        assert "note: expected: about a second, 1.0 kB sent by a silo" in said.err
+        assert not Path("long.release").exists()
+        assert run(f"collect {trial} {NODES} --epsilon 3 -o long.release --yes").code == 0
+
+    def test_stopped_before_the_first_upload(
+        self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ctrl-C while the parties are still agreeing costs nothing."""
+
+        def stopped(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("silograph.local.federation.drive_study", stopped)
+        said = run(f"count edges {trial} {NODES} --epsilon 3 --ledger own.ledger")
+        assert said.code == 5
+        assert "nothing was spent" in said.err
+
+    def test_columns_of_one_file(self, run: Any) -> None:
+        Path("a.csv").write_text("debtor_iban,creditor_iban\nDE12,FR34\nDE12,NL99\nDE55,FR34\n")
+        Path("b.csv").write_text("x,from,to\n1,DE12,NL99\n2,DE55,NL99\n")
+        said = run("count edges a.csv b.csv:from,to --epsilon 30 --json")
+        assert (said.json["nodes"], round(said.json["value"])) == (4, 4)
+        assert "a.csv: the first row is taken for a header (debtor_iban, creditor_iban)" in said.err
 
     def test_the_environment_names_a_ledger(
         self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch

@@ -284,6 +284,24 @@ class TestLedger:
         fails(RollbackError, "ledger", "verify", ledger, "--seen", later, match="old copy")
         fails(ArgumentError, "ledger", "verify", ledger, "--seen", "x", match="not a witness")
 
+    def test_keep(self, ledger: str, folder: Path) -> None:
+        (folder / "backups").mkdir()
+        for number in range(4):
+            ok("ledger", "backup", ledger, f"backups/{number}", "--keep", 2)
+        assert sorted(path.name for path in (folder / "backups").iterdir()) == ["2", "3"]
+
+    def test_thaw(self, ledger: str) -> None:
+        with Ledger(ledger) as made:
+            made.freeze("two machines")
+        assert json.loads(ok("ledger", "show", ledger, "--json"))["freezes"][0]["frozen"]
+        thaw = ("ledger", "thaw", ledger, "--reason", "the clone is off")
+        assert "ε" not in ok(*thaw, "--lost", "claims=0.5", "--json")
+        shown = ok("ledger", "show", ledger)
+        assert "thawed" in shown
+        assert "FROZEN" not in shown
+        with Ledger(ledger) as made:
+            assert made.spent("claims").epsilon == 1.5
+
     def test_backup_and_restore(self, ledger: str, folder: Path) -> None:
         said = ok("ledger", "backup", ledger, "backup")
         assert said.startswith("backup: entries 1 to 2\nwitness ")

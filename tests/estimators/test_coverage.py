@@ -119,7 +119,12 @@ def test_intervals_stay_within_what_is_possible() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "p", "draws"), [("hubs", "11/25", 150), ("sparse", "1/8", 200), ("hubs", "1/10", 800)]
+    ("name", "p", "draws"),
+    [
+        ("hubs", "11/25", 150),
+        ("sparse", "1/8", 200),
+        pytest.param("hubs", "1/10", 800, marks=pytest.mark.whole),
+    ],
 )
 def test_clustering(name: str, p: str, draws: int) -> None:
     """Fieller's interval holds the truth, lies in [0, 1] and says when it says nothing.

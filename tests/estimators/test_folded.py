@@ -468,8 +468,8 @@ def test_weights_make_up_for_shared_buckets(
     ("hubs", "groups", "sub", "channel"),
     [
         (30, 250, 1, QUIET),
-        (30, 250, 1, Channel.symmetric(1.5)),
-        (0, 300, 2, Channel.symmetric(3.0)),
+        pytest.param(30, 250, 1, Channel.symmetric(1.5), marks=pytest.mark.whole),
+        pytest.param(0, 300, 2, Channel.symmetric(3.0), marks=pytest.mark.whole),
     ],
     ids=["quiet", "noisy", "no hubs"],
 )

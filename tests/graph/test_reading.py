@@ -79,7 +79,7 @@ def edge_set(graph: Silo) -> set[frozenset[str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(written(), st.booleans(), st.randoms(use_true_random=False))
 def test_like_a_simple_reader(
     tmp_path_factory: pytest.TempPathFactory, file: Written, packed: bool, shuffler: Any
@@ -356,3 +356,28 @@ def test_parquet(tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "bad.parquet").write_bytes(damaged)
     with pytest.raises(EdgeError, match="damaged or not readable as Parquet"):
         read_graph(tmp_path / "bad.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("debtor_iban,creditor_iban\nDE12,FR34\nDE12,NL99\n", ("debtor_iban", "creditor_iban")),
+        ("buyer,seller\nx-1,x-2\nx-2,x-3\nx-7,x-9\n", ("buyer", "seller")),
+        ("von,nach\nBERN01,ROMA02\nROMA02,OSLO03\nOSLO03,BERN01\n", ("von", "nach")),
+        ("ada,bob\nbob,cleo\ncleo,ada\ndora,bob\n", None),
+        ("n1,n2\nn3,n4\nn5,n6\nn7,n8\n", None),
+    ],
+)
+def test_names_that_no_list_has(tmp_path: Path, text: str, header: object) -> None:
+    """Names of columns are of another kind than all ids below them."""
+    (tmp_path / "a.csv").write_text(text)
+    assert read_graph(tmp_path / "a.csv").report.header == header
+
+
+def test_a_first_row_in_doubt(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("alice,bob\ncarol,dave\nerin,frank\ngrace,heidi\n")
+    with pytest.raises(EdgeError, match=r"may be a header or an edge.*header=True or header=False"):
+        read_graph(path)
+    assert len(read_graph(path, header=False)) == 4
+    assert len(read_graph(path, header=True)) == 3

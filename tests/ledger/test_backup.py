@@ -211,6 +211,36 @@ class TestBackup:
                 assert stood.serial == 6 + i
 
 
+class TestPrune:
+    def names(self, folder: Path) -> list[str]:
+        return sorted(path.name for path in folder.iterdir())
+
+    def test_the_newest_are_kept(self, ledger: Ledger, tmp_path: Path) -> None:
+        folder = tmp_path / "backups"
+        folder.mkdir()
+        (folder / "notes.txt").write_text("precious")
+        shutil.copy(__file__, folder / "other.ledger")
+        for i in range(5):
+            pay(ledger, f"p{i}", {1: 0.01})
+            ledger.backup(folder / f"{9 - i}.ledger", keep=2)  # names say nothing
+        ledger.backup(folder / "0.ledger", keep=2)  # no entry since: the younger file is kept
+        assert self.names(folder) == ["0.ledger", "5.ledger", "notes.txt", "other.ledger"]
+        with Ledger.restore(folder / "0.ledger", tmp_path / "new", complete=True) as made:
+            assert len(made.rows()) == 8
+
+    def test_never_all_and_never_anothers(self, ledger: Ledger, tmp_path: Path) -> None:
+        folder = tmp_path / "backups"
+        folder.mkdir()
+        ledger.backup(folder / "1")
+        with pytest.raises(ArgumentError, match="at least one"):
+            ledger.backup(folder / "2", keep=0)
+        with Ledger(tmp_path / "other") as other:
+            other.backup(folder / "3")
+        with pytest.raises(LedgerError, match="backups of 2 ledgers"):
+            ledger.backup(folder / "4", keep=1)
+        assert self.names(folder) == ["1", "3", "4"]
+
+
 class TestRestore:
     @pytest.fixture
     def backup(self, ledger: Ledger, tmp_path: Path) -> Path:

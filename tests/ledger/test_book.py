@@ -4,9 +4,11 @@ import itertools
 import json
 import math
 import pickle
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -16,9 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from silograph.errors import ArgumentError, BudgetError, LedgerError, LedgerWarning
+from silograph.errors import (
+    ArgumentError,
+    BudgetError,
+    FrozenError,
+    LedgerError,
+    LedgerWarning,
+)
 from silograph.ledger import chain
-from silograph.ledger.book import Amount, Ledger, NoLedger, Spend
+from silograph.ledger.book import Amount, Ledger, NoLedger, Records, Spend
 from silograph.ledger.entries import from_units, loss_at, request, round_down, round_up, to_units
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.featplus.method import settle_featplus
@@ -310,6 +318,93 @@ class TestLimits:
         assert ledger.limits() == []
 
 
+class TestLowerLimits:
+    """As a service sets them: what is in force is never loosened."""
+
+    def test_each_part(self, ledger: Ledger) -> None:
+        def set_(epsilon: float, delta: float, collusion: int) -> tuple[float, float, int]:
+            made = ledger.set_limit("claims", epsilon, delta, collusion, only_lower=True)
+            return made.epsilon, made.delta, made.collusion
+
+        assert set_(5.0, 1e-6, 1) == (5.0, 1e-6, 1)
+        assert set_(9.0, 1e-3, 0) == (5.0, 1e-6, 1)
+        assert len(ledger.limits()) == 1  # nothing was written
+        assert set_(9.0, 0.0, 2) == (5.0, 0.0, 2)
+        assert set_(2.0, 1e-6, 1) == (2.0, 0.0, 2)
+        ledger.set_limit("claims", 7.0, 1e-6)  # by hand
+        assert set_(8.0, 1e-6, 1) == (7.0, 1e-6, 1)
+
+    def test_both_hold(self, ledger: Ledger) -> None:
+        """Losses at the higher level bound those at the lower one."""
+        ledger.set_limit("claims", 5.0, collusion=2)
+        ledger.set_limit("claims", 3.0, collusion=1, only_lower=True)
+        with pytest.raises(BudgetError):
+            pay(ledger, "r1", {0: 1.0, 1: 1.0, 2: 3.5})
+        pay(ledger, "r2", {0: 1.0, 1: 1.0, 2: 3.0})
+
+
+class TestFrozen:
+    def test_nothing_is_spent(self, ledger: Ledger) -> None:
+        ledger.set_limit("claims", 5.0)
+        pay(ledger, "r1", {1: 1.0})
+        assert ledger.frozen() is None
+        freeze = ledger.freeze("two machines")
+        assert ledger.freeze("again") == freeze == ledger.frozen()
+        for run in ("r1", "r2"):  # even what was paid for before
+            with pytest.raises(FrozenError, match="frozen since 2031-05-06T05:08:09: two machines"):
+                pay(ledger, run, {1: 1.0})
+        with pytest.raises(FrozenError):
+            ledger.check_thawed()
+        assert "FROZEN: nothing can be spent" in str(ledger)
+        with Ledger(ledger.path) as other, pytest.raises(FrozenError):
+            pay(other, "r2", {1: 1.0})
+        assert ledger.verify().serial == 3
+
+    def test_thawed(self, ledger: Ledger) -> None:
+        ledger.set_limit("claims", 5.0)
+        with pytest.raises(LedgerError, match="is not frozen"):
+            ledger.thaw("why not")
+        ledger.freeze("two machines")
+        for reason in ("", " ", "\x1b[2J"):
+            with pytest.raises(ArgumentError, match="a reason"):
+                ledger.thaw(reason)
+        with pytest.raises(ArgumentError, match="no lineage 'clams'"):
+            ledger.thaw("the clone is off", {"clams": 1.0})
+        assert ledger.frozen() is not None
+        ledger.thaw("the clone is off", {"claims": (1.5, 0.0)})
+        assert ledger.frozen() is None
+        assert ledger.spent("claims").epsilon == 1.5
+        pay(ledger, "r1", {1: 1.0})
+        reasons = [entry["reason"] for entry in ledger.export()["freezes"]]
+        assert reasons == ["two machines", "the clone is off"]
+        assert "FROZEN" not in str(ledger)
+
+    @pytest.mark.parametrize("column", ["frozen = 0", "reason = 'none'", "time = ''"])
+    def test_is_in_the_chain(self, ledger: Ledger, column: str) -> None:
+        ledger.freeze("two machines")
+        ledger.close()
+        with closing(sqlite3.connect(ledger.path, isolation_level=None)) as raw:
+            raw.execute("DROP TRIGGER freezes_no_update")
+            raw.execute(f"UPDATE freezes SET {column}")  # noqa: S608
+        with pytest.raises(LedgerError, match="entry 1 was changed"):
+            Ledger(ledger.path)
+
+    def test_a_backup_is_frozen_too(self, ledger: Ledger, tmp_path: Path) -> None:
+        ledger.freeze("two machines")
+        ledger.backup(tmp_path / "b")
+        with Ledger.restore(tmp_path / "b", tmp_path / "new", complete=True) as made:
+            assert made.frozen() is not None
+
+    def test_frozen_after_the_backup(self, ledger: Ledger, tmp_path: Path) -> None:
+        stood = ledger.backup(tmp_path / "b")
+        ledger.freeze("two machines")
+        for frozen in (0, ledger.witness().serial):
+            records = Records((), frozen)
+            assert frozen in (0, stood.serial + 1)
+            with Ledger.restore(tmp_path / "b", tmp_path / f"{frozen}", records=records) as made:
+                assert (made.frozen() is not None) == bool(frozen)
+
+
 class TestRepetition:
     def test_the_same_is_paid_once(self, ledger: Ledger) -> None:
         ledger.set_limit("claims", 1.0)
@@ -487,7 +582,7 @@ class TestReading:
         pay(ledger, "r1", {0: 1.0, 1: 1.5}, 1e-7)
         pay(ledger, "r1", {0: 1.0, 1: math.inf}, unbounded=True, lineage="loans", new_lineage=True)
         found = json.loads(json.dumps(ledger.export(), allow_nan=False))
-        assert found["format"] == 2
+        assert found["format"] == 3
         assert found["identity"] == ledger.identity
         claims, loans = found["lineages"]
         assert claims["lineage"] == "claims"

@@ -152,8 +152,8 @@ class TestRefusals:
         ("version", "said"),
         [
             (0, "ledger without a version"),
-            (1, "ledger of version 1; this Silograph reads version 2"),
-            (3, "ledger of version 3; this Silograph reads version 2.*newer"),
+            (1, "ledger of version 1; this Silograph reads versions 2 and 3"),
+            (4, "ledger of version 4; this Silograph reads versions 2 and 3.*newer"),
             (99, "ledger of version 99"),
         ],
     )
@@ -365,3 +365,53 @@ class TestRights:
         folder.chmod(0o777)
         said = as_nobody(lambda: Ledger(folder / "x").close())
         assert said.startswith(f"LedgerError: {folder / 'x'}: cannot open the ledger")
+
+
+class TestVersionTwo:
+    """A ledger from before there were freezes is brought up to date when it is opened."""
+
+    @pytest.fixture
+    def old(self, path: Path) -> Path:
+        """The same entries in the tables of version 2."""
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            for (name,) in names.fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.executescript(
+                "ALTER TABLE chain RENAME TO new_chain; DROP TABLE freezes;"
+                "CREATE TABLE chain (serial INTEGER PRIMARY KEY,"
+                " kind TEXT NOT NULL CHECK (kind IN ('spend', 'limit', 'restore')),"
+                " number INTEGER NOT NULL, digest TEXT NOT NULL);"
+                "INSERT INTO chain SELECT * FROM new_chain; DROP TABLE new_chain;"
+                "UPDATE ledger SET version = 2;"
+            )
+        return path
+
+    def test_nothing_is_lost(self, old: Path) -> None:
+        with closing(sqlite3.connect(old)) as raw:
+            (digest,) = raw.execute("SELECT digest FROM chain WHERE serial = 41").fetchone()
+        with Ledger(old) as ledger:
+            assert (ledger.witness().serial, ledger.witness().digest) == (41, digest)
+            assert len(ledger.rows()) == 40
+            ledger.freeze("a look at it")
+        with Ledger(old) as ledger:
+            assert ledger.frozen() is not None
+        for statement in (
+            "DELETE FROM chain",
+            "DELETE FROM freezes",
+            "UPDATE ledger SET version=2",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="only added to"):
+                sql(old, statement)
+
+    def test_a_damaged_one_is_left_as_it_is(self, old: Path) -> None:
+        sql(old, "UPDATE limits SET epsilon = 200.0", "PRAGMA wal_checkpoint(TRUNCATE)")
+        before = old.read_bytes()
+        with pytest.raises(LedgerError, match="entry 1 was changed"):
+            Ledger(old)
+        assert old.read_bytes() == before
+
+    def test_restored(self, old: Path, tmp_path: Path) -> None:
+        sql(old, f"PRAGMA application_id = {file.BACKUP_ID}")
+        with Ledger.restore(old, tmp_path / "new", complete=True) as ledger:
+            assert ledger.freeze("a look at it").frozen

@@ -11,6 +11,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from silograph.errors import (
     ArgumentError,
     ConfigError,
     EdgeError,
+    FrozenError,
     RollbackError,
     RosterError,
     StoreError,
@@ -300,6 +302,33 @@ class TestRestarts:
             with pytest.raises(AbortedError, match="internal"):
                 await asked
 
+    def test_with_a_damaged_message_a_run_ends(self, tmp_path: Path) -> None:
+        """And nothing but that: the service goes on, and no other message is sent in its place."""
+        with Deployment(tmp_path) as made:
+            asyncio.run(self._damage(made))
+        config = made.silo("silo-2")
+        lines = map(json.loads, (config.state / "log.jsonl").read_text().splitlines())
+        failed = [line for line in lines if line["event"] == "run.failed"]
+        assert "the state store is damaged: a message of run" in failed[0]["reason"]
+        store = open_store(config)
+        (run,) = store.runs()
+        assert (run.state, run.code, run.secret) == ("aborted", "internal", None)
+        store.close()
+
+    async def _damage(self, made: LocalDeployment) -> None:
+        moments: list[str] = []
+        asked = asyncio.create_task(ask(made, QUESTION, 30.0))
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-2"]):
+                await until("sent", 15, lambda: "silo.sent" in moments)
+        with closing(sqlite3.connect(made.silo("silo-2").state / "store.db")) as store:
+            store.execute("UPDATE outgoing SET digest = zeroblob(32)")
+            store.commit()
+        async with serving(made) as services:
+            with pytest.raises(AbortedError, match="internal"):
+                await asked
+            assert services["silo-2"].health().connected
+
     def test_a_decision_that_was_cut_short_is_made_again(self, tmp_path: Path) -> None:
         with Deployment(tmp_path) as made:
             service = CoordinatorService(made.coordinator())
@@ -465,6 +494,84 @@ class TestPutBack:
                 assert kept.fetchone() == (0,)
             store.close()
             assert rows == [(None, "done")]
+
+
+class TestCloned:
+    """A machine that was put back, or a second one with the same identity, in a run under way."""
+
+    def test_the_ledger_is_frozen_until_the_operator_decides(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path) as made:
+            SiloService(made.silo("silo-1")).close()  # makes its files
+            for name in ("silo-1.ledger", "silo-1.state"):
+                _copy(made.folder / name, tmp_path / name)
+            asyncio.run(self._put_back(made, tmp_path))
+        file, path = made.silo_file("silo-1"), made.silo("silo-1").ledger.path
+        assert "FROZEN: nothing can be spent" in command("ledger", "show", path)
+        assert "we were cloned, or put back" in command("ledger", "show", path)
+        service = SiloService(made.silo("silo-1"))
+        assert "ledger thaw" in service.notes[0]
+        study = CoordinatorService(made.coordinator()).propose(QUESTION, 20.0).study
+        with pytest.raises(FrozenError, match="ledger thaw"):
+            service._check(study)
+        status = CliRunner().invoke(app, ["silo", "status", "-c", str(file)])
+        assert "the ledger is frozen" in status.output
+        events = [entry["event"] for entry in trail_of(made.silo("silo-1"))]
+        assert "ledger.frozen" in events
+        command("ledger", "thaw", path, "--reason", "a snapshot; nothing ran", "--lost", "trial=1")
+        service._check(study)
+        service.close()
+        assert SiloService(made.silo("silo-1"))._ledger.spent("trial").epsilon == 1.0
+
+    async def _put_back(self, made: LocalDeployment, kept: Path) -> None:
+        moments: list[str] = []
+        asked = asyncio.create_task(ask(made, QUESTION, 30.0))
+        with faultpoints.hooked(moments.append):
+            async with serving(made, ["silo-1"]):  # the others never come
+                await until("its key is sent", 15, lambda: moments.count("silo.sent") > 1)
+        for name in ("silo-1.ledger", "silo-1.state"):
+            _copy(kept / name, made.folder / name)
+        async with serving(made, ["silo-1"]) as services:
+            with pytest.raises(AbortedError, match="protocol"):
+                await asked
+            await until("it says so", 5, lambda: services["silo-1"].health().frozen)
+            state = made.silo("silo-1").state
+            for file, said in (("status.json", "frozen"), ("metrics.prom", "ledger_frozen 1.0")):
+                await until(
+                    file, 15, lambda file=file, said=said: said in (state / file).read_text()
+                )
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Put a file or a folder in the place of another."""
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+    else:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{target}{suffix}").unlink(missing_ok=True)
+        shutil.copy(source, target)
+
+
+class TestLimits:
+    """The lower one of the ledger's and the configuration's."""
+
+    def test_by_hand_and_by_configuration(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, Terms(epsilon=10.0), tls=False)
+        config = made.silo("silo-1")
+        SiloService(config).close()
+        command("ledger", "limit", config.ledger.path, "trial", 4, "--delta", 1e-6)
+        service = SiloService(config)
+        assert service._ledger.remaining("trial").epsilon == 4.0  # type: ignore[union-attr]
+        (note,) = service.notes
+        assert "holds, ε = 4.0, δ = 1e-06 at t = 1: it is lower than that of" in note
+        assert '"event":"limit.kept"' in (config.state / "log.jsonl").read_text()
+        service.close()
+        file = Path(config.file)
+        file.write_text(file.read_text().replace("epsilon = 10.0\ndelta", "epsilon = 3.0\ndelta"))
+        service = SiloService(made.silo("silo-1"))
+        assert service._ledger.remaining("trial").epsilon == 3.0  # type: ignore[union-attr]
+        assert service.notes == []
+        service.close()
 
 
 def test_a_study_is_verified_and_settled_once_a_party(

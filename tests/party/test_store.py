@@ -155,7 +155,7 @@ def test_of_another_version(store: Store) -> None:
         raw.execute("UPDATE store SET version = 1")
         raw.commit()
     with pytest.raises(
-        StoreError, match="state store of version 1; this Silograph reads version 3"
+        StoreError, match="state store of version 1; this Silograph reads versions 3 and 4"
     ):
         Store(store.path, "north")
 
@@ -221,3 +221,106 @@ def test_the_edges_of_a_run_and_its_receivers(store: Store) -> None:
     assert store.run(RUN).data == "cd" * 32  # type: ignore[union-attr]
     assert store.receivers(RUN) == {0xFFFF, 2}
     assert store.receivers("ef" * 16) == set()
+
+
+class TestDamage:
+    """Flipped bits are found when a row is read, and before it is changed."""
+
+    @pytest.fixture
+    def used(self, store: Store) -> Path:
+        """A run under way: accepted, paid for, messages taken, sent and not yet sent."""
+        store.set_roster(3, b"r" * 32)
+        store.accept(RUN, "policy", SECRET, "cd" * 32)
+        store.mark_spent(RUN, "witness")
+        store.mark_phase(RUN, "keys")
+        later = Name(0xFFFF, "chunk", 1)
+        store.step(RUN, Taken(Name(1, "key", 0), b"1" * 32), [Frozen(CHUNK, b"one" * 500)])
+        store.step(RUN, None, [Frozen(later, b"two" * 500)], [CHUNK])
+        store.add("ef" * 16, b"another")
+        store.end("ef" * 16, "refused", "policy")
+        store.close()
+        return store.path
+
+    def content(self, path: Path) -> object:
+        """Everything that a service reads, and what it would send."""
+        with closing(Store(path, "north")) as store:
+            store.verify()
+            again = store.step(RUN, None, [Frozen(CHUNK, b"one" * 500)])
+            return (
+                store.runs(), store.run(RUN), store.taken(RUN), store.sent(RUN),
+                store.pending(RUN), again, store.roster(), store.witness(), store.identity,
+            )  # fmt: skip
+
+    def test_any_bit(self, used: Path) -> None:
+        whole, expected = used.read_bytes(), self.content(used)
+        pages, damaged = len(whole), 0
+        # Every byte that holds content, and some that do not; one bit of each.
+        places = [i for i in range(100, pages) if whole[i]]
+        for place in places[:: max(1, len(places) // 150)]:
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << (place % 8)
+            for suffix in ("-wal", "-shm"):
+                Path(f"{used}{suffix}").unlink(missing_ok=True)
+            used.write_bytes(flipped)
+            try:
+                assert self.content(used) == expected, place
+            except StoreError:
+                damaged += 1
+        assert damaged > 40
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ("UPDATE runs SET secret = zeroblob(32) WHERE state = 'open'", "run abababababab"),
+            ("UPDATE runs SET proposal = 'x' WHERE state = 'open'", "run abababababab"),
+            ("UPDATE runs SET spent = 0", "in table runs"),
+            ("UPDATE runs SET state = 'open', code = ''", "in table runs"),
+            ("UPDATE store SET witness = 'other'", "what it says of the party"),
+            ("UPDATE store SET roster_serial = 2", "what it says of the party"),
+            ("UPDATE outgoing SET raw = zeroblob(1500) WHERE slot = '1'", "a message of run"),
+            ("UPDATE outgoing SET raw = NULL WHERE slot = '1'", "a message of run"),
+            ("UPDATE outgoing SET digest = zeroblob(32) WHERE slot = '0'", "a message of run"),
+            ("UPDATE outgoing SET slot = '7' WHERE slot = '0'", "a message of run"),
+            ("UPDATE incoming SET digest = zeroblob(32)", "in table incoming"),
+            ("UPDATE incoming SET number = 5", "in table incoming"),
+        ],
+    )
+    def test_any_column(self, used: Path, change: str, said: str) -> None:
+        with closing(sqlite3.connect(used)) as raw:
+            raw.execute(change)
+            raw.commit()
+        with pytest.raises(StoreError, match=f"the state store is damaged: .*{said}"):
+            self.content(used)
+
+    def test_a_change_does_not_hide_it(self, used: Path) -> None:
+        with closing(sqlite3.connect(used)) as raw:
+            raw.execute("UPDATE runs SET secret = zeroblob(32) WHERE state = 'open'")
+            raw.execute("UPDATE outgoing SET digest = zeroblob(32) WHERE slot = '1'")
+            raw.commit()
+        with closing(Store(used, "north")) as store:
+            for change in (lambda: store.mark_phase(RUN, "x"), lambda: store.end(RUN, "done")):
+                with pytest.raises(StoreError, match="was changed in table runs"):
+                    change()
+            store.acked(RUN, [Name(0xFFFF, "chunk", 1)])
+            with pytest.raises(StoreError, match="was changed in table outgoing"):
+                store.sent(RUN)
+
+    def test_a_damaged_message_can_be_dropped(self, used: Path) -> None:
+        """So that the run can be ended."""
+        with closing(sqlite3.connect(used)) as raw:
+            raw.execute("UPDATE outgoing SET raw = zeroblob(1500) WHERE slot = '1'")
+            raw.commit()
+        with closing(Store(used, "north")) as store:
+            store.end(RUN, "aborted", "internal", [Frozen(Name(0xFFFF, "abort", 0), b"word")])
+            assert [message.raw for message in store.pending(RUN)] == [b"word"]
+
+    def test_version_three(self, used: Path) -> None:
+        """A store from before there were marks gets them when it is opened."""
+        expected = self.content(used)
+        with closing(sqlite3.connect(used)) as raw:
+            for table in ("store", "runs", "outgoing", "incoming"):
+                raw.execute(f"ALTER TABLE {table} DROP COLUMN mark")
+            raw.execute("UPDATE store SET version = 3")
+            raw.commit()
+        assert self.content(used) == expected
+        assert self.content(used) == expected

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from silograph.cli.local_run import Reading, Spending, read_fold, read_like, read_silos, spending
+from silograph.cli.local_run import (
+    Reading,
+    Spending,
+    asking,
+    read_fold,
+    read_like,
+    read_silos,
+    spending,
+)
 from silograph.cli.options import (
     OUTPUT,
     Case,
@@ -34,6 +42,7 @@ from silograph.cli.options import (
     Query,
     Strip,
     Trust,
+    Yes,
     check_question,
 )
 from silograph.cli.output import check_output, echo_json
@@ -93,6 +102,7 @@ def collect(
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Make one release of the union of several silos. It answers any number of queries.
@@ -113,7 +123,9 @@ def collect(
     check_output(output, inputs, force=force, size=room + _HEADER_BYTES)
     with spending(ledger, lineage, new=new_lineage) as account:
         federation = account.federation(silos)
-        release = federation.collect(epsilon, protocol, collusion, fold=folded)
+        release = federation.collect(
+            epsilon, protocol, collusion, fold=folded, confirm=asking(yes=yes, quiet=as_json)
+        )
         with account.keeping():
             release.save(output)
         if as_json:
@@ -172,6 +184,7 @@ def count(
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Ask one question about the union of several silos. For more questions, use collect.
@@ -197,6 +210,7 @@ def count(
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
             collusion=collusion, like=like, trust=trust or None, fold=folded,
+            confirm=asking(yes=yes, quiet=as_json),
         )  # fmt: skip
         # Print the answer first, so that it is not lost if the page cannot be written.
         if as_json:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from silograph.cli.exits import FINE, NO
+from silograph.cli.local_run import mention
 from silograph.cli.options import (
     OUTPUT,
     Case,
@@ -16,8 +17,10 @@ from silograph.cli.options import (
     Format,
     Header,
     Json,
+    NodeColumn,
     Strip,
     column_pair,
+    node_place,
 )
 from silograph.cli.output import check_output, echo_json
 from silograph.errors import ArgumentError
@@ -85,6 +88,7 @@ def split(
             graph, columns=column_pair(columns), format=format, header=header, strip=strip,
             case=case,
         )  # fmt: skip
+        mention(whole.report)
     else:
         whole = clustered_power_law(generate or 0, seed=seed)
     parts = deal(whole, silos, rate, overlap, seed)
@@ -185,9 +189,17 @@ def make(
 
 
 @app.command("show")
-def show(path: NodeList, strip: Strip = False, case: Case = None, as_json: Json = False) -> None:
+def show(
+    path: NodeList,
+    node_column: NodeColumn = None,
+    strip: Strip = False,
+    case: Case = None,
+    as_json: Json = False,
+) -> None:
     """Show the size and the digest of a node list."""
-    _say(path, NodeUniverse.from_file(path, strip=strip or None, case=case), as_json)
+    column = node_place(node_column)
+    found = NodeUniverse.from_file(path, column=column, strip=strip or None, case=case)
+    _say(path, found, as_json)
 
 
 @app.command("compare")

@@ -11,6 +11,7 @@ from silograph.errors import (
     BudgetError,
     CryptoError,
     DeadlineError,
+    FrozenError,
     GraphError,
     ProtocolError,
     SilographError,
@@ -47,6 +48,7 @@ HELP = """Exit codes:
 #: The first match counts.
 _CODES: tuple[tuple[type[SilographError], int], ...] = (
     (BudgetError, REFUSED),
+    (FrozenError, REFUSED),
     (ProtocolError, MISBEHAVED),
     (CryptoError, MISBEHAVED),
     (AbortedError, ABORTED),

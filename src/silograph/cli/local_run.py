@@ -1,28 +1,35 @@
 """What local runs share: reading silos from files, and spending from a ledger."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import typer
+
 from silograph.cli.exits import explain
-from silograph.cli.options import column_pair
+from silograph.cli.options import column_pair, node_place, with_columns
 from silograph.cli.output import note
 from silograph.errors import AbortedError, ArgumentError, SilographError
+from silograph.estimators.estimate import NO_ANSWER
 from silograph.estimators.release import Release
 from silograph.graph.bits import memory_of
 from silograph.graph.fold import Fold
 from silograph.graph.identifiers import Case
+from silograph.graph.reading import Columns, LoadReport, known_pair
 from silograph.graph.samples import read_graph
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
-from silograph.methods.cost import memory_here
+from silograph.methods.cost import memory_here, time_text
+from silograph.methods.forecast import Forecast
+from silograph.methods.planner import shown_percent
 
-__all__ = ["Reading", "Spending", "read_like", "read_silos", "spending"]
+__all__ = ["Reading", "Spending", "asking", "mention", "read_like", "read_silos", "spending"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,10 @@ def read_silos(
             f"{len(files)} edge file{'s' * (len(files) != 1)}: a run takes 2 to 64 silos, one per "
             "file (silograph split distributes one graph over several silos)"
         )
-    columns = column_pair(reading.columns)
-    universe = _universe(files, reading)
+    given = column_pair(reading.columns)
+    own = [with_columns(file, given)[1] for file in files]
+    files = [with_columns(file, given)[0] for file in files]
+    universe = _universe(files, own, reading)
     names = Counter(file.name for file in files)
     silos = tuple(
         Silo.from_file(
@@ -59,7 +68,7 @@ def read_silos(
             header=reading.header,
             name=file.name if names[file.name] == 1 else "",
         )
-        for file in files
+        for file, columns in zip(files, own, strict=True)
     )
     _mention(files, silos)
     if not folded and universe.is_open:
@@ -116,16 +125,15 @@ def _check_memory(nodes: int, silos: int) -> None:
         )
 
 
-def _universe(files: Sequence[Path], reading: Reading) -> NodeUniverse:
+def _universe(files: Sequence[Path], own: Sequence[Columns], reading: Reading) -> NodeUniverse:
     if reading.nodes is not None:
-        column = reading.node_column
-        place = int(column) if column is not None and column.isdecimal() else column
+        place = node_place(reading.node_column)
         return NodeUniverse.from_file(
             reading.nodes, column=place, strip=reading.strip or None, case=reading.case
         )
     made = NodeUniverse.from_edge_files(
         *files,
-        columns=column_pair(reading.columns),
+        columns=list(own),
         format=reading.format,
         header=reading.header,
         strip=reading.strip,
@@ -144,9 +152,55 @@ def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
         if any(file.samefile(other) for other in files[:place]):
             note(f"{file} is given more than once; each time counts as a silo")
     for silo in silos:
-        if silo.report.self_loops:
-            loops = silo.report.self_loops
-            note(f"{silo.report.source}: {loops:,} self-loop{'s' * (loops != 1)} dropped")
+        mention(silo.report)
+
+
+def mention(report: LoadReport) -> None:
+    """Print what was decided about a file, and what was not taken from it."""
+    dropped = [
+        f"{count:,} {what}{'s' * (count != 1)} {done}"
+        for count, what, done in (
+            (report.self_loops, "self-loop", "dropped"),
+            (report.repeats, "repeated row", "merged"),
+        )
+        if count
+    ]
+    if dropped:
+        note(f"{report.source}: {', '.join(dropped)}")
+    if report.header is not None and known_pair(report.header) is None:
+        names = ", ".join(report.header)
+        note(f"{report.source}: the first row is taken for a header ({names}); if not: --no-header")
+
+
+#: Runs that take longer are asked about first, in seconds. What shorter ones cost is said on a
+#: terminal, or from a sixth of this time.
+_LONG = 60.0
+
+
+def asking(*, yes: bool, quiet: bool = False) -> Callable[[Forecast], None]:
+    """Say what a run is expected to cost and to give, and ask before one that few would want."""
+
+    def confirm(expected: Forecast) -> None:
+        cost, reasons = expected.cost, []
+        if cost is not None:
+            known = expected.relative is not None and not expected.useless
+            error = f"; an error of {shown_percent(expected.relative or 0.0)}" if known else ""
+            if not quiet and (sys.stderr.isatty() or cost.seconds > _LONG / 6):
+                note(f"expected: {cost}{error}")
+            if cost.seconds > _LONG:
+                reasons.append(f"it takes about {time_text(cost.seconds)}")
+        if expected.useless:
+            note(expected.warning)
+            reasons.append(f"{NO_ANSWER} is expected")
+        if not reasons or yes:
+            return
+        if not sys.stdin.isatty():
+            raise ArgumentError(
+                f"{' and '.join(reasons)}: nothing was spent; to run it anyway, give --yes"
+            )
+        typer.confirm("Run it anyway?", abort=True, err=True)
+
+    return confirm
 
 
 class Spending:

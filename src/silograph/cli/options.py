@@ -44,9 +44,12 @@ __all__ = [
     "Query",
     "Strip",
     "Trust",
+    "Yes",
     "check_question",
     "column_pair",
+    "node_place",
     "one_of",
+    "with_columns",
 ]
 
 
@@ -71,7 +74,8 @@ Query = Annotated[
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="Edge files, one per silo: CSV, TSV, white space (each also .gz) or Parquet.",
+        help="Edge files, one per silo: CSV, TSV, white space (each also .gz) or Parquet. "
+        "a.csv:from,to names the columns of one file.",
         show_default=False,
     ),
 ]
@@ -226,6 +230,14 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Replace an existing file.", rich_help_panel=OUTPUT),
 ]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Run it even if it takes long or no usable answer is expected.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 
 
@@ -257,3 +269,24 @@ def column_pair(text: str | None) -> "ColumnPair":
     if first.isdecimal() and second.isdecimal():
         return int(first), int(second)
     return first, second
+
+
+def node_place(text: str | None) -> int | str | None:
+    """Read the column of a node list: a position or a name.
+
+    >>> node_place("2"), node_place("iban"), node_place(None)
+    (2, 'iban', None)
+    """
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def with_columns(file: Path, columns: "ColumnPair") -> tuple[Path, "ColumnPair"]:
+    """A file and its own columns, where they are written behind its name, as in a.csv:from,to.
+
+    >>> with_columns(Path("a.csv:payer,payee"), None), with_columns(Path("a.csv"), (0, 1))
+    ((PosixPath('a.csv'), ('payer', 'payee')), (PosixPath('a.csv'), (0, 1)))
+    """
+    name, colon, own = file.name.rpartition(":")
+    if not colon or "," not in own or file.exists():
+        return file, columns
+    return file.with_name(name), column_pair(own)

@@ -52,6 +52,8 @@ async def _serve(config: SiloConfig | HelperConfig) -> None:
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
     service = service_of(config)
+    for note in service.notes:
+        typer.echo(f"{config.name}: {note}")
     typer.echo(f"{config.name}: {service.what}; connecting")
     try:
         await service.serve(stop, lambda line: typer.echo(f"{config.name}: {line}"))
@@ -93,6 +95,7 @@ def status(config: Config, as_json: Json = False) -> None:
         line = "connected" if found["connected"] else f"not connected: {found.get('trouble', '')}"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
+            *([f"the ledger is {found['ledger']}"] if found.get("ledger") else []),
             *(
                 f"  {run['run'][:16]}  {run['decision']}  {run['phase']}  {run.get('waiting', '')}"
                 for run in found["runs"]

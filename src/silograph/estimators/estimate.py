@@ -213,6 +213,15 @@ class Estimate(Generic[V]):
         return self.value - margin, self.value + margin
 
     @property
+    def usable(self) -> bool:
+        """Whether a number stands out from its noise; an array is not judged as a whole."""
+        if isinstance(self.value, np.ndarray):
+            return True
+        if self.note.startswith(NO_ANSWER):
+            return False
+        return math.isfinite(self.value) and (self.stderr < abs(self.value) or self.stderr == 0)
+
+    @property
     def name(self) -> str:
         """The query with its parameters, as it is shown."""
         shown = {k: v for k, v in self.parameters.items() if isinstance(v, int | float | str)}
@@ -255,10 +264,11 @@ class Estimate(Generic[V]):
             lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
         else:
             low, high = (float(end) for end in self.interval)
-            lines = [
-                f"{self.name} = {number(float(self.value))} ± {number(float(self.stderr))}",
-                f"  95 % interval  {number(low)} … {number(high)}",
-            ]
+            shown = f"{number(float(self.value))} ± {number(float(self.stderr))}"
+            lines = [f"{self.name} = {shown}"]
+            if not self.usable:
+                lines = [f"{self.name}: {NO_ANSWER}", f"  estimate       {shown}"]
+            lines.append(f"  95 % interval  {number(low)} … {number(high)}")
         return "\n".join([*lines, cost, *([f"  note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
@@ -269,7 +279,10 @@ class Estimate(Generic[V]):
             rows["the first"] = _shown(self.value, np.asarray(self.stderr))
         else:
             low, high = (number(float(end)) for end in self.interval)
-            rows["answer"] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
+            if not self.usable:
+                rows["answer"] = f"{NO_ANSWER}: the noise is as large as the number"
+            name = "answer" if self.usable else "estimate"
+            rows[name] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
             rows["95 % interval"] = f"{low} … {high}"
         delta = f", δ = {shown_loss(self.delta)}" if self.delta else ""
         rows["cost"] = f"ε = {shown_loss(self.epsilon)}{delta}, once for every question on this run"

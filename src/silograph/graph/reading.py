@@ -163,6 +163,11 @@ def choose(
         )
     if header is None:
         header = _is_header(first, body, columns, holds)
+    if header is None:
+        raise EdgeError(
+            f"{source}: the first row ({_some(first)}) may be a header or an edge: its ends do not "
+            "occur again, and look like the ids below them; pass header=True or header=False"
+        )
     if header:
         return choose_named(source, first, columns)
     if columns is not None and isinstance(columns[0], str):
@@ -179,7 +184,8 @@ def _is_header(
     body: Sequence[Sequence[str]],
     columns: Columns,
     holds: Callable[[str], bool] | None,
-) -> bool:
+) -> bool | None:
+    """Whether the first row holds names; None if nobody could tell."""
     if columns is not None and isinstance(columns[0], str):
         return columns[0] in first and columns[1] in first
     if any(is_number(field) for field in first):
@@ -196,9 +202,53 @@ def _is_header(
         # "u v" may be an edge between two nodes named by letters; then the letters occur again.
         again = {field for row in body for field in row}
         return not again.intersection(ends)
-    # Unknown names must look like names, and must not be nodes of the universe.
+    ids = [[row[place] for row in body if place < len(row)] for place in _both(chosen)]
+    return _are_names(first, ends, ids, listed=holds is not None)
+
+
+def _are_names(
+    first: Sequence[str], ends: Sequence[str], ids: Sequence[Sequence[str]], *, listed: bool
+) -> bool | None:
+    """Whether unknown words are names of columns: they must differ from the ids below them."""
+    if {field for column in ids for field in column}.intersection(ends):
+        return False
+    # With a list, an id that is mistyped, and so of another length, is an error and no header.
+    pairs = list(zip(ends, ids, strict=True))
+    if all(column and _differs(end, column, length=not listed) for end, column in pairs):
+        return True
     words = {word for field in first for word in re.split(r"[\W_\d]+", field.lower())}
-    return holds is not None and bool(words & _WORDS)
+    if words & _WORDS and (listed or "_" in "".join(ends)):
+        return True
+    # Of a few rows a person sees at once what they are.
+    long = min(map(len, ids)) >= _DOUBTFUL
+    doubtful = long and not listed and not any(re.search(r"\d", end) for end in ends)
+    return None if doubtful else False
+
+
+def _both(chosen: Columns) -> tuple[int, int]:
+    first, second = chosen or (0, 1)
+    return (first, second) if isinstance(first, int) and isinstance(second, int) else (0, 1)
+
+
+#: With so many rows below it, a first row that is of their kind but stands alone is in doubt.
+_DOUBTFUL = 3
+#: What all ids of a column may have, or all may lack: digits, and marks of addresses.
+_KINDS = tuple(map(re.compile, (r"\d", r"[@:/]")))
+
+
+def _differs(name: str, ids: Sequence[str], *, length: bool) -> bool:
+    """Whether a name is of another kind than every id below it, or of another ``length``.
+
+    >>> _differs("debtor_iban", ["DE89370400440532013000", "FR763000600001"], length=False)
+    True
+    >>> _differs("carol", ["alice", "bob"], length=True)
+    False
+    """
+    for kind in _KINDS:
+        has = bool(kind.search(name))
+        if all(bool(kind.search(id_)) != has for id_ in ids):
+            return True
+    return length and len(ids) > 2 and {len(id_) for id_ in ids} == {len(ids[0])} != {len(name)}
 
 
 def _places(source: str, names: Sequence[str], columns: Columns) -> tuple[int, int] | None:

@@ -295,7 +295,7 @@ class NodeUniverse:
     def from_edge_files(
         cls,
         *paths: str | PathLike[str],
-        columns: tuple[str, str] | tuple[int, int] | None = None,
+        columns: Columns | list[Columns] = None,
         format: str | None = None,  # noqa: A002 (the usual word for it)
         header: bool | None = None,
         strip: bool = False,
@@ -312,7 +312,7 @@ class NodeUniverse:
         *paths
             The files.
         columns
-            The two columns that hold the ends.
+            The two columns that hold the ends; a list has one entry for each file.
         format
             The format; see :meth:`Silo.from_file`.
         header
@@ -648,7 +648,7 @@ def _id_fault(error: IdError, originals: list[str], strip: bool, case: Case) -> 
 
 def universe_of_files(
     paths: Iterable[str | PathLike[str]],
-    columns: Columns,
+    columns: Columns | list[Columns],
     format: str | None,  # noqa: A002
     header: bool | None,
     *,
@@ -657,8 +657,13 @@ def universe_of_files(
 ) -> IdTable:
     """The ids of all files together, sorted like those of one."""
     check_normalisation(strip, case)
+    paths = list(paths)
+    own = columns if isinstance(columns, list) else [columns] * len(paths)
+    if len(own) != len(paths):
+        raise ArgumentError(f"columns has {len(own)} entries for {len(paths)} files")
     tables = [
-        read_alone(Ask(path, columns, format, header), strip=strip, case=case)[0] for path in paths
+        read_alone(Ask(path, each, format, header), strip=strip, case=case)[0]
+        for path, each in zip(paths, own, strict=True)
     ]
     if len(tables) == 1:
         return tables[0]

@@ -24,11 +24,8 @@ the sum over the ledgers of all silos that hold the edge.
 
 import os
 import sqlite3
-import threading
 import warnings
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,13 +33,22 @@ from types import TracebackType
 from typing import Any, Self
 
 from silograph import whole_files
-from silograph.errors import LedgerError, LedgerWarning
+from silograph.errors import ArgumentError, LedgerError, LedgerWarning
 from silograph.ledger import chain, entries, file
-from silograph.ledger.backup import back_up, restore_backup, restores
+from silograph.ledger.backup import (
+    Records,
+    add_lost,
+    amount_lost,
+    back_up,
+    prune,
+    restore_backup,
+    restores,
+)
 from silograph.ledger.chain import Witness
 from silograph.ledger.entries import (
     ANYONE,
     Amount,
+    Freeze,
     Limit,
     Spend,
     check_collusion,
@@ -52,119 +58,9 @@ from silograph.ledger.entries import (
     request,
     timestamp,
 )
+from silograph.ledger.transactions import Transactions
 
-__all__ = ["Amount", "Ledger", "Limit", "NoLedger", "Spend", "Transactions", "Witness"]
-
-
-# --- Transactions on a ledger's file, from any thread, and on both sides of a fork ----------------
-
-
-class Transactions:
-    """The transactions of this process on one file: one connection, used by one thread at a time.
-
-    A missing file is created if ``new`` is given; ``new`` is then its time of creation.
-    """
-
-    def __init__(self, path: Path, new: str | None) -> None:
-        self.path = path
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._pid = os.getpid()
-        self._closed = False
-        with _instances_lock:  # no fork while a file is being created
-            if new is not None and not path.exists():
-                file.create(path, new)
-            _instances.add(self)
-            self._connection = file.connect(path, whole=True)
-        self._inode = self._inode_now()
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that excludes all other writers. At its end it is on the disk."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that sees the file as it is at one moment."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, file.explained(self.path):
-            connection = self._connected()
-            connection.execute(begin)
-            try:
-                if self._inode_now() != self._inode:
-                    raise LedgerError(
-                        f"{self.path}: the ledger's file was replaced by another; open it again"
-                    )
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-
-    def close(self) -> None:
-        """Close the file. It cannot be used again through this object."""
-        with self._lock:
-            self._closed = True
-            self._disconnect()
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._closed:
-            raise LedgerError(f"{self.path}: the ledger is closed")
-        if self._connection is None:
-            self._connection = file.connect(self.path)
-            self._pid = os.getpid()
-        if self._pid != os.getpid():
-            raise LedgerError(
-                f"{self.path}: this process is a fork that Python was not told of, and has no "
-                "locks on the ledger; use os.fork or multiprocessing"
-            )
-        return self._connection
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _inode_now(self) -> tuple[int, int]:
-        try:
-            found = self.path.stat()
-        except OSError as error:
-            raise LedgerError(f"{self.path}: the ledger is gone: {error.strerror}") from None
-        return found.st_dev, found.st_ino
-
-
-# A connection must never be carried through a fork: the child would wrongly believe that it holds
-# the parent's locks, and the log with its recorded spends could be deleted. Therefore every
-# connection is closed before a fork; parent and child connect again when they need to.
-_instances: "weakref.WeakSet[Transactions]" = weakref.WeakSet()
-_instances_lock = threading.RLock()
-_paused: list[Transactions] = []
-
-
-def _before_fork() -> None:
-    _instances_lock.acquire()
-    for instance in list(_instances):
-        instance._lock.acquire()
-        _paused.append(instance)
-        instance._disconnect()
-
-
-def _after_fork() -> None:
-    while _paused:
-        _paused.pop()._lock.release()
-    _instances_lock.release()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-# --- The ledger -----------------------------------------------------------------------------------
+__all__ = ["Amount", "Freeze", "Ledger", "Limit", "NoLedger", "Records", "Spend", "Witness"]
 
 
 def utc_now() -> datetime:
@@ -237,7 +133,13 @@ class Ledger:
         self.created: str = row[1]
 
     def set_limit(
-        self, lineage: str, epsilon: float, delta: float = 0.0, collusion: int = 1
+        self,
+        lineage: str,
+        epsilon: float,
+        delta: float = 0.0,
+        collusion: int = 1,
+        *,
+        only_lower: bool = False,
     ) -> Limit:
         """Set the most that may be spent on a lineage.
 
@@ -255,6 +157,9 @@ class Ledger:
             The most delta, in total.
         collusion : int
             The collusion level at which losses are counted.
+        only_lower : bool
+            If True, the limit that is already in force is never loosened: the lower epsilon, the
+            lower delta and the higher level hold.
 
         Returns
         -------
@@ -284,11 +189,13 @@ class Ledger:
         with self._transactions.writing() as connection:
             self._past(connection)
             current = file.limit_in_force(connection, lineage)
+            if only_lower and current is not None:
+                limit = limit.tightened(current)
             if current is not None and replace(current, time=limit.time) == limit:
                 limit = current
             else:
                 chain.add_limit(connection, self.path, limit)
-            total = self._totals.at(connection, lineage, collusion)
+            total = self._totals.at(connection, lineage, limit.collusion)
             stood = chain.head(connection)
         self._seen = stood
         if total.passes(limit):
@@ -353,6 +260,8 @@ class Ledger:
         LedgerError
             If this phase of this run is already recorded with other values, or if the lineage is
             unknown (see ``new_lineage``). Nothing is written.
+        FrozenError
+            If the ledger is frozen, even if the spend was recorded before. Nothing is written.
         ArgumentError
             If an argument is not valid.
 
@@ -370,6 +279,7 @@ class Ledger:
         )
         with self._transactions.writing() as connection:
             last = self._past(connection)
+            file.check_thawed(connection, self.path)
             known = file.find_spend(connection, lineage, run, phase)
             if known is not None:
                 if not known.same_as(asked):
@@ -655,7 +565,130 @@ class Ledger:
         with self._transactions.reading() as connection:
             return chain.verify(connection, self.path)
 
-    def backup(self, path: str | os.PathLike[str]) -> Witness:
+    def freeze(self, reason: str) -> Freeze:
+        """Stop all spending until :meth:`thaw`. The entry is on the disk when this returns.
+
+        Parameters
+        ----------
+        reason : str
+            Why; recorded as given.
+
+        Returns
+        -------
+        Freeze
+            The entry, or the one by which the ledger was frozen already.
+
+        Raises
+        ------
+        ArgumentError
+            If the reason is empty, too long or not printable.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     freeze = ledger.freeze("two machines have this identity")
+        ...     ledger.frozen() == freeze
+        True
+        """
+        freeze = Freeze(True, check_name("a reason", reason), timestamp(self._clock()))
+        with self._transactions.writing() as connection:
+            self._past(connection)
+            current = file.freeze_in_force(connection)
+            if current is not None:
+                return current
+            chain.add_freeze(connection, self.path, freeze)
+            stood = chain.head(connection)
+        self._seen = stood
+        return freeze
+
+    def thaw(
+        self, reason: str, lost: Mapping[str, float | tuple[float, float]] | None = None
+    ) -> Freeze:
+        """Allow spending again on a frozen ledger.
+
+        Parameters
+        ----------
+        reason : str
+            What was found out; recorded as given.
+        lost : mapping, optional
+            For each lineage, the epsilon, or the epsilon and the delta, that may have been spent
+            and is not in this ledger, such as by a clone of the machine. It is recorded as spent.
+
+        Returns
+        -------
+        Freeze
+            The entry.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is not frozen.
+        ArgumentError
+            If the reason or an amount is not valid, or a lineage is not in the ledger.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     limit = ledger.set_limit("claims", epsilon=3.0)
+        ...     freeze = ledger.freeze("two machines have this identity")
+        ...     thawed = ledger.thaw("the clone is off; it spent at most 1", {"claims": 1.0})
+        ...     print(ledger.remaining("claims"))
+        ε = 2.0
+        """
+        thawed = Freeze(False, check_name("a reason", reason), timestamp(self._clock()))
+        amounts = {lineage: amount_lost(value) for lineage, value in (lost or {}).items()}
+        with self._transactions.writing() as connection:
+            self._past(connection)
+            if file.freeze_in_force(connection) is None:
+                raise LedgerError(f"{self.path}: the ledger is not frozen")
+            unknown = sorted(amounts.keys() - set(file.lineages(connection)))
+            if unknown:
+                raise ArgumentError(f"{self.path}: there is no lineage {unknown[0]!r}")
+            number = chain.add_freeze(connection, self.path, thawed)
+            for lineage, amount in amounts.items():
+                add_lost(connection, self.path, lineage, f"thaw-{number}", amount, thawed.time)
+            stood = chain.head(connection)
+        self._seen = stood
+        return thawed
+
+    def frozen(self) -> Freeze | None:
+        """Return why and since when the ledger is frozen.
+
+        Returns
+        -------
+        Freeze or None
+            The entry that froze it, or None if it is not frozen.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     print(ledger.frozen())
+        None
+        """
+        with self._transactions.reading() as connection:
+            return file.freeze_in_force(connection)
+
+    def check_thawed(self) -> None:
+        """Check that the ledger is not frozen.
+
+        Raises
+        ------
+        FrozenError
+            If it is; the message says since when and why.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
+        ...     ledger.check_thawed()
+        """
+        with self._transactions.reading() as connection:
+            file.check_thawed(connection, self.path)
+
+    def backup(self, path: str | os.PathLike[str], keep: int | None = None) -> Witness:
         """Copy the ledger, as it is at one moment, to a new file.
 
         The copy is read back and synced to the disk. It is not a ledger, and nothing can be spent
@@ -665,6 +698,8 @@ class Ledger:
         ----------
         path : str or path-like
             The file to create.
+        keep : int, optional
+            Remove all but the newest so many backups in the same folder, when the new one is there.
 
         Returns
         -------
@@ -674,7 +709,8 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the file already exists or cannot be written.
+            If the file already exists or cannot be written, or if ``keep`` is given and the folder
+            holds backups of another ledger.
 
         Examples
         --------
@@ -683,8 +719,13 @@ class Ledger:
         ...     ledger.backup(f"{folder}/silo.backup") == ledger.witness()
         True
         """
+        if keep is not None and keep < 1:
+            raise ArgumentError(f"at least one backup is kept, not {keep}")
         with self._transactions.reading() as connection:
-            return back_up(connection, Path(path))
+            stood = back_up(connection, Path(path))
+        if keep is not None:
+            prune(Path(path).parent, keep)
+        return stood
 
     @classmethod
     def restore(
@@ -695,13 +736,16 @@ class Ledger:
         complete: bool = False,
         lost: Mapping[str, float | tuple[float, float]] | None = None,
         seen: Witness | None = None,
+        records: Records | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> "Ledger":
         """Make a ledger from a backup, without giving any budget back.
 
         The backup does not show what was spent after it was made. The caller must state it: with
         ``complete``, nothing was spent; otherwise ``lost`` gives the most that may have been spent
-        on each lineage, and this is recorded as spent.
+        on each lineage, and this is recorded as spent. Spends that a party's own records show are
+        recorded again, each as it was; ``complete`` then states that there were no others, and
+        ``lost`` includes them.
 
         Parameters
         ----------
@@ -718,6 +762,8 @@ class Ledger:
         seen : Witness, optional
             The last witness of the lost ledger that is known, such as the one in a party's state
             store. The restored ledger accounts for it, so :meth:`check_not_older_than` accepts it.
+        records : Records, optional
+            What a party has recorded of the lost ledger elsewhere, such as in its audit trail.
         clock : callable
             Returns the current time, with a time zone.
 
@@ -731,10 +777,11 @@ class Ledger:
         LedgerError
             If the backup cannot be read, or a file already exists at ``path``.
         RollbackError
-            If ``seen`` belongs to another ledger, or is later than the backup although ``complete``
-            is given.
+            If ``seen`` belongs to another ledger, or shows more entries than the backup and the
+            records although ``complete`` is given.
         ArgumentError
-            If both ``complete`` and ``lost`` are given, or an amount is not valid.
+            If both ``complete`` and ``lost`` are given, or an amount is not valid, or is below what
+            the records show.
 
         Examples
         --------
@@ -751,7 +798,10 @@ class Ledger:
         ε = 2.0
         >>> folder.cleanup()
         """
-        restore_backup(Path(backup), Path(path), complete, lost or {}, seen, timestamp(clock()))
+        restore_backup(
+            Path(backup), Path(path), complete, lost or {}, seen, timestamp(clock()),
+            records or Records(),
+        )  # fmt: skip
         return cls(path, create=False, clock=clock)
 
     def settings(self) -> dict[str, str | int]:
@@ -781,7 +831,7 @@ class Ledger:
         -------
         dict
             The format, identity, time of creation and witness; the totals of every lineage; and
-            every limit, spend and restoration.
+            every limit, spend and restoration, and when it was frozen and thawed.
 
         Examples
         --------
@@ -821,6 +871,7 @@ class Ledger:
                 "limits": [limit.to_dict() for limit in file.limit_history(connection, None)],
                 "spends": [row.to_dict() for row in rows],
                 "restores": restores(connection),
+                "freezes": [freeze.to_dict() for freeze in file.freezes(connection)],
             }
 
     def summary(self) -> str:

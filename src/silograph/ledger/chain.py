@@ -1,4 +1,6 @@
-"""One chain of hashes over everything that a ledger records: spends, limits and restorations.
+"""One chain of hashes over everything that a ledger records.
+
+That is: spends, limits, restorations, and when it was frozen and thawed.
 
 Every entry has a serial number and a digest: the SHA-256 of the previous entry's digest and of its
 own content. Changing a value, removing a row or inserting one breaks the chain, and a ledger with a
@@ -25,11 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from silograph.errors import ArgumentError, LedgerError, RollbackError
-from silograph.ledger.entries import Limit, Spend
+from silograph.ledger.entries import Freeze, Limit, Spend
 
 __all__ = [
     "TABLES",
     "Witness",
+    "add_freeze",
     "add_limit",
     "add_restore",
     "add_spend",
@@ -54,9 +57,10 @@ _COLUMNS = {
     "spend": "SELECT number, lineage, run, phase, delta, view, method, time FROM spends",
     "limit": "SELECT number, lineage, epsilon, delta, collusion, time FROM limits",
     "restore": "SELECT number, base, seen, seen_digest, statement, time FROM restores",
+    "freeze": "SELECT number, frozen, reason, time FROM freezes",
 }
 #: The table of each kind of entry.
-TABLES = {"spend": "spends", "limit": "limits", "restore": "restores"}
+TABLES = {"spend": "spends", "limit": "limits", "restore": "restores", "freeze": "freezes"}
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
@@ -207,11 +211,13 @@ def check_witness(connection: sqlite3.Connection, path: Path, seen: Witness) -> 
     if seen.serial > now.serial:
         raise RollbackError(
             f"{path}: the ledger is an old copy: it ends at entry {now.serial}, and entry "
-            f"{seen.serial} was seen. Restore it with 'silograph ledger restore', which counts "
-            "what is lost"
+            f"{seen.serial} was seen. Restore it with 'silograph ledger restore --config FILE', "
+            "which counts what is lost"
         )
     raise RollbackError(
-        f"{path}: entry {seen.serial} is not the one that was seen: the ledger has another history"
+        f"{path}: entry {seen.serial} is not the one that was seen: the ledger has another "
+        "history. If a backup was put in its place, restore it with 'silograph ledger restore "
+        "--config FILE'"
     )
 
 
@@ -251,6 +257,15 @@ def add_limit(connection: sqlite3.Connection, path: Path, limit: Limit) -> None:
     row = (number, limit.lineage, limit.epsilon, limit.delta, limit.collusion, limit.time)
     append(connection, end(connection), "limit", list(row))
     connection.execute("INSERT INTO limits VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def add_freeze(connection: sqlite3.Connection, path: Path, freeze: Freeze) -> int:
+    """Add that the ledger is frozen, or thawed, from now on; return the entry's number."""
+    number = numbered(connection, path, "freeze")
+    row = (number, int(freeze.frozen), freeze.reason, freeze.time)
+    append(connection, end(connection), "freeze", list(row))
+    connection.execute("INSERT INTO freezes VALUES (?, ?, ?, ?)", row)
+    return number
 
 
 def add_restore(

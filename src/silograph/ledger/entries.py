@@ -4,7 +4,7 @@ import math
 import sys
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -19,6 +19,7 @@ from silograph.errors import ArgumentError
 __all__ = [
     "ANYONE",
     "Amount",
+    "Freeze",
     "Limit",
     "Spend",
     "check_collusion",
@@ -143,6 +144,37 @@ class Limit:
             "collusion": self.collusion,
             "time": self.time,
         }
+
+    def tightened(self, other: "Limit") -> "Limit":
+        """Return the limit that keeps both this one and ``other``, with this one's time.
+
+        >>> old, new = Limit("a", 5.0, 0.0, 2, "monday"), Limit("a", 3.0, 1e-6, 1, "friday")
+        >>> new.tightened(old)
+        Limit(lineage='a', epsilon=3.0, delta=0.0, collusion=2, time='friday')
+        """
+        # Losses never decrease with the level, so the higher level bounds those at both.
+        return replace(
+            self,
+            epsilon=min(self.epsilon, other.epsilon),
+            delta=min(self.delta, other.delta),
+            collusion=max(self.collusion, other.collusion),
+        )
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """That a ledger was frozen, or thawed, and why. Nothing can be spent on a frozen ledger."""
+
+    frozen: bool
+    reason: str
+    time: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"frozen": self.frozen, "reason": self.reason, "time": self.time}
+
+    def __str__(self) -> str:
+        return f"{'frozen' if self.frozen else 'thawed'} {self.time[:10]}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -338,6 +370,10 @@ def render(name: str, export: dict[str, Any]) -> str:
         lines.append(
             f"restored {entry['time'][:10]} from entry {entry['base']}: {said} lost after it{kept}"
         )
+    freezes = [Freeze(**entry) for entry in export["freezes"]]
+    lines.extend(map(str, freezes))
+    if freezes and freezes[-1].frozen:
+        lines.append("FROZEN: nothing can be spent; see 'silograph ledger thaw --help'")
     return "\n".join(line.rstrip() for line in lines)
 
 

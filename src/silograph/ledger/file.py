@@ -2,8 +2,8 @@
 
 Durability depends on three settings of every connection: a write-ahead log (a file that SQLite
 writes first, called "the log" below), ``synchronous=FULL`` (a commit returns when the log is on the
-disk), and a busy timeout. Spends, losses, limits and restorations are append-only. Triggers refuse
-to change or remove a row, and to add one that is not in the chain
+disk), and a busy timeout. Spends, losses, limits, restorations and freezes are append-only.
+Triggers refuse to change or remove a row, and to add one that is not in the chain
 (:mod:`~silograph.ledger.chain`).
 """
 
@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from silograph import whole_files
-from silograph.errors import BudgetError, LedgerError
+from silograph.errors import BudgetError, FrozenError, LedgerError
 from silograph.ledger import chain
 from silograph.ledger.entries import (
     Amount,
+    Freeze,
     Limit,
     Spend,
     from_units,
@@ -41,10 +42,13 @@ __all__ = [
     "Total",
     "Totals",
     "check_budget",
+    "check_thawed",
     "connect",
     "create",
     "explained",
     "find_spend",
+    "freeze_in_force",
+    "freezes",
     "is_new",
     "level_in_force",
     "limit_history",
@@ -112,8 +116,8 @@ CREATE TABLE limits (
 );
 CREATE INDEX limits_of_lineage ON limits (lineage);
 """
-# Version 2 adds the chain, and restorations, which may skip lost serials.
-_CHAIN = """
+# Version 2 added the chain, and restorations, which may skip lost serials.
+_RESTORES = """
 CREATE TABLE restores (
     number INTEGER PRIMARY KEY,
     base INTEGER NOT NULL CHECK (typeof(base) = 'integer' AND base >= 0),
@@ -122,14 +126,23 @@ CREATE TABLE restores (
     statement TEXT NOT NULL CHECK (statement IN ('complete', 'counted')),
     time TEXT NOT NULL CHECK (typeof(time) = 'text')
 );
+"""
+# Version 3 added freezes, which are a new kind of entry in the chain.
+_CHAIN = """
+CREATE TABLE freezes (
+    number INTEGER PRIMARY KEY,
+    frozen INTEGER NOT NULL CHECK (frozen IN (0, 1)),
+    reason TEXT NOT NULL CHECK (typeof(reason) = 'text'),
+    time TEXT NOT NULL CHECK (typeof(time) = 'text')
+);
 CREATE TABLE chain (
     serial INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('spend', 'limit', 'restore')),
+    kind TEXT NOT NULL CHECK (kind IN ('spend', 'limit', 'restore', 'freeze')),
     number INTEGER NOT NULL CHECK (typeof(number) = 'integer'),
     digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64)
 );
 """
-_KEPT = ("ledger", "spends", "losses", "limits", "restores", "chain")
+_KEPT = ("ledger", "spends", "losses", "limits", "restores", "freezes", "chain")
 
 
 def create(path: Path, time: str) -> None:
@@ -155,7 +168,7 @@ def create(path: Path, time: str) -> None:
             new.execute("PRAGMA synchronous = FULL")
             new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             triggers = "; ".join([*_guards(*_KEPT), *_links()])
-            new.executescript(f"BEGIN; {_TABLES} {_CHAIN} {triggers}; COMMIT;")
+            new.executescript(f"BEGIN; {_TABLES} {_RESTORES} {_CHAIN} {triggers}; COMMIT;")
             new.execute(
                 "INSERT INTO ledger VALUES (?, ?, ?)",
                 (whole_files.LEDGER.current, str(uuid.uuid4()), time),
@@ -226,7 +239,7 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
             check_same_thread=False,  # the ledger holds a lock around every use
         )
         try:
-            _check_kind(connection, path)
+            version = _check_kind(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -238,7 +251,10 @@ def connect(path: Path, whole: bool = False) -> sqlite3.Connection:
                 (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
                     raise LedgerError(_damaged(path))
-                with _transaction(connection, "BEGIN"):
+                old = version < whole_files.LEDGER.current
+                with _transaction(connection, "BEGIN IMMEDIATE" if old else "BEGIN"):
+                    if old:
+                        _bring_up_to_date(connection)
                     chain.verify(connection, path)
         except BaseException:
             connection.close()
@@ -258,7 +274,28 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         raise
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Make a ledger of version 2 one of version 3, inside the caller's transaction.
+
+    No entry and no digest is changed, so every witness still fits.
+    """
+    (version,) = connection.execute("SELECT version FROM ledger").fetchone()
+    if version != 2:  # another process was faster
+        return
+    triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+    for (name,) in triggers.fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute("ALTER TABLE chain RENAME TO old_chain")
+    for statement in _CHAIN.split(";\n"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO chain SELECT * FROM old_chain")
+    connection.execute("DROP TABLE old_chain")
+    connection.execute("UPDATE ledger SET version = 3")
+    for statement in (*_guards(*_KEPT), *_links()):
+        connection.execute(statement)
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application == BACKUP_ID:
         raise LedgerError(
@@ -275,7 +312,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     found = connection.execute("SELECT version FROM ledger").fetchall() if table else []
     if len(found) != 1:
         raise LedgerError(_damaged(path))
-    whole_files.LEDGER.check(found[0][0], path, LedgerError)
+    return whole_files.LEDGER.check(found[0][0], path, LedgerError)
 
 
 def _damaged(path: Path) -> str:
@@ -442,6 +479,30 @@ def limit_history(connection: sqlite3.Connection, lineage: str | None) -> list[L
         (lineage,),
     )
     return [Limit(*row) for row in found]
+
+
+def freezes(connection: sqlite3.Connection) -> list[Freeze]:
+    """Return every time that the ledger was frozen or thawed, oldest first."""
+    found = connection.execute("SELECT frozen, reason, time FROM freezes ORDER BY number")
+    return [Freeze(bool(frozen), reason, time) for frozen, reason, time in found]
+
+
+def freeze_in_force(connection: sqlite3.Connection) -> Freeze | None:
+    """Return why and since when the ledger is frozen, or None if it is not."""
+    row = connection.execute(
+        "SELECT frozen, reason, time FROM freezes ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    return Freeze(True, *row[1:]) if row is not None and row[0] else None
+
+
+def check_thawed(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a ledger that is frozen."""
+    freeze = freeze_in_force(connection)
+    if freeze is not None:
+        raise FrozenError(
+            f"{path}: the ledger is frozen since {freeze.time[:19]}: {freeze.reason}. Nothing can "
+            "be spent until its operator has found out why: 'silograph ledger thaw'"
+        )
 
 
 def spends(connection: sqlite3.Connection, lineage: str | None) -> list[Spend]:

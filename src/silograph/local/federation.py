@@ -2,9 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any, Literal, cast, overload
 
 from silograph.dp.channel import Channel
@@ -22,6 +23,7 @@ from silograph.errors import (
     PrivacyWarning,
     StudyError,
     UniverseError,
+    UselessAnswerWarning,
 )
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
@@ -38,9 +40,10 @@ from silograph.messages.identity import Roster
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.catalogue import ANSWERING, QUERIES, settle_study
 from silograph.methods.committee.rounds import MEMBERS
+from silograph.methods.forecast import Forecast, forecast
 from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.method import Outcome, SettledStudy
-from silograph.methods.planner import PLANNED, Option, plan_options
+from silograph.methods.planner import PLANNED, WAYS, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.method import sealed_delta
@@ -60,6 +63,9 @@ from silograph.methods.union import channel_option, default_protocol
 __all__ = ["Federation"]
 
 Like = Reference | Release | Silo
+#: Is told what is expected of a run, and stops it by raising an error.
+Confirm = Callable[[Forecast], None]
+Expect = Callable[[SettledStudy], None]
 
 
 class Federation:
@@ -180,6 +186,7 @@ class Federation:
         progress: bool | None = None,
         fold: None = None,
         like: None = None,
+        confirm: Confirm | None = None,
     ) -> Release: ...
 
     @overload
@@ -193,6 +200,7 @@ class Federation:
         progress: bool | None = None,
         fold: Fold | Literal["auto"],
         like: Like | None = None,
+        confirm: Confirm | None = None,
     ) -> FoldedRelease: ...
 
     def collect(
@@ -205,6 +213,7 @@ class Federation:
         progress: bool | None = None,
         fold: Fold | Literal["auto"] | None = None,
         like: Like | None = None,
+        confirm: Confirm | None = None,
     ) -> Release | FoldedRelease:
         """Make a release of the union. It answers any number of queries.
 
@@ -232,6 +241,10 @@ class Federation:
         like
             For ``fold="auto"``: a public graph, a past release or a reference that the graph is
             expected to resemble.
+        confirm
+            Called with a :class:`~silograph.methods.forecast.Forecast`, what the run is expected
+            to give and to cost, before anything is spent. It stops the run by raising an error. By
+            default a warning says where no usable answer is expected.
 
         Returns
         -------
@@ -261,11 +274,16 @@ class Federation:
         if fold == "auto":
             best = Question("triangles", check_epsilon(epsilon), len(self.silos), collusion)
             protocol, fold = self._choose_fold(best, protocol, like)
+        # Edges are the easiest question: where they drown in noise, everything does.
+        easiest = Question("edges", check_epsilon(epsilon), len(self.silos), collusion)
+        expect = partial(self._expect, confirm, easiest, "feat", like)
         if fold is not None:
-            asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress)
+            asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress, expect)
             return self._collect_folded(*asked)[0]
         study = ("feat", RELEASE, epsilon, collusion)
-        outcome = self._ask(*study, protocol=protocol, options=options, progress=progress)
+        outcome = self._ask(
+            *study, protocol=protocol, options=options, progress=progress, expect=expect
+        )
         return cast("Release", outcome.source)
 
     def _collect_folded(
@@ -278,6 +296,7 @@ class Federation:
         fold: Fold,
         options: Mapping[str, StudyOption],
         progress: bool | None,
+        expect: Expect,
     ) -> tuple[FoldedRelease, Estimate[Any] | None]:
         """A folded release and its answer, after a search for hubs where the fold asks for one."""
         if not isinstance(fold, Fold):
@@ -286,13 +305,14 @@ class Federation:
         if isinstance(fold.hubs, int):
             share = check_epsilon(epsilon * fold.hub_share)
             epsilon = check_epsilon(float_below(Fraction(epsilon) - Fraction(share)))
-            self._check_search(share, epsilon, protocol, collusion, fold, options)
+            expect(self._check_search(share, epsilon, protocol, collusion, fold, options))
+            expect = _expected_before
             search = self.find_hubs(share, collusion, progress=progress)
             named = filter(nameable, search.top(fold.hubs))
             fold = replace(fold, hubs=tuple(named))
         outcome = self._ask(
             "feat", query, epsilon, collusion, k=k, protocol=protocol, options=options,
-            progress=progress, index=self._index(fold),
+            progress=progress, index=self._index(fold), expect=expect,
         )  # fmt: skip
         release = cast("FoldedRelease", outcome.source)
         if search is not None:
@@ -307,8 +327,8 @@ class Federation:
         collusion: int,
         fold: Fold,
         options: Mapping[str, StudyOption],
-    ) -> None:
-        """Refuse a search for hubs and its folded study before either of them is paid for."""
+    ) -> SettledStudy:
+        """The folded study, if it and its search for hubs can be paid for; none of it is yet."""
         if self.universe.is_open:
             raise ArgumentError(
                 "hubs are found among a list of nodes, and an open universe has none; name them: "
@@ -327,10 +347,10 @@ class Federation:
                           index=index)[0],
         )  # fmt: skip
         if isinstance(self._ledger, NoLedger):
-            return
+            return plans[1]
         limit, left = self._ledger.limit(self.lineage), self._ledger.remaining(self.lineage)
         if limit is None or left is None:
-            return
+            return plans[1]
         costs = [loss_at(plan.losses, limit.collusion)[1] for plan in plans]
         if sum(costs) > left.epsilon:
             both = " and ".join(shown_loss(cost) for cost in costs)
@@ -339,6 +359,7 @@ class Federation:
                 "left",
                 self.lineage, limit.collusion, (sum(costs), 0.0), (left.epsilon, left.delta),
             )  # fmt: skip
+        return plans[1]
 
     def reports(
         self, epsilon: float, collusion: int = 0, *, progress: bool | None = None
@@ -518,6 +539,7 @@ class Federation:
         noise: Kind | None = None,
         fold: Fold | Literal["auto"] | None = None,
         progress: bool | None = None,
+        confirm: Confirm | None = None,
     ) -> Estimate[Any]:
         """Answer one query. For several queries, call :meth:`collect` once and query the release.
 
@@ -572,6 +594,8 @@ class Federation:
             ``"auto"`` is for ``feat``. ``sealed`` answers edges and triangles on folded nodes.
         progress
             Whether to show a progress bar; by default only on a terminal.
+        confirm
+            Called before anything is spent; see :meth:`collect`.
 
         Returns
         -------
@@ -619,7 +643,8 @@ class Federation:
         if method == "auto":
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
-        index = None
+        index, asked = None, Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
+        expect = partial(self._expect, confirm, asked, method, like)
         if method == "sealed" and given["fold"] is not None:
             if given["fold"] == "auto" or isinstance(given["fold"].hubs, int):
                 raise ArgumentError(
@@ -628,7 +653,7 @@ class Federation:
             index = self._index(given["fold"])
         elif given["fold"] is not None:
             release, answer = self._collect_folded(
-                query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress
+                query, k, epsilon, given["protocol"], collusion, given["fold"], {}, progress, expect
             )
             return release.at_its_cost(cast("Estimate[Any]", answer))
         outcome = self._ask(
@@ -644,6 +669,7 @@ class Federation:
             owned=given["owned"],
             progress=progress,
             index=index,
+            expect=expect,
         )
         return cast("Estimate[Any]", outcome.answer)
 
@@ -683,6 +709,28 @@ class Federation:
             "Fold(groups=1000)"
         )
 
+    def _expect(
+        self,
+        confirm: Confirm | None,
+        asked: Question,
+        method: str,
+        like: Like | None,
+        plan: SettledStudy,
+    ) -> None:
+        """Tell the caller what a run is expected to give and to cost, before it is paid for."""
+        expected = Forecast(asked, None, plan.cost)
+        folded = plan.study.index.folded
+        if asked.query in PLANNED and not (self.universe.is_open and like is None):
+            way = "feat folded" if folded and method == "feat" else method
+            protocol = plan.protocol if method.startswith("feat") else None
+            if way in WAYS and not (folded and way == "sealed"):
+                outline = self._outline(like, asked.query)
+                expected = forecast(outline, asked, way, protocol, cost=plan.cost)
+        if confirm is not None:
+            confirm(expected)
+        elif expected.useless:
+            warnings.warn(expected.warning, UselessAnswerWarning, stacklevel=4)
+
     def _outline(self, like: Like | None, query: str) -> Reference:
         """A reference for the graph; it is never taken from the silos' edges."""
         cycles = query == "four_cycles"
@@ -692,7 +740,7 @@ class Federation:
                 "or give a graph that this one is like"
             )
         if like is None:
-            return guess(len(self.universe), cycles=cycles)
+            return _guessed(len(self.universe), cycles)
         return reference_like(like, cycles=cycles)
 
     def _ask(
@@ -710,6 +758,7 @@ class Federation:
         owned: float | None = None,
         progress: bool | None = None,
         index: Index | None = None,
+        expect: Expect | None = None,
     ) -> Outcome:
         """Run one study: settle it, charge the ledger, drive the sessions, and answer."""
         # A folded study asks its silos for nothing but folds, which those in parts have, too.
@@ -724,6 +773,8 @@ class Federation:
             raise ArgumentError(
                 f"{plan.cost.bits:,} {what} are out of reach of this machine: {plan.cost}; {advice}"
             )
+        if expect is not None:
+            expect(plan)
         for advice in (self._completed_by(parties), plan.advice):
             if advice:
                 warnings.warn(advice, PrivacyWarning, stacklevel=3)
@@ -795,11 +846,20 @@ class Federation:
         return f"Federation({len(self.silos)} silos, {self.universe.size_text})"
 
 
+@lru_cache(maxsize=16)
+def _guessed(nodes: int, cycles: bool) -> Reference:
+    return guess(nodes, cycles=cycles)
+
+
 def _committee(roster: Roster) -> tuple[StudyMember, ...]:
     """The first four of the silos and the helpers after them."""
     silos = [StudyMember(member.name, "silo") for member in roster.silos]
     helpers = [StudyMember(member.name, "helper") for member in roster.helpers]
     return tuple([*silos, *helpers][:MEMBERS])
+
+
+def _expected_before(plan: SettledStudy) -> None:
+    """Nothing: what is expected was said before the first of two studies."""
 
 
 def _completed(helpers: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from silograph import _core
-from silograph.errors import PayloadError, ProtocolError, ViewsDifferError
+from silograph.errors import ClonedError, PayloadError, ProtocolError, ViewsDifferError
 from silograph.messages.envelope import Binding, Envelope
 from silograph.messages.identity import pack
 
@@ -16,6 +16,7 @@ __all__ = [
     "Pair",
     "check_own_key",
     "check_views",
+    "own_key_changed",
     "pairs_of",
     "view_digest",
     "weak_key",
@@ -68,11 +69,16 @@ def view_digest(label: bytes, binding: Binding, keys: Sequence[bytes]) -> bytes:
     return hashlib.sha256(seen).digest()
 
 
+def own_key_changed(name: str) -> ClonedError:
+    """The error for a bundle with another run key of our own, which only our identity can sign."""
+    what = "our own key came back changed: we were cloned, or put back to an earlier state"
+    return ClonedError(what, silo=name, round="key")
+
+
 def check_own_key(binding: Binding, came: bytes, key: bytes, own: int) -> None:
     """Refuse a bundle in which our own key was changed."""
     if came != key:
-        name = binding.roster.member(own).name
-        raise ViewsDifferError("our own key came back changed", silo=name, round="key")
+        raise own_key_changed(binding.roster.member(own).name)
 
 
 def check_views(binding: Binding, views: Sequence[bytes], own: bytes) -> None:

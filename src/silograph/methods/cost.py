@@ -15,12 +15,26 @@ from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.study import COMMITTEE
 from silograph.methods.union import SettledUnion
 
-__all__ = ["Cost", "memory_here", "size_text", "time_text", "union_cost"]
+__all__ = [
+    "Cost",
+    "memory_here",
+    "reports_cost",
+    "sealed_cost",
+    "size_text",
+    "time_text",
+    "union_cost",
+]
 
 #: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
 #: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
 _COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.95, 130.0
+#: A member of a sealed count: nanoseconds and bytes for each pair, and bytes of a matrix' cell.
+_SEALED, _SEALED_BYTES, _SEALED_CELL = 1_000.0, 10.5, 12.5
+#: Multiplications a second of the squares of secret matrices, of which all members do n³ · 7.
+_SQUARES = 2e10
+#: Nanoseconds of one core for each pair of a silo's own report.
+_REPORT = 5.0
 #: The memory of a process that does nothing yet.
 _PROCESS = 120_000_000
 #: Multiplications of matrices that the answers of a folded release take, and their speed.
@@ -77,6 +91,26 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
         memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
         seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores
     return Cost(bits, sent, seconds, memory + _PROCESS)
+
+
+def sealed_cost(nodes: int, silos: int, *, triangles: bool) -> Cost:
+    """The cost of a sealed count of all four members, with or without triangles."""
+    pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
+    seconds = 2 * _SEALED * 1e-9 * pairs * max(silos, 4) / 4
+    memory = silos * memory_of(nodes)
+    if triangles:
+        seconds += 7 * nodes**3 / _SQUARES
+        memory += math.ceil(4 * _SEALED_CELL * nodes**2)
+    sent = math.ceil(_SEALED_BYTES * pairs)
+    return Cost(pairs, sent, seconds / cores, memory + _PROCESS)
+
+
+def reports_cost(nodes: int, silos: int) -> Cost:
+    """The cost of a report of every silo on all pairs."""
+    pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
+    memory = (silos + 2) * (memory_of(nodes) + 2 * triangle_bytes(nodes))
+    sent = triangle_bytes(nodes)
+    return Cost(pairs, sent, _REPORT * 1e-9 * pairs * silos / cores, memory + _PROCESS)
 
 
 def size_text(size: float) -> str:

@@ -29,7 +29,16 @@ from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed
 from silograph.methods.study import COMMITTEE
 from silograph.methods.union import default_protocol, settle_union
 
-__all__ = ["PLANNED", "Option", "Plan", "plan", "plan_options", "shown_percent"]
+__all__ = [
+    "PLANNED",
+    "WAYS",
+    "Option",
+    "Plan",
+    "options_of",
+    "plan",
+    "plan_options",
+    "shown_percent",
+]
 
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
@@ -319,23 +328,20 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
     if question.delta is not None:
         check_delta(question.delta)
     count = reference.count(question.query, question.k)
-    found = [
-        option
-        for options in (_baseline, _feat, _folded, _featplus, _sealed)
-        for option in _possible(options, reference, question)
-    ]
+    found = [option for way in WAYS for option in options_of(way, reference, question)]
     found.sort(key=lambda option: option.error)
     return Plan(question, count, reference.source, tuple(found), frozenset(trust))
 
 
-def _possible(
-    options: Callable[[Reference, Question], Iterator[Option]],
-    reference: Reference,
-    question: Question,
-) -> Iterator[Option]:
-    """The options of one method; none if so many colluders leave nothing but noise."""
+def options_of(way: str, reference: Reference, question: Question) -> list[Option]:
+    """The options of one method, or of folded nodes (:data:`WAYS`).
+
+    There are none if so many colluders leave nothing but noise.
+    """
+    found: list[Option] = []
     with contextlib.suppress(ChannelError):
-        yield from options(reference, question)
+        found.extend(WAYS[way](reference, question))
+    return found
 
 
 _FOLLOW = "silos follow the protocol"
@@ -510,3 +516,13 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
         delta=noise.delta,
         note=_with_helpers(question.silos) if needs else note,
     )
+
+
+#: What makes the options of each method, and of feat on folded nodes.
+WAYS: dict[str, Callable[[Reference, Question], Iterator[Option]]] = {
+    "baseline": _baseline,
+    "feat": _feat,
+    "feat folded": _folded,
+    "feat+": _featplus,
+    "sealed": _sealed,
+}

@@ -14,7 +14,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from silograph.errors import BindingError, EnvelopeError, OrderError, SignatureError
+from silograph.errors import (
+    BindingError,
+    ClonedError,
+    EnvelopeError,
+    OrderError,
+    SignatureError,
+    TransportError,
+)
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, peek
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import Session
@@ -119,9 +126,26 @@ class Voice:
             to = connection.ALL if everyone else self.seat.roster.member(name.party).name
             run = self.seat.study.id
             subject = connection.message(run, self.seat.name, to, name.round, name.slot)
-            await self._link.publish(self._stream, subject, message.raw)
+            try:
+                await self._link.publish(self._stream, subject, message.raw)
+            except TransportError as error:
+                if self._is_ours(error.standing, name.party):
+                    raise ClonedError(
+                        "our own key signed another message of this name: we were cloned, or put "
+                        "back to an earlier state",
+                        silo=self.seat.name,
+                        round=name.round,
+                    ) from None
+                raise
             self._point("sent")
             self._acked.append(name)
+
+    def _is_ours(self, raw: bytes, receiver: int) -> bool:
+        """Whether our key signed a message of the run's protocol, which has one content only.
+
+        A control message may be another one after a restart with an empty store.
+        """
+        return False
 
     def _point(self, moment: str) -> None:
         faultpoints.point(f"{self.seat.role}.{moment}")
@@ -231,11 +255,18 @@ class Carrier(Voice):
         return Name(message.sender, message.round, self.session.slot(message))
 
     def _signed(self, raw: bytes) -> bool:
+        return self._opened(raw, self.seat.place) is not None
+
+    def _is_ours(self, raw: bytes, receiver: int) -> bool:
+        found = self._opened(raw, receiver)
+        return found is not None and found.sender == self.seat.place
+
+    def _opened(self, raw: bytes, receiver: int) -> Envelope | None:
+        """A message of the protocol that its sender did sign, or None."""
         for binding in self.session.bindings:
             with contextlib.suppress(*UNPROVEN):
-                open_envelope(binding, raw, receiver=self.seat.place)
-                return True
-        return False
+                return open_envelope(binding, raw, receiver=receiver)
+        return None
 
     def _frozen(self, act: Callable[[], list[Outgoing]]) -> list[Frozen]:
         return self._freeze(None, act())

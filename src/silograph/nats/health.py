@@ -77,6 +77,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "silograph_epsilon_spent": ("Spent of a lineage's budget, at the limit's level.", "lineage"),
     "silograph_epsilon_limit": ("The limit of a lineage.", "lineage"),
+    "silograph_ledger_frozen": ("1 while the ledger is frozen and all studies are refused.",),
     "silograph_certificate_expiry_seconds": (
         "When the party's TLS certificate expires (Unix time).",
     ),
@@ -247,6 +248,8 @@ class Health:
     trouble: str = ""
     #: What each run that is carried waits for, in words.
     waiting: Mapping[str, str] = field(default_factory=dict)
+    #: Since when and why the ledger is frozen; empty if it is not, or if there is none.
+    frozen: str = ""
 
     @property
     def connected(self) -> bool:
@@ -256,6 +259,8 @@ class Health:
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the party is healthy, and the reason if it is not."""
+        if self.frozen:
+            return False, f"the ledger is {self.frozen}"
         if self.connected:
             return (True, "ok")
         return (False, f"the broker is not reached: {self.trouble}".rstrip(" :"))
@@ -268,6 +273,7 @@ class Health:
             "role": self.party.config.role,
             "pid": os.getpid(),
             "connected": self.connected,
+            "ledger": self.frozen,
             "serving": self.connected and not self.trouble,
             "trouble": self.trouble,
             "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase,
@@ -329,6 +335,7 @@ class Health:
         metrics.add("silograph_epsilon_spent", ledger.spent(lineage).epsilon, lineage=lineage)
         if limit is not None:
             metrics.add("silograph_epsilon_limit", limit.epsilon, lineage=lineage)
+        metrics.add("silograph_ledger_frozen", int(bool(self.frozen)))
         return metrics
 
     def write_status(self, path: Path) -> None:

@@ -233,10 +233,12 @@ class Link:
                 return
             except APIError as error:
                 if error.err_code == _WRONG_LAST_SEQUENCE:
-                    if await self._holds(stream, subject, raw):
+                    standing = await self._last(stream, subject)
+                    if standing == raw:  # it is our own, sent before
                         return
                     raise TransportError(
-                        f"{subject}: another message stands under this name; somebody squats on it"
+                        f"{subject}: another message stands under this name; somebody squats on it",
+                        standing=standing,
                     ) from None
                 await self._pause()
             except _PASSING as error:
@@ -256,14 +258,14 @@ class Link:
             except _PASSING:
                 await self._pause()
 
-    async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
-        """Whether the last message of a subject has these bytes: it is our own, sent before."""
+    async def _last(self, stream: str, subject: str) -> bytes:
+        """The last message of a subject; empty if there is none."""
         while True:
             try:
                 found = await self._streams.get_last_msg(stream, subject)
-                return found.data == raw
+                return found.data or b""
             except NotFoundError:
-                return False
+                return b""
             except _PASSING:
                 await self._pause()
 

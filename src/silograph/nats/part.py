@@ -18,6 +18,7 @@ from typing import Any
 
 from silograph.errors import (
     AbortedError,
+    ClonedError,
     DeadlineError,
     ProtocolError,
     TrailError,
@@ -45,15 +46,26 @@ class SiloRun:
     """One run that the party has accepted, and its session."""
 
     def __init__(
-        self, seat: Seat, session: SiloSession, party: Party, link: Link, pay: Callable[[], None]
+        self,
+        seat: Seat,
+        session: SiloSession,
+        party: Party,
+        link: Link,
+        pay: Callable[[], None],
+        alarm: Callable[[ClonedError], None],
     ) -> None:
-        """Prepare the run. ``pay`` records its cost, and may be called again after a restart."""
+        """Prepare the run.
+
+        ``pay`` records its cost, and may be called again after a restart. ``alarm`` is told if
+        somebody else has signed with this party's key, before anyone else is.
+        """
         self._study = seat.study
         self._seat = seat
         self._party = party
         self._store, self._clock = party.store, party.clock
         self._link = link
         self._pay = pay
+        self._alarm = alarm
         self._session = session
         self._carrier = Carrier(seat, session, self._store, link, party.log)
         run = self._store.run(seat.study.run)
@@ -120,6 +132,8 @@ class SiloRun:
             await self._abort(AbortedError("ended by the operator", code="operator"))
         except Exception as error:
             found = cause(error)
+            if isinstance(found, ClonedError):
+                await asyncio.to_thread(self._alarm, found)
             if isinstance(found, AbortedError):  # by the coordinator, who tells everyone
                 await self._end("aborted", found.code, error=found)
             else:
@@ -303,7 +317,8 @@ async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log
 
 
 def cause(error: BaseException) -> BaseException:
-    """The first error of a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    """The first error of a group; a clone's trace before all others."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    found = [cause(part) for part in error.exceptions]
+    return next((part for part in found if isinstance(part, ClonedError)), found[0])

@@ -29,21 +29,18 @@ from silograph.errors import (
     LedgerError,
     ProtocolError,
     SilographError,
-    StoreError,
     TransportError,
 )
 from silograph.graph.bits import memory_of
 from silograph.graph.fold import MOST_BUCKETS
 from silograph.graph.universe import NodeUniverse
 from silograph.ledger.book import Ledger
-from silograph.ledger.chain import Witness
-from silograph.ledger.entries import Spend
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Identity, Member
 from silograph.methods.cost import memory_here, size_text
 from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, sealed_cost
 from silograph.nats.link import STUDIES_STREAM, Link, stream_name
-from silograph.party import connection
+from silograph.party import accounts, connection
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import Code, Notice
 from silograph.party.keys import load_identity
@@ -56,11 +53,9 @@ __all__ = [
     "Answer",
     "Check",
     "Preflight",
-    "check_ledger",
     "check_lineage",
     "failing",
     "notice_of",
-    "phase_of",
     "ping",
 ]
 
@@ -89,32 +84,15 @@ def check_lineage(config: SiloConfig, ledger: Ledger) -> None:
         )
 
 
-def phase_of(store: Store) -> str:
-    """The phase under which a ledger records the spends of a silo's studies.
-
-    It contains the store's identity, so that several silos can share a ledger.
-    """
-    return f"study {store.identity}"
-
-
-def check_ledger(store: Store, ledger: Ledger) -> dict[str, Spend]:
-    """Refuse a store or a ledger that was restored to an earlier state; the spends by run."""
-    seen = store.witness()
-    if seen:
-        ledger.check_not_older_than(Witness.parse(seen))
-    phase = phase_of(store)
-    paid = {row.run: row for row in ledger.rows() if row.phase == phase}
-    runs = store.runs()
-    if paid.keys() - {run.run for run in runs}:
-        raise StoreError(
-            f"{store.path}: older than the ledger, which has runs that it does not know"
+def check_books(ledger: Ledger, store: Store) -> None:
+    """Refuse a ledger that does not account for what the store knows, or that is frozen."""
+    accounts.check_ledger(ledger, store)
+    freeze = ledger.frozen()
+    if freeze is not None:
+        raise LedgerError(
+            f"{ledger.path}: the ledger is {freeze}. Every study is refused until 'silograph "
+            "ledger thaw'"
         )
-    if {run.run for run in runs if run.spent} - paid.keys():
-        raise StoreError(
-            f"{ledger.path}: not the ledger that the state store knows: spends that the "
-            "store saw are not in it"
-        )
-    return paid
 
 
 # --- Space ----------------------------------------------------------------------------------------
@@ -343,7 +321,7 @@ class Preflight:
             check_lineage(config, book)
             if served:
                 with contextlib.closing(Store(config.store, config.name)) as store:
-                    check_ledger(store, book)
+                    check_books(book, store)
             spent = book.spent(lineage, ledger.collusion)
         self.facts["spent"] = spent.to_dict()
         return f"{spent} of ε = {limit} spent on {lineage!r}"
@@ -441,7 +419,7 @@ def failing(
     }
     if isinstance(config, SiloConfig) and ledger is not None:
         checks["data"] = lambda: readable(config.data.edges)
-        checks["ledger"] = lambda: check_ledger(party.store, ledger)
+        checks["ledger"] = lambda: check_books(ledger, party.store)
     for name, work in checks.items():
         try:
             work()

@@ -11,23 +11,26 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from silograph.dp.loss import shown_loss
 from silograph.errors import (
     BudgetError,
     BusyError,
+    ClonedError,
     DeadlineError,
     SilographError,
     StoreError,
     StudyError,
+    TrailError,
     TransportError,
 )
 from silograph.graph.bits import PairBits, in_memory
 from silograph.ledger.book import Ledger
-from silograph.ledger.entries import Spend, loss_at
+from silograph.ledger.entries import Amount, Spend, loss_at
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.machine import SiloSession
 from silograph.methods.catalogue import plan_study
@@ -39,7 +42,8 @@ from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.notices import Notices
 from silograph.nats.part import SiloRun, last_words
-from silograph.nats.preflight import check_ledger, check_lineage, phase_of
+from silograph.nats.preflight import check_lineage
+from silograph.party import accounts
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, WAIT, Code, Notice, code_of
 from silograph.party.opened import Clock, Party
@@ -93,6 +97,13 @@ class Service(ABC):
         self._lost_since: float | None = None
         self._asking: set[str] = set()  # runs that wait for the operator, before anyone was told
         self._notices = Notices(config, self._party, lambda: self._budget)
+        #: What the operator should know when the service starts.
+        self.notes: list[str] = []
+        try:
+            self._trail.verify()
+        except TrailError as error:  # no message depends on it, so runs go on
+            self._log.event("trail.damaged", level="error", error=error)
+            self.notes.append(f"the audit trail is damaged: {error}")
 
     # -- what only one kind of party has -------------------------------------------------------
 
@@ -112,6 +123,10 @@ class Service(ABC):
     @abstractmethod
     def _pay(self, plan: SettledStudy) -> None:
         """Record the whole cost of a run. Repeating it spends nothing more."""
+
+    @abstractmethod
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Somebody else has signed with this party's key in a run: stop what that endangers."""
 
     @abstractmethod
     def _metrics(self, health: Health) -> Metrics:
@@ -483,7 +498,8 @@ class Service(ABC):
         if self._party.has_universe and study.universe != self._party.universe.digest:
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
-        return SiloRun(seat, session, self._party, self._line, lambda: self._agree(plan))
+        alarm = partial(self._cloned, study)
+        return SiloRun(seat, session, self._party, self._line, lambda: self._agree(plan), alarm)
 
     def _agree(self, plan: SettledStudy) -> None:
         """Pay for a run, if the policy still allows it: it may have changed since it accepted."""
@@ -568,7 +584,8 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
-        phase = phase_of(self._store)
+        self._note_freeze()
+        phase = accounts.phase_of(self._store)
         self._books = Books(self._party, self._ledger, config.data.lineage, phase)
         self._check_ledger()
         self._snapshots = Snapshots(config.state / "snapshots", self.silo)
@@ -581,20 +598,39 @@ class SiloService(Service):
 
     def _set_limit(self) -> None:
         """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
+        lineage, limit = self._own.data.lineage, self._own.ledger
         check_lineage(self._own, self._ledger)
-        limit = self._own.ledger
-        self._ledger.set_limit(self._own.data.lineage, limit.epsilon, limit.delta, limit.collusion)
+        asked = Amount(limit.epsilon, limit.delta, limit.collusion)
+        made = self._ledger.set_limit(
+            lineage, asked.epsilon, asked.delta, asked.collusion, only_lower=True
+        )
+        if made.amount() != asked:
+            self._log.event(
+                "limit.kept", level="warning", lineage=lineage, epsilon=made.epsilon,
+                delta=made.delta, collusion=made.collusion,
+            )  # fmt: skip
+            self.notes.append(
+                f"the ledger's limit holds, {made.amount()} at t = {made.collusion}: it is lower "
+                f"than that of {self._config.file}, {asked} at t = {asked.collusion}. 'silograph "
+                "ledger limit' can raise it"
+            )
+
+    def _note_freeze(self) -> None:
+        freeze = self._ledger.frozen()
+        if freeze is not None:
+            self._log.event("ledger.frozen", level="error", lineage=self._own.data.lineage)
+            self.notes.append(
+                f"the ledger is {freeze}. Every study is refused until 'silograph ledger thaw'"
+            )
 
     def _check_ledger(self) -> None:
         """Refuse a store or a ledger that was restored to an earlier state.
 
         A spend that is missing in the store, because the service was killed after it, is added.
         """
-        paid = check_ledger(self._store, self._ledger)
-        for run in self._store.runs():
-            study = read_proposal(run.proposal) if run.run in paid and not run.spent else None
-            if study is not None:
-                self._books.note(study, paid[run.run])
+        accounts.check_ledger(self._ledger, self._store)
+        for study, spend in accounts.unnoted(self._ledger, self._store):
+            self._books.note(study, spend)
 
     def close(self) -> None:
         """Close the ledger, the store and the log; remove a snapshot that no open run needs."""
@@ -605,6 +641,7 @@ class SiloService(Service):
 
     def _check_own(self, plan: SettledStudy) -> None:
         study = plan.study
+        self._ledger.check_thawed()
         if any(row.run == study.run for row in self._ledger.rows()):
             raise StoreError("the ledger has this run, and the store did not: one was put back")
         self._check_budget(plan)
@@ -628,6 +665,18 @@ class SiloService(Service):
 
     def _pay(self, plan: SettledStudy) -> None:
         self._books.pay(plan)
+
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Freeze the ledger: a clone, or this machine before now, may have spent from another."""
+        self._ledger.freeze(f"run {study.run[:12]}: {error}"[:200].strip())
+        self._log.event("ledger.frozen", level="error", run=study.id, error=error)
+        witness = self._ledger.witness()
+        self._trail.frozen(study.id, witness.serial, bytes.fromhex(witness.digest), error)
+
+    def health(self) -> Health:
+        """The current health of the service, with its ledger's."""
+        freeze = self._ledger.frozen()
+        return replace(super().health(), frozen="" if freeze is None else str(freeze))
 
     def _metrics(self, health: Health) -> Metrics:
         return health.silo_metrics(self._ledger, self._own.data.lineage)
@@ -673,6 +722,9 @@ class HelperService(Service):
 
     def _pay(self, plan: SettledStudy) -> None:
         """Pay nothing: there are no edges that a run could tell of."""
+
+    def _cloned(self, study: Study, error: ClonedError) -> None:
+        """Do nothing more: a helper has no budget that a clone could spend."""
 
     def _metrics(self, health: Health) -> Metrics:
         return health.metrics()

@@ -357,6 +357,9 @@ class Count:
     #: How the error would move with epsilon; None where there is no formula.
     curve: Curve | None
 
+    #: Whether the number stands out from its noise.
+    usable: bool = True
+
     @property
     def relative(self) -> float:
         """The standard error over the answer; nan where there is none."""
@@ -539,6 +542,7 @@ def _count(answer: Estimate[Any], curve: Curve | None) -> Count:
         high,
         answer.note,
         curve,
+        answer.usable,
     )
 
 

@@ -283,6 +283,8 @@ def _observer(each: Observer) -> dict[str, Any]:
         "epsilon": shown_loss(each.epsilon),
         "delta": shown_loss(each.delta) if each.delta else "",
         "width": f"{100 * share:.2f}%",
+        # However small the promise: a bar that is nearly full is no good news.
+        "level": "good" if share < 0.5 else "half" if share < 0.9 else "bad",
     }
 
 

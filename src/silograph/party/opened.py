@@ -45,6 +45,7 @@ class Party:
         self.roster = file.roster
         self._universe = config.nodes()
         self.store = open_store(config)
+        self.store.verify()
         known = self.store.roster()
         if known is not None:
             file.check_replaces(*known)

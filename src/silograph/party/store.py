@@ -14,6 +14,11 @@ Guarantee
     recorded before its answer is sent; after that, a different message with the same name is
     refused. So a party that restarts and processes the same messages again sends nothing that
     differs from what it sent before.
+Damage
+    Every row has a *mark*, a digest of its other columns; the trail has its chain. A row is
+    compared with its mark whenever it is read, and before it is changed, so that a flipped bit
+    stops the run, or the service, and never becomes a wrong message. A mark does not stop anyone
+    who can write the file.
 """
 
 import hashlib
@@ -24,11 +29,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from silograph import whole_files
 from silograph.errors import StoreError
 
-__all__ = ["COLUMNS", "TABLES", "Frozen", "Name", "Run", "Store", "Taken", "read_run"]
+__all__ = ["COLUMNS", "TABLES", "Frozen", "Name", "Run", "Store", "Taken"]
 
 
 # --- What a state store holds: its tables, and rows of them as values -----------------------------
@@ -36,7 +42,8 @@ __all__ = ["COLUMNS", "TABLES", "Frozen", "Name", "Run", "Store", "Taken", "read
 TABLES = """
 CREATE TABLE store (version INTEGER NOT NULL, identity TEXT NOT NULL, party TEXT NOT NULL,
     roster_serial INTEGER NOT NULL DEFAULT 0, roster_digest BLOB,
-    witness TEXT NOT NULL DEFAULT '');
+    witness TEXT NOT NULL DEFAULT '',
+    mark BLOB NOT NULL DEFAULT x'');
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY,
     run TEXT NOT NULL UNIQUE,
@@ -49,7 +56,8 @@ CREATE TABLE runs (
     data TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'done', 'aborted', 'refused')),
-    code TEXT NOT NULL DEFAULT ''
+    code TEXT NOT NULL DEFAULT '',
+    mark BLOB NOT NULL DEFAULT x''
 );
 CREATE INDEX open_runs ON runs (number) WHERE state = 'open';
 CREATE TABLE outgoing (
@@ -61,6 +69,7 @@ CREATE TABLE outgoing (
     digest BLOB NOT NULL,
     size INTEGER NOT NULL,
     raw BLOB,
+    mark BLOB NOT NULL DEFAULT x'',
     UNIQUE (run, receiver, round, slot)
 );
 CREATE TABLE incoming (
@@ -70,6 +79,7 @@ CREATE TABLE incoming (
     round TEXT NOT NULL,
     slot TEXT NOT NULL,
     digest BLOB NOT NULL,
+    mark BLOB NOT NULL DEFAULT x'',
     UNIQUE (run, sender, round, slot)
 );
 CREATE TABLE trail (
@@ -136,24 +146,38 @@ class Run:
         return self.state == "open"
 
 
-#: The columns of a run, in the order of :func:`read_run`.
-COLUMNS = "run, proposal, decision, decided_by, secret, spent, phase, data, state, code"
+#: The columns of each table that its marks cover, in the order in which they are hashed. The bytes
+#: of an outgoing message are covered by its digest, and whether they are there by `_sent_mark`.
+COLUMNS = {
+    "store": "version, identity, party, roster_serial, roster_digest, witness",
+    "runs": "number, run, proposal, decision, decided_by, secret, spent, phase, data, state, code",
+    "outgoing": "number, run, receiver, round, slot, digest, size",
+    "incoming": "number, run, sender, round, slot, digest",
+}
 
 
-def read_run(row: tuple[object, ...]) -> Run:
-    """Make a run from its row."""
-    run, proposal, decision, by, secret, spent, phase, data, state, code = row
-    return Run(
-        run, proposal, decision, by, secret, bool(spent), phase, data, state, code  # type: ignore[arg-type]
-    )  # fmt: skip
+def _mark(*values: object) -> bytes:
+    """The mark of a row: the start of a SHA-256 over its values, as Python writes them in ASCII."""
+    return hashlib.sha256(ascii(values).encode()).digest()[:_MARK_BYTES]
+
+
+def _sent_mark(mark: bytes) -> bytes:
+    """The mark of an outgoing message after the broker has it, from the mark before.
+
+    It is made from the old mark, not from the row, so that it is wrong if the row was.
+    """
+    return _mark("sent", mark)
 
 
 # --- The store ------------------------------------------------------------------------------------
 
 _APPLICATION_ID = 0x53494C53  # "SILS"
+_MARK_BYTES = 16
 _BUSY_SECONDS = 30.0
 #: Records of incoming messages that had no answer are written in batches of this size.
 _NOTES = 64
+#: What becomes of outgoing messages that the broker has.
+_SENT = "UPDATE outgoing SET raw = NULL, mark = sent_mark(mark)"
 
 
 class Store:
@@ -177,6 +201,7 @@ class Store:
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            self._connection.create_function("sent_mark", 1, _sent_mark, deterministic=True)
             self._check_kind()  # first, so that another program's file is not changed
             # FAST overwrites deleted content on pages that are written anyway. This covers a run's
             # secret, but not the bytes of sent messages, which fill whole pages.
@@ -204,13 +229,77 @@ class Store:
                 connection.execute(
                     "INSERT INTO store (version, identity, party) VALUES (?, ?, ?)", row
                 )
+                self._mark_rows(connection, "store")
             found = connection.execute("SELECT version, identity, party FROM store").fetchall()
-        if len(found) != 1:
-            raise StoreError(f"{self.path}: the store is damaged")
-        whole_files.STORE.check(found[0][0], self.path, StoreError)
-        if party not in (None, found[0][2]):
-            raise StoreError(f"{self.path}: this is the store of {found[0][2]}, not of {party}")
+            if len(found) != 1:
+                raise self._damaged("it has no party")
+            version = whole_files.STORE.check(found[0][0], self.path, StoreError)
+            if party not in (None, found[0][2]):
+                raise StoreError(f"{self.path}: this is the store of {found[0][2]}, not of {party}")
+            if version < whole_files.STORE.current:
+                self._bring_up_to_date(connection)
+            self._own(connection)
         self.identity: str = found[0][1]
+
+    def _bring_up_to_date(self, connection: sqlite3.Connection) -> None:
+        """Give the rows of a store of version 3 their marks."""
+        for table in COLUMNS:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN mark BLOB NOT NULL DEFAULT x''")
+        connection.execute("UPDATE store SET version = ?", (whole_files.STORE.current,))
+        for table in COLUMNS:
+            self._mark_rows(connection, table)
+        connection.execute("UPDATE outgoing SET mark = sent_mark(mark) WHERE raw IS NULL")
+
+    # -- marks -----------------------------------------------------------------------------
+
+    def verify(self) -> None:
+        """Check the file, what it says of the party, and all runs.
+
+        The rows of messages are checked when a run reads them: damage there ends the run alone.
+        """
+        with self._reading() as connection:
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise self._damaged("SQLite finds a fault in the file")
+        self.runs()
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(
+            f"{self.path}: the state store is damaged: {what}. Nothing is sent from it; see 'A "
+            "damaged state store' in the operators' manual"
+        )
+
+    def _check(self, table: str, row: tuple[Any, ...], what: str, sent: bool = False) -> None:
+        """Compare a row, which ends with its mark, with that mark."""
+        mark = _mark(*row[:-1])
+        if row[-1] != (_sent_mark(mark) if sent else mark):
+            raise self._damaged(f"{what} was changed in table {table}")
+
+    def _mark_rows(
+        self, connection: sqlite3.Connection, table: str, where: str = "", *values: object
+    ) -> None:
+        """Mark rows that were just written or, if they were there before, checked and changed."""
+        query = f"SELECT rowid, {COLUMNS[table]} FROM {table} {where}"  # noqa: S608 - fixed texts
+        marks = [(_mark(*row[1:]), row[0]) for row in connection.execute(query, values)]
+        update = f"UPDATE {table} SET mark = ? WHERE rowid = ?"  # noqa: S608
+        connection.executemany(update, marks)
+
+    def _own(self, connection: sqlite3.Connection) -> tuple[int, bytes, str]:
+        """The roster's serial and digest, and the ledger's witness."""
+        query = f"SELECT {COLUMNS['store']}, mark FROM store"  # noqa: S608
+        row = connection.execute(query).fetchone()
+        self._check("store", row, "what it says of the party")
+        return row[3], row[4], row[5]
+
+    def _set_own(self, connection: sqlite3.Connection, what: str, *values: object) -> None:
+        self._own(connection)
+        connection.execute(f"UPDATE store SET {what}", values)  # noqa: S608 - the texts are here
+        self._mark_rows(connection, "store")
+
+    def _read_run(self, row: tuple[Any, ...]) -> Run:
+        self._check("runs", row, f"run {str(row[1])[:12]}")
+        _, run, proposal, decision, by, secret, spent, phase, data, state, code, _ = row
+        return Run(run, proposal, decision, by, secret, bool(spent), phase, data, state, code)
 
     # -- runs ------------------------------------------------------------------------------
 
@@ -225,6 +314,7 @@ class Store:
                 connection.execute(
                     "INSERT INTO runs (run, proposal, decision) VALUES (?, ?, '')", (run, proposal)
                 )
+                self._mark_rows(connection, "runs", "WHERE run = ?", run)
                 return True
         if known.proposal != proposal:
             raise StoreError(f"run {run} is known with another study: a run id is used once")
@@ -235,14 +325,9 @@ class Store:
 
         ``data`` is the digest of the edges that it is carried out with.
         """
-        with self.together() as connection:
-            done = connection.execute(
-                "UPDATE runs SET decision = 'accepted', decided_by = ?, secret = ?, data = ?"
-                " WHERE run = ? AND secret IS NULL AND state = 'open'",
-                (by, secret, data, run),
-            )
-            if done.rowcount != 1:
-                raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
+        what = "decision = 'accepted', decided_by = ?, secret = ?, data = ?"
+        if not self._change(run, what, by, secret, data, only="secret IS NULL AND state = 'open'"):
+            raise StoreError(f"{self.path}: run {run} cannot be accepted: it has a secret")
 
     def decide(self, run: str, decision: str, by: str) -> None:
         """Record an operator's decision, on which the service will act."""
@@ -251,11 +336,8 @@ class Store:
     def mark_spent(self, run: str, witness: str) -> bool:
         """Record that the ledger has the run's cost, and the ledger's witness; False if known."""
         with self.together() as connection:
-            connection.execute("UPDATE store SET witness = ?", (witness,))
-            done = connection.execute(
-                "UPDATE runs SET spent = 1 WHERE run = ? AND spent = 0", (run,)
-            )
-            return done.rowcount == 1
+            self._set_own(connection, "witness = ?", witness)
+            return self._change(run, "spent = 1", only="spent = 0")
 
     def mark_phase(self, run: str, phase: str) -> None:
         """Record the phase that the run is in."""
@@ -264,14 +346,9 @@ class Store:
     def end(self, run: str, state: str, code: str = "", last: Sequence[Frozen] = ()) -> None:
         """End a run: freeze its last messages, wipe its secret, drop the bytes of all others."""
         with self.together() as connection:
-            connection.execute(
-                "UPDATE outgoing SET raw = NULL WHERE run = ? AND raw IS NOT NULL", (run,)
-            )
+            connection.execute(f"{_SENT} WHERE run = ? AND raw IS NOT NULL", (run,))
             self._freeze(connection, run, last)
-            connection.execute(
-                "UPDATE runs SET secret = NULL, state = ?, code = ? WHERE run = ?",
-                (state, code, run),
-            )
+            self._change(run, "secret = NULL, state = ?, code = ?", state, code)
             self._wiped = True
 
     def run(self, run: str) -> Run | None:
@@ -282,9 +359,9 @@ class Store:
     def runs(self, *, ended: bool = True) -> list[Run]:
         """All runs, oldest first; with ``ended=False`` only those that are open."""
         which = "" if ended else " WHERE state = 'open'"
-        query = f"SELECT {COLUMNS} FROM runs{which} ORDER BY number"  # noqa: S608 - fixed texts
+        query = f"SELECT {COLUMNS['runs']}, mark FROM runs{which} ORDER BY number"  # noqa: S608
         with self._reading() as connection:
-            return [read_run(row) for row in connection.execute(query)]
+            return [self._read_run(row) for row in connection.execute(query)]
 
     def proposed(self) -> int:
         """The bytes of all stored proposals."""
@@ -304,18 +381,20 @@ class Store:
                     for table in ("outgoing", "incoming"):
                         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608
 
-    @staticmethod
-    def _run(connection: sqlite3.Connection, run: str) -> Run | None:
-        query = f"SELECT {COLUMNS} FROM runs WHERE run = ?"  # noqa: S608 - a fixed text
+    def _run(self, connection: sqlite3.Connection, run: str) -> Run | None:
+        query = f"SELECT {COLUMNS['runs']}, mark FROM runs WHERE run = ?"  # noqa: S608
         found = connection.execute(query, (run,)).fetchone()
-        return None if found is None else read_run(found)
+        return None if found is None else self._read_run(found)
 
-    def _change(self, run: str, what: str, *values: object) -> None:
+    def _change(self, run: str, what: str, *values: object, only: str = "1") -> bool:
+        """Change a run's row; False if the condition ``only`` does not hold."""
         with self.together() as connection:
-            query = f"UPDATE runs SET {what} WHERE run = ?"  # noqa: S608 - the texts are here
-            done = connection.execute(query, (*values, run))
-            if done.rowcount != 1:
+            if self._run(connection, run) is None:  # a damaged row is refused, not marked anew
                 raise StoreError(f"{self.path}: run {run} is not known")
+            query = f"UPDATE runs SET {what} WHERE run = ? AND {only}"  # noqa: S608
+            done = connection.execute(query, (*values, run))
+            self._mark_rows(connection, "runs", "WHERE run = ?", run)
+            return done.rowcount == 1
 
     # -- messages --------------------------------------------------------------------------
 
@@ -351,23 +430,24 @@ class Store:
         key = (run, name.party, name.round, str(name.slot))
         digest = hashlib.sha256(raw).digest()
         known = connection.execute(
-            "SELECT digest, raw FROM outgoing"
+            f"SELECT raw IS NULL, {COLUMNS['outgoing']}, mark FROM outgoing"  # noqa: S608
             " WHERE run = ? AND receiver = ? AND round = ? AND slot = ?",
             key,
         ).fetchone()
         if known is None:
+            row = (_next(connection, "outgoing"), *key, digest, len(raw))
             connection.execute(
-                "INSERT INTO outgoing (run, receiver, round, slot, digest, size, raw)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*key, digest, len(raw), raw),
+                "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, raw, _mark(*row))
             )
             return message
-        if known[0] != digest:
+        sent, row = bool(known[0]), known[1:]
+        self._check("outgoing", row, f"a message of run {run[:12]}", sent)
+        if row[5] != digest:
             raise StoreError(
                 f"run {run}: a message of round {name.round!r} was frozen with other bytes; it is "
                 "never made anew"
             )
-        return Frozen(name, known[1])
+        return Frozen(name, None if sent else raw)
 
     def acked(self, run: str, names: Iterable[Name]) -> None:
         """Drop the bytes of messages that the broker has confirmed."""
@@ -378,17 +458,28 @@ class Store:
         """Frozen messages that the broker may not have yet, in the order of freezing."""
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT receiver, round, slot, raw FROM outgoing"
+                f"SELECT raw, {COLUMNS['outgoing']}, mark FROM outgoing"  # noqa: S608
                 " WHERE run = ? AND raw IS NOT NULL ORDER BY number",
                 (run,),
             ).fetchall()
-        return [Frozen(Name(place, name, int(slot)), raw) for place, name, slot, raw in rows]
+        found = []
+        for raw, *row in rows:
+            self._check("outgoing", tuple(row), f"a message of run {run[:12]}")
+            _, _, place, name, slot, digest, _, _ = row
+            if not isinstance(raw, bytes) or hashlib.sha256(raw).digest() != digest:
+                raise self._damaged(f"a message of run {run[:12]} was changed in table outgoing")
+            found.append(Frozen(Name(place, name, int(slot)), raw))
+        return found
 
     def sent(self, run: str) -> set[tuple[str, int]]:
         """(round, slot) of every message that was frozen."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT round, slot FROM outgoing WHERE run = ?", (run,))
-            return {(name, int(slot)) for name, slot in rows}
+            query = f"SELECT raw IS NULL, {COLUMNS['outgoing']}, mark FROM outgoing WHERE run = ?"  # noqa: S608
+            found = set()
+            for sent, *row in connection.execute(query, (run,)):
+                self._check("outgoing", tuple(row), f"a message of run {run[:12]}", bool(sent))
+                found.add((row[3], int(row[4])))
+            return found
 
     def receivers(self, run: str) -> set[int]:
         """The places of those to whom messages of a run were addressed."""
@@ -410,33 +501,33 @@ class Store:
     def taken(self, run: str) -> dict[Name, bytes]:
         """The digests of all incoming messages that were processed, in that order."""
         with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT sender, round, slot, digest FROM incoming WHERE run = ? ORDER BY number",
-                (run,),
+            query = (
+                f"SELECT {COLUMNS['incoming']}, mark FROM incoming WHERE run = ? ORDER BY number"  # noqa: S608
             )
-            return {Name(place, name, int(slot)): digest for place, name, slot, digest in rows}
+            found = {}
+            for row in connection.execute(query, (run,)):
+                self._check("incoming", row, f"a message of run {run[:12]}")
+                _, _, place, name, slot, digest, _ = row
+                found[Name(place, name, int(slot))] = digest
+            return found
 
     # -- what was in force ------------------------------------------------------------------
 
     def roster(self) -> tuple[int, bytes] | None:
         """Serial and digest of the last roster that was in force here; None if there was none."""
         with self._reading() as connection:
-            serial, digest = connection.execute(
-                "SELECT roster_serial, roster_digest FROM store"
-            ).fetchone()
+            serial, digest, _ = self._own(connection)
         return (serial, digest) if serial else None
 
     def witness(self) -> str:
         """The ledger's witness (its last entry) when it was last seen; empty if it never was."""
         with self._reading() as connection:
-            found: str = connection.execute("SELECT witness FROM store").fetchone()[0]
-        return found
+            return self._own(connection)[2]
 
     def set_roster(self, serial: int, digest: bytes) -> None:
         """Record the roster that is in force."""
         with self.together() as connection:
-            connection.execute("UPDATE store SET roster_serial = ?, roster_digest = ?",
-                               (serial, digest))  # fmt: skip
+            self._set_own(connection, "roster_serial = ?, roster_digest = ?", serial, digest)
 
     # -- the file --------------------------------------------------------------------------
 
@@ -476,6 +567,8 @@ class Store:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError:  # SQLite quotes what it cannot read
+            raise self._damaged("it has a text that is none") from None
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "") or type(error).__name__
             raise StoreError(f"{self.path}: the store cannot be used: {name}") from None
@@ -502,15 +595,22 @@ class Store:
 
 def _note(connection: sqlite3.Connection, run: str, taken: Taken) -> None:
     name = taken.name
-    row = (run, name.party, name.round, str(name.slot), taken.digest)
+    number = _next(connection, "incoming")
+    row = (number, run, name.party, name.round, str(name.slot), taken.digest)
     connection.execute(
-        "INSERT OR IGNORE INTO incoming (run, sender, round, slot, digest) VALUES (?, ?, ?, ?, ?)",
-        row,
+        "INSERT OR IGNORE INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _mark(*row))
     )
 
 
+def _next(connection: sqlite3.Connection, table: str) -> int:
+    query = f"SELECT ifnull(max(number), 0) + 1 FROM {table}"  # noqa: S608 - a fixed text
+    number: int = connection.execute(query).fetchone()[0]
+    return number
+
+
 def _release(connection: sqlite3.Connection, run: str, names: Iterable[Name]) -> None:
+    where = "WHERE run = ? AND receiver = ? AND round = ? AND slot = ? AND raw IS NOT NULL"
     connection.executemany(
-        "UPDATE outgoing SET raw = NULL WHERE run = ? AND receiver = ? AND round = ? AND slot = ?",
+        f"{_SENT} {where}",
         [(run, name.party, name.round, str(name.slot)) for name in names],
     )

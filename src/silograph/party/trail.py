@@ -105,6 +105,10 @@ class Trail:
             collusion=collusion, serial=serial, head=head,
         )  # fmt: skip
 
+    def frozen(self, run: bytes, serial: int, head: bytes, error: BaseException) -> Mark:
+        """Record that the ledger was frozen in a run, and its last serial and digest then."""
+        return self._add("ledger.frozen", run=run, serial=serial, head=head, error=error)
+
     def left(self, run: bytes, kind: str, messages: int, size: int) -> Mark:
         """Record what was sent in a run: messages of one kind, and their bytes."""
         return self._add("house.left", run=run, kind=kind, messages=messages, bytes=size)

@@ -162,7 +162,7 @@ ASK: dict[str, tuple[Callable[[Reports], Estimate[float]], float]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_error_bars_match_the_spread() -> None:
     """On a clustered graph in three overlapping silos, ε = 12; the same draws for every query."""
     draws = [draw(SILOS, 12.0, seed) for seed in range(DRAWS)]

@@ -88,7 +88,10 @@ class TestResult:
         assert raw == run.chunk(0, 0, {1, 2, 3})
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("holders", [(), (0,), (2,), (0, 1, 2)])
+    @pytest.mark.parametrize(
+        "holders",
+        [(), (0,), *(pytest.param(h, marks=pytest.mark.whole) for h in ((2,), (0, 1, 2)))],
+    )
     def test_every_pair_follows_the_channel(self, holders: tuple[int, ...]) -> None:
         """Exact binomial limits for each place in a chunk and in the last, shorter one.
 

@@ -10,6 +10,7 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import ReportCounts, Reports
 from silograph.methods.baseline.machines import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.cost import Cost, reports_cost
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.study import RELEASE, Study
 
@@ -38,6 +39,11 @@ class SettledBaseline(SettledStudy):
         self._parameters = ReportParameters(
             channel.p11, channel.p01, self.silos, study.pairs, study.subject
         )
+
+    @property
+    def cost(self) -> Cost:
+        """Traffic, time and memory with all parties on this machine."""
+        return reports_cost(self.study.nodes, self.silos)
 
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo

@@ -11,6 +11,7 @@ from silograph.messages.envelope import EVERYONE, Envelope, Outgoing, open_envel
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack, unpack
 from silograph.messages.machine import Machine, SiloSession
 from silograph.messages.rounds import Bits, open_bundle
+from silograph.messages.secrecy import own_key_changed
 from silograph.methods.elgamal.cipher import CELL_BYTES, JointKey, Place, Run, SecretKey
 from silograph.methods.elgamal.rounds import (
     KEY_BYTES,
@@ -90,8 +91,7 @@ class ElgamalSilo(Machine, SiloSession):
         length = KEY_BYTES
         keys = open_bundle(self._binding, message, "key", receiver=self._place, length=length)
         if not keys[self._place].startswith(self._key.public_key):
-            name = self._binding.roster.silos[self._place].name
-            raise ViewsDifferError("our own key came back changed", silo=name, round="key")
+            raise own_key_changed(self._binding.roster.silos[self._place].name)
         joint = joint_key(self._binding, keys)
         view = hashlib.sha256(
             pack(b"silograph/elgamal/view/v1", self._binding.parameters, joint.binding)

@@ -25,6 +25,7 @@ from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.committee.rounds import MEMBERS
+from silograph.methods.cost import Cost, sealed_cost
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease, kstars_variance
@@ -297,6 +298,12 @@ class SettledSealed(SettledStudy):
         if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
             raise StudyError("triangle_share needs both triangles and two_stars")
         return noise
+
+    @property
+    def cost(self) -> Cost:
+        """Traffic, time and memory with all parties on this machine."""
+        nodes = self.study.nodes if self._layout is None else self._layout.rows
+        return sealed_cost(nodes, self.silos, triangles="triangles" in self.noise.answers)
 
     @property
     def folds(self) -> bool:

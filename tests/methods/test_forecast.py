@@ -1,0 +1,64 @@
+"""What is expected of a run before it is paid for, and what would help."""
+
+import warnings
+
+import pytest
+
+import silograph as sg
+from silograph.errors import LedgerWarning, UselessAnswerWarning
+from silograph.estimators.reference import guess
+from silograph.methods.forecast import USELESS, Forecast, forecast
+from silograph.methods.planner import plan_options
+from silograph.methods.prediction import Question
+
+OUTLINE = guess(1000, cycles=False)
+
+
+@pytest.mark.parametrize("way", ["feat", "feat+", "sealed", "baseline"])
+def test_as_the_planner_says(way: str) -> None:
+    asked = Question("triangles", 1.0, 4, 1)
+    options = [o for o in plan_options(OUTLINE, asked).options if o.label.split()[0] == way]
+    on_pairs = [o.relative for o in options if "fold" not in o.arguments]
+    assert forecast(OUTLINE, asked, way).relative == min(on_pairs)
+
+
+def test_help_is_what_the_planner_expects() -> None:
+    asked = Question("triangles", 0.3, 4, 1)
+    found = forecast(OUTLINE, asked, "feat", "masked")
+    assert found.useless
+    assert found.helps
+    assert any(text.startswith("sealed with δ = 1e-09 (") for text in found.helps)
+    more = next(text for text in found.helps if text.startswith("ε = "))
+    epsilon = float(more.split()[2])
+    better = forecast(OUTLINE, Question("triangles", epsilon, 4, 1), "feat", "masked").relative
+    assert better is not None
+    assert better <= 0.25
+    assert "no usable answer is expected" in found.warning
+
+
+def test_a_range_is_useless_only_if_its_best_end_is() -> None:
+    asked = Question("edges", 1.0, 4, 1)
+    assert not Forecast(asked, 2 * USELESS, None, span=(USELESS / 2, 2 * USELESS)).useless
+    assert Forecast(asked, 3 * USELESS, None, span=(2 * USELESS, 3 * USELESS)).useless
+    assert Forecast(asked, None, None).warning == ""
+
+
+def test_python_warns_and_asks_who_wants_to_be_asked() -> None:
+    silos = sg.split(sg.clustered_power_law(100, seed=1), 4)
+    federation = sg.Federation.simulate(silos)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LedgerWarning)
+        with pytest.warns(UselessAnswerWarning, match="What would help: "):
+            federation.count("triangles", "feat", epsilon=0.1)
+        seen: list[Forecast] = []
+
+        def no(expected: Forecast) -> None:
+            seen.append(expected)
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            federation.count("triangles", "feat", epsilon=0.1, confirm=no)
+        with pytest.raises(RuntimeError):
+            federation.collect(3.0, confirm=no)
+    assert [each.useless for each in seen] == [True, False]
+    assert all(each.cost is not None and each.cost.sent > 0 for each in seen)
