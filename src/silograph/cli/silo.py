@@ -102,7 +102,7 @@ def status(config: Config, as_json: Json = False) -> None:
             ),
         ]
         if not running:
-            lines = [f"{found['silo']}: not running: process {found['pid']} has ended"]
+            lines[0] = f"{found['silo']}: not running: process {found['pid']} has ended"
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ConfigError(f"{path}: no service has written its status here") from None
     alive = running and age < 60

@@ -143,7 +143,8 @@ class Link:
         try:
             trial = await self._client.subscribe(f"{connection.inbox(self._party)}.trial")
             await self._client.publish(f"{connection.PREFIX}.trial.{self._party}.trial")
-            await self._client.flush(timeout=_FLUSH_SECONDS)
+            for _ in range(2):  # the client's ping may overtake what it was asked to send before
+                await self._client.flush(timeout=_FLUSH_SECONDS)
             await trial.unsubscribe()
             if self._heard.cause:
                 raise TransportError(f"{self._heard.where}: {self._heard.cause}", lasting=True)
