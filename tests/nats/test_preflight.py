@@ -134,6 +134,13 @@ class TestLedger:
             other.set_limit("trial", 100.0)
         assert checked(served)["ledger"].state == "failed"
 
+    def test_frozen(self, made: LocalDeployment) -> None:
+        SiloService(made.silo(NORTH)).close()
+        with Ledger(made.folder / f"{NORTH}.ledger") as ledger:
+            ledger.freeze("we were cloned")
+        found = checked(made)["ledger"]
+        assert (found.state, "silograph ledger thaw" in found.said) == ("failed", True)
+
 
 class TestMachine:
     """Space, memory and clock, by values that stand in for the machine's."""
