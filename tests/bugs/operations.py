@@ -20,7 +20,7 @@ _METRICS = "pytest tests/nats/test_metrics.py"
 _COMMANDS = "pytest tests/cli/test_operations.py"
 
 _LEDGER = "pytest tests/ledger/test_book.py"
-_LINK = "pytest tests/nats/test_link.py"
+_LINK = "pytest tests/party/test_connection.py"
 _PREFLIGHT = "pytest tests/nats/test_preflight.py"
 _WAITS = "pytest tests/nats/test_waits.py"
 
