@@ -2,8 +2,8 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
-	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million reproduce browser
+	deploy-demo first-answer soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -46,6 +46,9 @@ demo: $(BUILT) ## a seeded graph, four overlapping silos, a table of answers
 
 deploy-demo: $(BUILT) ## broker, coordinator and four silos as processes, a study of each method
 	@$(BIN)/python -m benchmarks.deploy_demo
+
+first-answer: $(BUILT) ## from nothing to the first deployed answer: commands and seconds, three ways
+	@$(BIN)/python -m benchmarks.first_answer
 
 # Tests of deployments wait for brokers, disks and deadlines: two workers would leave two cores idle
 # for half of the time.
@@ -104,7 +107,7 @@ bench-elgamal: $(BUILT) ## work per cell of threshold ElGamal, beside libsodium
 bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 	$(BIN)/python -m benchmarks.ledger
 
-bench-accuracy: $(BUILT) ## sealed beside trusted curators, the best ones too, and beside feat
+bench-accuracy: $(BUILT) ## sealed beside its mechanism in one hand, the best central mechanisms, and feat
 	$(BIN)/python -m benchmarks.sealed_accuracy
 
 # SPU is a Python that has SecretFlow SPU, or a folder in which an environment with it is made.
@@ -138,6 +141,9 @@ bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its e
 
 bench-fold: $(BUILT) ## folded releases drawn again: bias, spread, intervals and predictions (hours)
 	$(BIN)/python -m benchmarks.fold --seconds 600
+
+bench-planner: $(BUILT) ## realised by predicted error of every method, ranges, and auto's regret
+	$(BIN)/python -m benchmarks.planner
 
 bench-million: $(BUILT) ## a million nodes, from files to answers: time, traffic, memory, growth
 	$(BIN)/python -m benchmarks.million

@@ -6,7 +6,6 @@ is ended. One study of each method; ElGamal, which costs milliseconds a pair, on
 
 import asyncio
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ from silograph.graph.samples import clustered_power_law, split, union
 from silograph.graph.silo import Silo
 from silograph.ledger.book import Ledger
 from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.trial import end
 from tests.support.local_deployment import LocalDeployment, Terms
 
 _SILOS = 4
@@ -89,19 +89,11 @@ def run_demo() -> Iterator[StudyLine]:
 @contextmanager
 def _running(trial: LocalDeployment) -> Iterator[None]:
     trial.broker.start()
-    processes: list[subprocess.Popen[bytes]] = []
+    processes = trial.processes()
     try:
-        processes += trial.processes()
         yield
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(processes)
         trial.broker.stop()
 
 

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
 from reproduction.federations import community_split
-from reproduction.printed import printed_featplus
+from reproduction.printed import meant_release, printed_featplus, release_epsilon
 from silograph import Silo, dataset, split, union
 from silograph.estimators.release import Release
 from silograph.methods.featplus.answer import local_report, share
@@ -138,13 +138,17 @@ def show(console: Console, name: str, query: str, k: int | None, runs: int, com:
     for per_node in (False, True) if k is not None else (False,):
         cells = []
         for epsilon in EPSILONS:
+            spent = release_epsilon(epsilon)
             draws = [
-                printed_featplus(silos, query, k, epsilon, seed, per_node=per_node)
+                printed_featplus(
+                    silos, meant_release(graph, spent, seed), query, k, epsilon, seed,
+                    per_node=per_node,
+                )
                 for seed in range(min(runs, 10))
-            ]
+            ]  # fmt: skip
             error = np.sqrt(np.mean((np.array(draws) / truth - 1) ** 2))
             cells.append(f"{100 * error:.3g} %")
-        table.add_row("feat+ as printed" + ", per node" * per_node, *cells)
+        table.add_row("feat+ as meant" + ", per node" * per_node, *cells)
     console.print(table)
 
 

@@ -1,13 +1,13 @@
-"""Sealed beside curators whom everybody trusts, and beside feat: errors of triangles and 2-stars.
+"""Sealed beside its mechanism in one hand, the best central mechanisms, and feat.
 
 The hidden count of each graph is known, and only the noise is drawn again: that of the degrees and
 of the count, as the committee or the silos draw it (the protocol opens exactly the count plus this
 noise, as its tests show). Beside it:
 
-- *own*: a curator who holds the whole graph and uses the same mechanism, budgets and delta, with
-  discrete Laplace noise;
-- *central*: the curator's best mechanism, whose noise depends on the whole graph
-  (``benchmarks.central``). Sealed knows noisy degrees only, and the factor says what this costs;
+- *own*: sealed's mechanism in one trusted hand, with the whole graph, the same budgets and delta,
+  and discrete Laplace noise;
+- *central*: the best mechanism of a trusted curator, whose noise depends on the whole graph
+  (``reproduction.central``). Sealed knows noisy degrees only, and the factor says what this costs;
 - *feat*: its exact variance formula on the graph, for a union by the committee.
 
 One table has a delta, the other has none: there every silo adds a share of the noise, which is pure
@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.central import MECHANISMS, Reach, best, floor, triangles_reach, two_stars_reach
+from reproduction.central import MECHANISMS, Reach, best, floor, triangles_reach, two_stars_reach
 from silograph import Silo, _core, dataset
 from silograph.dp.digits import DigitLaw
 from silograph.dp.laplace import NoiseLaw
@@ -49,7 +49,7 @@ BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote", "ca-hepph", "email-enron")
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
 SILOS, COLLUSION, DELTA = 4, 1, 1e-9
-#: Sealed's error by that of its own mechanism in a curator's hands. 200,000 redraws of either know
+#: Sealed's error by that of its own mechanism in one trusted hand. 200,000 redraws of either know
 #: the ratio to 0.5 %.
 GOAL, RUNS = 1.02, 200_000
 console = Console(width=None if sys.stdout.isatty() else 132, highlight=False)
@@ -72,11 +72,11 @@ def bounding(noise: SealedNoise, answer: Answer) -> Bounded | None:
 def drawn(
     noise: SealedNoise, answer: Answer, bound: int | None, count: int, *, alone: bool
 ) -> NDArray[np.int64]:
-    """So many noises of an answer, as the parties draw them; or as a curator does, alone."""
+    """So many noises of an answer, as the parties draw them; or as one trusted hand does, alone."""
     label = f"accuracy/{answer}/{bound}/{alone}"
     if noise.kind == "committee" and not alone:
         return tossed(noise.digits(answer, bound), count, label)
-    law = curator(noise.law(answer, bound)) if alone else noise.law(answer, bound)
+    law = in_one_hand(noise.law(answer, bound)) if alone else noise.law(answer, bound)
     parts = law.scale.numerator, law.scale.denominator, law.shares
     labels = [f"{label}/{party}" for party in range(law.parties)]
     each = (_core.polya_difference(count, *parts, seed_bytes(each, 1)) for each in labels)
@@ -93,8 +93,8 @@ def tossed(law: DigitLaw, count: int, label: str) -> NDArray[np.int64]:
     return found
 
 
-def curator(law: NoiseLaw) -> NoiseLaw:
-    """What a curator adds: one discrete Laplace variable of the same scale."""
+def in_one_hand(law: NoiseLaw) -> NoiseLaw:
+    """What one trusted hand adds: one discrete Laplace variable of the same scale."""
     return NoiseLaw(law.scale, 1, 1)
 
 
@@ -147,11 +147,11 @@ class TopTwo:
 def error_of(
     degrees: NDArray[np.int64], noise: SealedNoise, answer: Answer, *, alone: bool, runs: int
 ) -> float:
-    """The root of the mean squared error of an answer: of sealed, or of a curator alone."""
+    """The root of the mean squared error of an answer: sealed's, or one hand's."""
 
     bounds: dict[int | None, int] = {None: runs}
     if "degrees" in noise.answers:
-        law = curator(noise.law("degrees")) if alone else noise.law("degrees")
+        law = in_one_hand(noise.law("degrees")) if alone else noise.law("degrees")
         if answer not in noise.answers:  # 2-stars that follow from noisy degrees; exact
             return math.sqrt(kstars_variance(degrees.tolist(), law, 2))
         bounds = bounds_of(degrees, law, noise, answer, runs, 2 * runs + alone)

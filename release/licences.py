@@ -1,8 +1,8 @@
-"""THIRD-PARTY.txt: the terms of every crate that is linked into the extension.
+"""THIRD-PARTY.txt: the terms of every crate that is linked into the extension, and of a word list.
 
 A wheel hands out compiled copies of these crates, and most of their licences ask that their notice
-goes along. ``make licences`` writes the file; with ``--check`` a file that is out of date is an
-error (a test does so).
+goes along. The same holds for the words in ``party/words.txt``. ``make licences`` writes the file;
+with ``--check`` a file that is out of date is an error (a test does so).
 
 A crate that offers the Apache License is used under it, and its text is in LICENSE. Of the others
 the licence files are quoted, the same text once.
@@ -22,12 +22,44 @@ PLATFORM = "x86_64-unknown-linux-gnu"
 EXTENSION = "silograph-py"
 
 HEAD = """\
-Software by others in the compiled part of Silograph
-====================================================
+Software by others in Silograph
+===============================
 
 The extension module silograph._core is linked from Silograph's own crates, from the standard
 library of Rust (MIT OR Apache-2.0, used under Apache-2.0) and from the crates below. The text of
 the Apache License, version 2.0, is in the file LICENSE.
+"""
+
+
+WORDS = """\
+The word list silograph/party/words.txt
+---------------------------------------
+
+The English word list of BIP-39 (Marek Palatinus, Pavol Rusnak, Aaron Voisine, Sean Bowe), as in
+the Python package mnemonic 0.21 (https://github.com/trezor/python-mnemonic), which is under these
+terms:
+
+The MIT License (MIT)
+
+Copyright (c) 2013-2016 Pavol Rusnak
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
 """
 
 
@@ -99,6 +131,7 @@ def text() -> str:
     for notice, names in quoted.items():
         title = ", ".join(names)
         parts.append(f"{title}\n{'-' * len(title)}\n\n{notice}")
+    parts.append(WORDS)
     return "\n\n".join(parts)
 
 

@@ -29,7 +29,16 @@ from silograph.methods.featplus.noise import Split
 from silograph.methods.featplus.rounds import FeatPlusTerms, Shared
 from silograph.methods.prediction import Question, feat_error, gradient_error, paper_error
 
-__all__ = ["LOCAL", "METHODS", "Compared", "Method", "compare", "draw_featplus", "draw_value"]
+__all__ = [
+    "LOCAL",
+    "METHODS",
+    "VALUES",
+    "Compared",
+    "Method",
+    "compare",
+    "draw_featplus",
+    "draw_value",
+]
 
 
 @dataclass(frozen=True)
@@ -133,10 +142,11 @@ def draw_value(plan: FeatPlusTerms, silos: Sequence[Silo], whole: Silo, seed: in
     total = 0.0 if shared is None else float(plan.unit(shared.bound) * sum(reports))
     if plan.local == "paper" and shared is not None:
         return total
-    return _VALUES[plan.query](release, plan.k) + total
+    return VALUES[plan.query](release, plan.k) + total
 
 
-_VALUES: dict[str, Callable[[Release, int | None], float]] = {
+#: The value of each query on a release, without its standard error.
+VALUES: dict[str, Callable[[Release, int | None], float]] = {
     "edges": lambda release, _: float(edges_value(release.graph, release.channel)),
     "kstars": lambda release, k: float(kstars_value(release.graph, release.channel, k or 1)),
     "triangles": lambda release, _: float(triangles_value(release.sums, release.channel)),

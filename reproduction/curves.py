@@ -1,4 +1,4 @@
-"""Curves on logarithmic axes: one colour a method, printed dashed, mended solid, the limit grey.
+"""Curves on logarithmic axes: one colour a method, printed dashed, meant dotted, mended solid.
 
 A point of value zero has no place on such an axis: it is drawn at the lower edge, in a triangle
 that points down, and its value says 0. Bars are one standard error to each side; one that would
@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reproduction.labels import METHODS, method_name
+from reproduction.labels import METHODS, READINGS, method_name
 from reproduction.measured import Reading, reading_of
 from reproduction.results import Row
 from silograph.page.charts import COLOURS, Key, Panel, altair, number, power_of_ten
 
 __all__ = [
+    "DASHES",
     "Mark",
     "Point",
     "Series",
@@ -28,8 +29,10 @@ __all__ = [
     "spoken",
 ]
 
-_FORMS: Final = ("printed", "mended", "limit")
-_DASHES: Final = {"printed": (6, 4), "mended": (1, 0), "limit": (1, 0)}
+_FORMS: Final = (*READINGS, "limit")
+DASHES: Final = {"printed": (6, 4), "meant": (2, 2), "mended": (1, 0), "limit": (1, 0)}
+#: Methods that have no colour of their own.
+_HUES: Final[Mapping[str, str]] = {"central": "other"}
 _SHAPES: Final = ("circle", "square", "triangle-up", "cross", "diamond", "triangle-right")
 
 
@@ -85,7 +88,10 @@ def series_of(rows: Iterable[Row], along: str) -> dict[tuple[str, str, Reading],
             words = str(_telling(reading, own))
             name = method_name(method, form) + (f" ({words})" if words else "")
             found[method, form, reading] = Series(
-                name, COLOURS[method], _DASHES[form], _SHAPES[index % len(_SHAPES)]
+                name,
+                COLOURS[_HUES.get(method, str(method))],
+                DASHES[form],
+                _SHAPES[index % len(_SHAPES)],
             )
     return found
 

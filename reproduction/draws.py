@@ -1,8 +1,12 @@
 """Every method of the experiments as a function from a seed to answers, drawn in the clear.
 
-*Printed* is what the paper's algorithms say, with the estimators that it prints; *mended* is what
-Silograph does; the *limit* is a curator whom everybody trusts with everything. All have the
-distribution of the real thing without its messages. **For experiments only.**
+There are three readings of the paper. *Printed* is Algorithm 3 to the letter, an OR of every
+silo's coins, with the estimators that the paper prints; they are not calibrated for it. *Meant* is
+its prose: one response on the union, with the printed estimators. *Mended* is what Silograph does.
+Algorithm 1, the baseline, has one reading as printed and as meant. The *limit* is somebody whom
+everybody trusts with everything: with sealed's own mechanism (``curator``), or with the best
+mechanisms that are known for such a curator (``central``). All have the distribution of the real
+thing without its messages. **For experiments only.**
 
 ``LABELS`` names each method in its form, and says which series of answers it gives.
 """
@@ -17,9 +21,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduction.central import Reach, mechanism, triangles_reach, two_stars_reach
 from reproduction.compared import draw_value
 from reproduction.federations import Dealt, Federation, federation
-from reproduction.printed import kstars, printed_featplus, proposition_2
+from reproduction.printed import (
+    kstars,
+    meant_release,
+    printed_featplus,
+    proposition_2,
+    release_epsilon,
+)
 from silograph import _core
 from silograph.dp.channel import Channel, limbs
 from silograph.dp.laplace import NoiseLaw
@@ -39,6 +50,7 @@ from silograph.methods.sealed.method import choose_noise, sealed_limit
 from silograph.methods.sealed.noise import HONEST, PARTS, Answer, SealedNoise
 
 __all__ = [
+    "CENTRAL",
     "LABELS",
     "QUERIES",
     "Asked",
@@ -184,8 +196,9 @@ def triangles(counts: ReportCounts, channel: Channel) -> float:
 # The protocol opens exactly the count plus noise (tests of ``methods.sealed``), so that the count
 # can be computed once and the noise drawn as often as one likes. Committee noise is drawn from its
 # ideal law, a whole discrete Laplace variable; noise in shares is the sum of the members' parts.
-# The trusted curator holds the whole graph and uses the same mechanism, budget and delta with whole
-# noise: against committee noise that is no difference. **For experiments only.**
+# Sealed's mechanism in one hand: somebody holds the whole graph and uses the same mechanism, budget
+# and delta with whole noise. Against committee noise that is no difference. A curator can do better
+# than that (``reproduction.central``). **For experiments only.**
 
 #: How many noisy degrees are held at once.
 _BLOCK = 1 << 22
@@ -291,6 +304,8 @@ class Series:
     method: str
     form: str
     variant: str = ""
+    #: Whether it spends the delta of a point.
+    uses_delta: bool = False
 
 
 #: One draw: the answer of every variant of a label to every query that was asked.
@@ -322,9 +337,18 @@ def _baseline_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers
 
 
 def _feat_printed(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
-    """Algorithm 3's release, each holder tossing its own coin at ε; Propositions 1 and 2."""
+    """Algorithm 3's release, each silo tossing its own coin at ε; Propositions 1 and 2."""
     p = Channel.symmetric(asked.epsilon).p01
-    noisy = draw_own_coins(asked.federation, p, seed)
+    return _printed_counts(draw_own_coins(asked.federation, p, seed), p, queries)
+
+
+def _feat_meant(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
+    """One response on the union at ε, by the prose of §III-C; Propositions 1 and 2."""
+    noisy = meant_release(asked.federation.whole, asked.epsilon, seed)
+    return _printed_counts(noisy, Channel.symmetric(asked.epsilon).p01, queries)
+
+
+def _printed_counts(noisy: BitRows, p: Fraction, queries: Sequence[str]) -> Answers:
     ask = {
         "2-stars": lambda: float(kstars(noisy.degrees.tolist(), noisy.n, p, 2)),
         "triangles": lambda: float(proposition_2(*_triples(noisy), (1 - p) / p)),
@@ -352,16 +376,27 @@ def _feat_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
 
 
 def _featplus_printed(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
-    """Algorithms 4–6; k-stars also as they must have been meant, one binomial a node."""
-    silos, found = asked.federation.silos, {}
+    """Algorithms 4–6 to the letter, on Algorithm 3's release, each silo tossing its own coin."""
+    p = Channel.symmetric(release_epsilon(asked.epsilon)).p01
+    noisy = draw_own_coins(asked.federation, p, seed)
+    return {("", query): _printed_plus(asked, noisy, query, seed) for query in queries}
+
+
+def _featplus_meant(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
+    """Algorithms 4–6 on one response; k-stars also with one binomial a node, as must be meant."""
+    noisy = meant_release(asked.federation.whole, release_epsilon(asked.epsilon), seed)
+    found = {("", query): _printed_plus(asked, noisy, query, seed) for query in queries}
     for query in queries:
-        name, k = QUERIES[query]
-        found["", query] = printed_featplus(silos, name, k, asked.epsilon, seed)
-        if k is not None:
-            found["per-node", query] = printed_featplus(
-                silos, name, k, asked.epsilon, seed, per_node=True
-            )
+        if QUERIES[query][1] is not None:
+            found["per-node", query] = _printed_plus(asked, noisy, query, seed, per_node=True)
     return found
+
+
+def _printed_plus(
+    asked: Asked, noisy: BitRows, query: str, seed: int, *, per_node: bool = False
+) -> float:
+    silos = asked.federation.silos
+    return printed_featplus(silos, noisy, *QUERIES[query], asked.epsilon, seed, per_node=per_node)
 
 
 def _featplus_mended(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
@@ -395,6 +430,33 @@ def _curator(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
     return {("", query): _opened(asked, query, seed, alone=True) for query in queries}
 
 
+def _central(asked: Asked, queries: Sequence[str], seed: int) -> Answers:
+    """The best mechanisms of a curator who holds the whole graph; the ladder spends no delta."""
+    found, made = {}, asked.federation
+    for query in queries:
+        reach = _reach(asked.dealt, query)
+        for variant, one in CENTRAL.items():
+            rng = np.random.default_rng(list(seed_bytes(f"central/{variant}/{query}", seed)))
+            (error,) = one.drawn(reach, asked.epsilon, asked.delta, 1, rng)
+            found[variant, query] = made.truth(query) + float(error)
+    return found
+
+
+#: The central mechanisms that are drawn, by what they are called here.
+CENTRAL = {
+    "noisy bound": mechanism("noisy bound"),
+    "smooth sensitivity": mechanism("smooth, split"),
+    "ladder": mechanism("ladder"),
+}
+_REACHES = {"2-stars": two_stars_reach, "triangles": triangles_reach}
+
+
+@lru_cache(maxsize=32)
+def _reach(dealt: Dealt, query: str) -> Reach:
+    made = federation(dealt)
+    return _REACHES[query](made.n, made.whole.pairs)
+
+
 def _opened(asked: Asked, query: str, seed: int, *, alone: bool) -> float:
     made, answer = asked.federation, _ANSWERS[query]
     noise = _sealed_noise(asked, query)
@@ -422,23 +484,33 @@ class Label:
 
     draw: Draw
     series: tuple[Series, ...]
-    #: Whether it spends the delta of a point.
-    uses_delta: bool = False
+    #: The label that its seeds follow from, if not its own: readings of one method may share them.
+    seeds: str = ""
 
 
 LABELS: dict[str, Label] = {
     "baseline printed": Label(_baseline_printed, (Series("baseline", "printed"),)),
     "baseline mended": Label(_baseline_mended, (Series("baseline", "mended"),)),
     "feat printed": Label(_feat_printed, (Series("feat", "printed"),)),
+    "feat meant": Label(_feat_meant, (Series("feat", "meant"),)),
     "feat mended": Label(_feat_mended, (Series("feat", "mended"),)),
-    "feat+ printed": Label(
-        _featplus_printed, (Series("feat+", "printed"), Series("feat+", "printed", "per-node"))
+    "feat+ printed": Label(_featplus_printed, (Series("feat+", "printed"),)),
+    "feat+ meant": Label(
+        _featplus_meant,
+        (Series("feat+", "meant"), Series("feat+", "meant", "per-node")),
+        seeds="feat+ printed",
     ),
     "feat+ mended": Label(
         _featplus_mended, (Series("feat+", "mended", "paper"), Series("feat+", "mended", "auto"))
     ),
-    "sealed": Label(_sealed, (Series("sealed", "mended"),), uses_delta=True),
-    "curator": Label(_curator, (Series("curator", "limit"),), uses_delta=True),
+    "sealed": Label(_sealed, (Series("sealed", "mended", uses_delta=True),)),
+    "curator": Label(_curator, (Series("curator", "limit", uses_delta=True),)),
+    "central": Label(
+        _central,
+        tuple(
+            Series("central", "limit", variant, one.needs_delta) for variant, one in CENTRAL.items()
+        ),
+    ),
 }
 
 

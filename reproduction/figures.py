@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from reproduction.curves import (
+    DASHES,
     Mark,
     Point,
     Series,
@@ -15,7 +16,7 @@ from reproduction.curves import (
     series_of,
     spoken,
 )
-from reproduction.labels import AXES, METHODS, graph_name, method_name, seconds
+from reproduction.labels import AXES, METHODS, READINGS, graph_name, method_name, seconds
 from reproduction.printed_numbers import NUMBERS, PrintedNumber
 from reproduction.results import Results, Row
 from reproduction.rules import distances
@@ -326,7 +327,8 @@ def _distance(rows: Sequence[Mapping[str, Any]]) -> Figure:
     }
     for key, title in (
         ("feat_over_sealed", "FEAT's MSE over sealed's"),
-        ("sealed_over_curator", "sealed's MSE over a trusted curator's"),
+        ("sealed_over_own", "sealed's MSE over its own mechanism's in one trusted hand"),
+        ("sealed_over_central", "sealed's MSE over the best central mechanism's"),
     ):
         points = [
             Point(series[row["query"], row["graph"]].name, row["epsilon"], row[key])
@@ -350,15 +352,18 @@ def _distance(rows: Sequence[Mapping[str, Any]]) -> Figure:
         "delta": "δ",
         "collusion": "t",
         "feat_over_sealed": "FEAT over sealed",
-        "sealed_over_curator": "sealed over curator",
+        "sealed_over_own": "sealed over its mechanism in one hand",
+        "sealed_over_central": "sealed over the best central mechanism",
+        "central": "which is",
     }
     data = [{key: row[key] for key in columns} for row in rows]
     return Figure(
         "sealed-distance",
-        "Sealed beside FEAT and beside a trusted curator",
+        "Sealed beside FEAT, beside one trusted hand, and beside the best that a curator can do",
         "Not in the paper. Ratios of mean squared errors, all as mended: how much is gained on one "
-        "noisy release, and how little is left to gain. Each point is a ratio of two means over "
-        "few repetitions: it is the trend that counts.",
+        "noisy release; what it costs that nobody holds the graph; and what a curator gains who "
+        "may look at the whole graph and not at noisy degrees alone. Each point is a ratio of two "
+        "means over few repetitions: it is the trend that counts.",
         panels,
         columns,
         data,
@@ -375,13 +380,13 @@ def _time(results: Results) -> list[Figure]:
     order = list(METHODS)
     for method, form, union in sorted(
         {(row["method"], row["form"], row["union"]) for row in results.rows},
-        key=lambda key: (order.index(key[0]), key[1] != "printed", key[2]),
+        key=lambda key: (order.index(key[0]), list(READINGS).index(key[1]), key[2]),
     ):
         shape = "circle" if form == "mended" else "square"
         named[method, form, union] = Series(
             f"{method_name(method, form)} ({union})",
             COLOURS[method],
-            (6, 4) if form == "printed" else (1, 0),
+            DASHES[form],
             shape,
         )
     panels = []

@@ -12,6 +12,7 @@ __all__ = [
     "AXES",
     "GRAPHS",
     "METHODS",
+    "READINGS",
     "graph_name",
     "listed",
     "method_name",
@@ -37,12 +38,15 @@ AXES = {
     "silos": "silos",
     "collusion": "colluding silos t",
 }
+#: The readings of the paper, in the order of what is mended in them.
+READINGS = {"printed": "As printed", "meant": "As meant", "mended": "As mended"}
 METHODS = {
     "baseline": "Baseline",
     "feat": "FEAT",
     "feat+": "FEAT+",
     "sealed": "sealed",
-    "curator": "trusted curator",
+    "curator": "sealed's mechanism in one trusted hand",
+    "central": "trusted curator",
 }
 
 
@@ -52,11 +56,11 @@ def graph_name(graph: str) -> str:
 
 def method_name(method: str, form: str) -> str:
     """
-    >>> method_name("feat", "printed"), method_name("curator", "limit")
-    ('FEAT, printed', 'trusted curator')
+    >>> method_name("feat", "printed"), method_name("central", "limit")
+    ('FEAT, as printed', 'trusted curator')
     """
     name = METHODS.get(method, method)
-    return name if form == "limit" else f"{name}, {form}"
+    return name if form == "limit" else f"{name}, {READINGS[form].lower()}"
 
 
 def setting(case: Case) -> str:

@@ -18,7 +18,6 @@ from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.release import Release
 from silograph.graph.bits import BitRows
-from silograph.graph.samples import union
 from silograph.graph.silo import Silo
 from silograph.methods.featplus.answer import local_triples, node_owners, owned_nodes, row_kinds
 from silograph.methods.featplus.noise import PAPER_SHARES
@@ -27,6 +26,7 @@ __all__ = [
     "algorithm_5",
     "binomial",
     "kstars",
+    "meant_release",
     "printed_featplus",
     "printed_local_kstars",
     "printed_local_triangles",
@@ -35,6 +35,7 @@ __all__ = [
     "proposition_2_matrix",
     "proposition_5",
     "proposition_6",
+    "release_epsilon",
 ]
 
 
@@ -113,15 +114,16 @@ def proposition_6(t2: int, wedges: int, p: Fraction) -> Fraction:
 # Graph Analytics with Differential Privacy*, §IV. What is wrong is said where it stands; the sums
 # run on the same kernels as ours, so that whole graphs take seconds.
 #
-# Two things are not in the paper and are assumed here. The global graph is one randomized response
-# on the union at ε1 (the prose of §III-C, the only reading that its calibration fits). And the
-# sensitivity Δ of the local answers, "the global sensitivity", is never given: it is taken to be
-# that of the exact count when one edge changes, n − 2 for triangles and 2·C(n−2,k−1) for k-stars.
-# (The reports of all silos together can change by more; see ``privacy.featplus``.)
+# The global graph is given: Algorithm 3's, to the letter (``draws.draw_own_coins``) or as meant.
+# One thing is not in the paper and is assumed here. The sensitivity Δ of the local answers, "the
+# global sensitivity", is never given: it is taken to be that of the exact count when one edge
+# changes, n − 2 for triangles and 2·C(n−2,k−1) for k-stars. (The reports of all silos together can
+# change by more; see ``methods.featplus.noise``.)
 
 
 def printed_featplus(
     silos: Sequence[Silo],
+    noisy: BitRows,
     query: str,
     k: int | None,
     epsilon: float,
@@ -131,17 +133,16 @@ def printed_featplus(
 ) -> float:
     """One run of Algorithm 4 with the paper's split .45/.1/.45 of epsilon.
 
-    ``query`` is ``triangles`` or ``kstars``. ``per_node`` reads Algorithm 5 as it must have been
-    meant, one binomial a node; as printed it takes one of all nodes of a part together.
+    ``noisy`` is G′, line 1: FEAT(G, ε1), with ε1 from :func:`release_epsilon`. ``query`` is
+    ``triangles`` or ``kstars``. ``per_node`` reads Algorithm 5 as it must have been meant, one
+    binomial a node; as printed it takes one of all nodes of a part together.
     """
     if query not in ("triangles", "kstars") or (k is None) != (query == "triangles"):
         raise ArgumentError("the paper prints triangles, and kstars with a k")
-    n, m = len(silos[0].universe), len(silos)
-    first, second, third = (float(share) * epsilon for share in PAPER_SHARES)
+    n, m = noisy.n, len(silos)
+    second, third = (float(share) * epsilon for share in PAPER_SHARES[1:])
+    p = Channel.symmetric(release_epsilon(epsilon)).p01
     draw = np.random.default_rng(seed)
-    # Algorithm 4, line 1: G′ ← FEAT(G, ε1).
-    channel = Channel.symmetric(first)
-    noisy = Release.draw(union(silos), channel, seed).graph
     # Line 2: PartitionNode, "d′ ← d + Lap(m/ε2)". An edge changes two degrees: it costs 2·ε2.
     degrees = np.array([silo.degrees() for silo in silos], dtype=np.float64)
     owners = node_owners(degrees + draw.laplace(0.0, m / second, degrees.shape))
@@ -150,13 +151,23 @@ def printed_featplus(
         held, owned = BitRows.from_pairs(n, silo.pairs), owned_nodes(owners, place)
         # Line 4: Q_i ← Query(G′, G_i, U_i); line 5: Q_i + Lap(Δ/ε3).
         if k is None:
-            answer = printed_local_triangles(held, noisy, owned, channel.p01)
+            answer = printed_local_triangles(held, noisy, owned, p)
             sensitivity = n - 2
         else:
-            answer = printed_local_kstars(held, noisy, owned, channel.p01, k, per_node=per_node)
+            answer = printed_local_kstars(held, noisy, owned, p, k, per_node=per_node)
             sensitivity = 2 * math.comb(n - 2, k - 1)
         total += float(answer) + draw.laplace(0.0, sensitivity / third)
     return total
+
+
+def release_epsilon(epsilon: float) -> float:
+    """ε1, the paper's part of epsilon for the release."""
+    return float(PAPER_SHARES[0]) * epsilon
+
+
+def meant_release(whole: Silo, epsilon: float, seed: int) -> BitRows:
+    """Algorithm 3 as it is meant: one randomized response at ``epsilon`` on the union ``whole``."""
+    return Release.draw(whole, Channel.symmetric(epsilon), seed).graph
 
 
 def printed_local_kstars(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproduction.labels import AXES, METHODS, graph_name
-from reproduction.measured import pick, readings
+from reproduction.measured import readings
 from reproduction.results import Row
-from reproduction.rules import NOT_MEASURED, All, Outcome, Rule
+from reproduction.rules import NOT_MEASURED, All, Outcome, Rule, rows_of
 from silograph.page.charts import number
 
 __all__ = ["NUMBERS", "PrintedNumber", "empty_graph_mse", "reachable"]
@@ -122,13 +122,12 @@ def reachable(printed: PrintedNumber) -> Rule:
 
     def rule(found: All, form: str) -> Outcome:
         results = found.get(printed.experiment)
-        wanted: dict[str, Any] = {"query": printed.query, "method": printed.method, "form": form}
-        wanted[printed.along] = printed.at
+        wanted: dict[str, Any] = {"query": printed.query, printed.along: printed.at}
         if printed.graph:
             wanted["graph"] = printed.graph
         rows = [
             row
-            for reading in readings(pick(results, **wanted)).values()
+            for reading in readings(rows_of(results, printed.method, form, **wanted)).values()
             for row in reading.values()
             if row[printed.measure] > 0 and row["graph"] in PAPER_GRAPHS
         ]

@@ -75,8 +75,8 @@ _MOST_BYTES = 64 << 20
 _LARGEST = 1e300
 #: What can be named: pages have an order, a colour and a line for each.
 _NAMED = {
-    "method": ("baseline", "feat", "feat+", "sealed", "curator"),
-    "form": ("printed", "mended", "limit"),
+    "method": ("baseline", "feat", "feat+", "sealed", "curator", "central"),
+    "form": ("printed", "meant", "mended", "limit"),
 }
 _TEXTS = frozenset(
     ("experiment", "graph", "query", "variant", "union", "library", "version",

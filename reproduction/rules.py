@@ -1,9 +1,9 @@
 """The rules by which claims are judged: the same words on the page, and here as code over rows.
 
-Each rule is given the results and a form (``printed`` or ``mended``) and says whether the claim
-holds in it, with the numbers; or that it was not measured. Every rule can fail. Ten repetitions
-leave an MSE uncertain by a factor of two or three, so single cases are judged with three standard
-errors to spare, and the middle of all cases without.
+Each rule is given the results and a form, one of the readings of the paper (``printed``, ``meant``
+or ``mended``), and says whether the claim holds in it, with the numbers; or that it was not
+measured. Every rule can fail. Ten repetitions leave an MSE uncertain by a factor of two or three,
+so single cases are judged with three standard errors to spare, and the middle of all cases without.
 """
 
 import math
@@ -41,6 +41,7 @@ __all__ = [
     "fastest",
     "little_influence",
     "moves",
+    "rows_of",
     "sealed_beats_feat",
     "time_grows",
     "time_ratio",
@@ -106,12 +107,19 @@ class _Compared:
         return which(self.orders, key=lambda case: self.orders[case].value)
 
 
+def rows_of(results: Results | None, method: str, form: str, **wanted: Any) -> list[Row]:
+    """The rows of a method in one reading; Algorithm 1 has the same one as printed and as meant."""
+    if (method, form) == ("baseline", "meant"):
+        form = "printed"
+    return pick(results, method=method, form=form, **wanted)
+
+
 def _compare(
     results: Results | None, better: tuple[str, str], worse: tuple[str, str], measure: str
 ) -> list[_Compared]:
     """How many orders ``better`` is below ``worse``, for each reading of ``better``."""
-    of_better = _whole(readings(pick(results, method=better[0], form=better[1])))
-    of_worse = readings(pick(results, method=worse[0], form=worse[1]))
+    of_better = _whole(readings(rows_of(results, *better)))
+    of_worse = readings(rows_of(results, *worse))
     found = []
     for reading, rows in of_better.items():
         for others in of_worse.values():
@@ -195,33 +203,41 @@ def beats_somewhere(experiment: str, better: str, worse: str, least: float) -> R
 
 
 def distances(results: Results | None, form: str = "mended") -> list[dict[str, Any]]:
-    """For every case: FEAT's MSE over sealed's, and sealed's over the trusted curator's.
+    """For every case: FEAT's MSE over sealed's, and sealed's over those of trusted hands.
 
-    Sealed is taken by its most accurate reading, the curator likewise.
+    *Own* is sealed's mechanism in one hand, *central* the best of the mechanisms that a curator may
+    use. Each is taken by its most accurate reading.
     """
     over_feat = _compare(results, ("sealed", form), ("feat", form), "mse")
-    over_curator = _compare(results, ("curator", "limit"), ("sealed", form), "mse")
+    over_own = _compare(results, ("curator", "limit"), ("sealed", form), "mse")
+    over_central = _compare(results, ("central", "limit"), ("sealed", form), "mse")
     if not over_feat:
         return []
     best = max(over_feat, key=lambda one: one.middle)
     rows = []
     for case, gained in best.orders.items():
-        lost = [one.orders[case] for one in over_curator if case in one.orders]
-        near = min(lost, key=lambda orders: orders.value) if lost else None
+        own = [one.orders[case].value for one in over_own if case in one.orders]
+        central = [
+            (one.orders[case].value, one.reading.variant)
+            for one in over_central
+            if case in one.orders
+        ]
         rows.append(
             case._asdict()
             | {
                 "delta": best.reading.delta,
                 "collusion": best.reading.collusion,
                 "feat_over_sealed": 10**gained.value,
-                "sealed_over_curator": None if near is None else 10**near.value,
+                "sealed_over_own": 10 ** min(own) if own else None,
+                "sealed_over_central": 10 ** max(central)[0] if central else None,
+                "central": max(central)[1] if central else "",
             }
         )
     return rows
 
 
 def sealed_beats_feat(experiment: str) -> Rule:
-    """:func:`beats` by a factor of two; by how much at each ε; and how near to the curator."""
+    """:func:`beats` by a factor of two; by how much at each ε; and how near to trusted hands."""
     at_all = beats(experiment, "sealed", "feat", 0.0, middle=TWICE)
 
     def rule(found: All, form: str) -> Outcome:
@@ -234,9 +250,14 @@ def sealed_beats_feat(experiment: str) -> Rule:
             gained = [row["feat_over_sealed"] for row in rows if row["epsilon"] == epsilon]
             parts.append(f"ε = {shown_loss(epsilon)}: {times(median(gained))}")
         says = f"{outcome.says}. In the middle at each ε: " + ", ".join(parts)
-        lost = [row["sealed_over_curator"] for row in rows if row["sealed_over_curator"]]
-        if lost:
-            says += f". Its MSE is {times(median(lost))} a trusted curator's in the middle"
+        own = [row["sealed_over_own"] for row in rows if row["sealed_over_own"]]
+        if own:
+            says += (
+                f". Its MSE is {times(median(own))} that of its own mechanism in one trusted hand"
+            )
+        central = [row["sealed_over_central"] for row in rows if row["sealed_over_central"]]
+        if central:
+            says += f", and {times(median(central))} the best central mechanism's, in the middle"
         return Outcome(outcome.holds, says)
 
     return rule
@@ -260,7 +281,7 @@ def _trends(results: Results | None, form: str, measure: str, along: str) -> lis
     """How every method's error moves along one parameter, on every graph and query."""
     found = []
     for method in PAPER_METHODS:
-        for reading, rows in readings(pick(results, method=method, form=form)).items():
+        for reading, rows in readings(rows_of(results, method, form)).items():
             lines: dict[tuple[str, str], list[tuple[float, Orders]]] = {}
             for case, row in rows.items():
                 x = getattr(case, along)
@@ -347,7 +368,7 @@ def _some(names: list[str]) -> str:
 def _times(found: All, method: str, form: str) -> dict[str, dict[tuple[object, ...], Row]]:
     """Times of a method by the union that it was run on."""
     times: dict[str, dict[tuple[object, ...], Row]] = {}
-    for row in pick(found.get("time"), method=method, form=form):
+    for row in rows_of(found.get("time"), method, form):
         times.setdefault(row["union"], {})[row["graph"], row["query"], row["rho"]] = row
     return times
 

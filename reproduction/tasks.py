@@ -68,7 +68,7 @@ def _utility_task(
     if not queries:
         return None
     key = _key(graph.name, point, label)
-    seeds = _seeds(definition, key)
+    seeds = _seeds(definition, graph.name, point, label)
     cost = 8e-9 * nodes**2 * (4 if label.startswith("feat+") else 1)
     if label == "baseline mended":
         cost += 1.3e-11 * nodes**3
@@ -93,8 +93,11 @@ def _key(graph: str, point: Mapping[str, Any], label: str) -> str:
     return json.dumps([graph, *point.values(), label])
 
 
-def _seeds(definition: Definition, key: str) -> tuple[int, ...]:
+def _seeds(
+    definition: Definition, graph: str, point: Mapping[str, Any], label: str
+) -> tuple[int, ...]:
     """A seed for each repetition: of 48 bits, so that it is exact wherever JSON is read."""
+    key = _key(graph, point, LABELS[label].seeds or label)
     begin = f"silograph/experiment/{definition.name}/{definition.seed}/{key}"
     texts = (f"{begin}/{number}" for number in range(int(definition.parameters["repetitions"])))
     return tuple(
@@ -229,7 +232,7 @@ def rows_of(
                         if reason:
                             left_out.append({**names, "reason": reason})
                         else:
-                            seeds = _seeds(definition, _key(graph.name, point, label))
+                            seeds = _seeds(definition, graph.name, point, label)
                             rows.append(_row(names, series, query, outcome, seeds))
     return rows, left_out
 
@@ -242,7 +245,7 @@ def _names(
     label: str,
     series: Series,
 ) -> dict[str, Any]:
-    delta = float(definition.parameters["delta"]) if LABELS[label].uses_delta else 0.0
+    delta = float(definition.parameters["delta"]) if series.uses_delta else 0.0
     return {
         "experiment": definition.name,
         "graph": graph,

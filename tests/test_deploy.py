@@ -74,6 +74,202 @@ def test_every_metric_is_explained() -> None:
     assert set(re.findall(r"`(silograph_\w+)", text)) == set(NAMES)
 
 
+# --- alert rules ----------------------------------------------------------------------------------
+
+ALERTS = DEPLOY / "alerts.yml"
+_SELECTOR = re.compile(r"\b(silograph_\w+)(?:\{([^}]*)\})?")
+_MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
+#: What the labels of the rules may be: the values that the program gives them.
+_VALUES = {
+    "outcome": {"done", "refused", "aborted", "expired"},
+    "state": {"open", "done", "aborted"},
+    "phase": {"asked", "accepted", "refused", "aborted"},
+}
+
+
+def rules() -> list[dict[str, Any]]:
+    content = pytest.importorskip("yaml").safe_load(ALERTS.read_text())
+    assert set(content) == {"groups"}
+    return [rule for group in content["groups"] for rule in group["rules"]]
+
+
+def wrong_in(expression: str) -> list[str]:
+    """What an expression names that the program does not have."""
+    found = []
+    for name, matchers in _SELECTOR.findall(expression):
+        if name not in NAMES:
+            found.append(name)
+            continue
+        labels = NAMES[name][1:]
+        for label, value in _MATCHER.findall(matchers):
+            if label not in labels or not set(value.split("|")) <= _VALUES[label]:
+                found.append(f"{name}: {label}={value}")
+    bare = _SELECTOR.sub("", expression)
+    for label in re.findall(r"\b(?:on|by|ignoring)\s*\(([^)]*)\)", bare):
+        named_by = [NAMES[n][1:] for n, _ in _SELECTOR.findall(expression) if n in NAMES]
+        found += [x for x in label.split(",") if not all(x.strip() in n for n in named_by)]
+    return found
+
+
+def test_alerts_name_metrics_that_exist() -> None:
+    assert len(rules()) >= 10
+    assert len({rule["alert"] for rule in rules()}) == len(rules())
+    for rule in rules():
+        assert wrong_in(rule["expr"]) == [], rule["alert"]
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert {"summary", "action"} == set(rule["annotations"])
+        text = " ".join(rule["annotations"].values())
+        named_labels = set(re.findall(r"\$labels\.(\w+)", text))
+        metrics = {name for name, _ in _SELECTOR.findall(rule["expr"])}
+        assert metrics
+        assert all(named_labels <= set(NAMES[name][1:]) for name in metrics), rule["alert"]
+
+
+def test_alerts_use_commands_that_exist() -> None:
+    known: Any = typer.main.get_command(app)
+    found = 0
+    for words in re.findall(r"'silograph ([a-z -]+)", ALERTS.read_text()):
+        command = known
+        for word in words.split():
+            if not hasattr(command, "commands"):
+                break
+            assert word in command.commands, words
+            command = command.commands[word]
+            found += 1
+    assert found > 8
+
+
+def test_every_alert_of_the_page_has_a_rule() -> None:
+    """The page says when to alert; the rules must do so."""
+    page = (DEPLOY / "monitoring.md").read_text()
+    asked = {
+        name
+        for row in re.findall(r"^\| (`silograph_.*) \|[^|]*\| *([^| ][^|]*) \|$", page, flags=re.M)
+        for name in re.findall(r"silograph_\w+", row[0])
+    }
+    ruled = {name for rule in rules() for name, _ in _SELECTOR.findall(rule["expr"])}
+    assert len(asked) >= 8
+    assert asked <= ruled
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "silograph_broker_conected == 0",
+        'silograph_studies_total{result="aborted"} > 0',
+        'silograph_studies_total{outcome="abortet"} > 0',
+        "silograph_epsilon_spent / on (run) silograph_epsilon_limit",
+    ],
+)
+def test_wrong_names_are_found(expression: str) -> None:
+    assert wrong_in(expression)
+
+
+def test_prometheus_reads_the_rules() -> None:
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool is absent")
+    subprocess.run(["promtool", "check", "rules", str(ALERTS)], check=True)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+COMPOSE = DEPLOY / "compose"
+_INSTRUCTIONS = {
+    "FROM", "RUN", "COPY", "WORKDIR", "USER", "ENTRYPOINT", "CMD", "ENV", "ARG", "EXPOSE", "VOLUME",
+}  # fmt: skip
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Containerfile, with their arguments in one line."""
+    text = (COMPOSE / "Containerfile").read_text()
+    joined = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", text, flags=re.M))
+    return [
+        (word, rest)
+        for word, _, rest in (line.partition(" ") for line in joined.splitlines())
+        if word
+    ]
+
+
+def test_the_containerfile() -> None:
+    found = instructions()
+    assert {word for word, _ in found} <= _INSTRUCTIONS
+    stages: list[str] = []
+    for word, rest in found:
+        parts = rest.split()
+        if word == "FROM":
+            assert re.fullmatch(r"[\w./-]+:[\w.-]+", parts[0]), f"{parts[0]}: no version"
+            stages.append(parts[2] if len(parts) == 3 else "")
+        elif word == "COPY":
+            source = next((p for p in parts if p.startswith("--from=")), None)
+            if source:
+                assert source.removeprefix("--from=") in stages[:-1]
+            else:
+                root = DEPLOY.parent
+                assert all((root / part).exists() for part in parts[:-1]), rest
+    user = [rest for word, rest in found if word == "USER"]
+    assert user == ["10001"], "the last stage does not run as root"
+    assert ("ENTRYPOINT", '["silograph"]') in found
+    installed = next(rest for word, rest in found if word == "RUN" and "deploy.txt" in rest)
+    assert "--require-hashes" in installed
+
+
+def test_the_composition() -> None:
+    content = pytest.importorskip("yaml").safe_load((COMPOSE / "compose.yaml").read_text())
+    assert set(content) == {"name", "x-party", "services", "networks"}
+    assert content["networks"]["federation"]["internal"] is True
+    known: Any = typer.main.get_command(app)
+    assert {"broker", "hub"} < set(content["services"])
+    for name, service in content["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["user"] == "10001", name
+        assert set(service["networks"]) <= set(content["networks"]), name
+        assert set(service.get("depends_on", ())) <= set(content["services"]), name
+        assert "ports" not in service, f"{name} would be reached from outside"
+        for volume in service["volumes"]:
+            assert volume.startswith("${PWD}/"), volume
+        if name == "broker":
+            assert re.fullmatch(r"docker\.io/library/nats:\d+\.\d+", service["image"])
+            continue
+        build = service["build"]
+        folder = (COMPOSE / build["context"]).resolve()
+        assert (folder / build["dockerfile"]).samefile(COMPOSE / "Containerfile")
+        if "command" in service:
+            group, command, *options = service["command"]
+            taken = known.commands[group].commands[command]
+            opts = {opt for parameter in taken.params for opt in parameter.opts}
+            assert {option for option in options if option.startswith("--")} <= opts
+
+
+def _engine() -> str | None:
+    """A container engine that answers."""
+    for name in ("podman", "docker"):
+        if shutil.which(name) is None:
+            continue
+        done = subprocess.run([name, "info"], capture_output=True, check=False, timeout=30)
+        if done.returncode == 0 and b"Cannot connect" not in done.stderr + done.stdout:
+            return name
+    return None
+
+
+@pytest.mark.whole
+def test_the_image_is_built_where_an_engine_is() -> None:
+    engine = _engine()
+    if engine is None:
+        pytest.skip("no container engine answers; the files were parsed")
+    root, file = DEPLOY.parent, str(COMPOSE / "Containerfile")
+    subprocess.run([engine, "build", "-q", "-f", file, "-t", "silograph", str(root)], check=True)
+    done = subprocess.run(
+        [engine, "run", "--rm", "silograph", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "deploy" in done.stdout
+
+
 @pytest.mark.parametrize("path", sorted(DEPLOY.glob("*.toml")), ids=named)
 def test_configurations(path: Path) -> None:
     assert tomllib.loads(path.read_text())["version"] == 1

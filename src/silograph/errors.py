@@ -33,6 +33,7 @@
     ├── DeploymentError      a file or a setting of a deployment is refused
     │   ├── KeyFileError     an identity file
     │   ├── RosterError      a roster file
+    │   ├── EnrolmentError   an invitation, an answer to one, a welcome or a signature
     │   ├── TrailError       an audit trail, or a value that must not be written
     │   ├── ConfigError      a configuration file
     │   ├── StoreError       a state store, or one that contradicts the ledger
@@ -73,6 +74,7 @@ __all__ = [
     "DeploymentError",
     "EdgeError",
     "EncodingError",
+    "EnrolmentError",
     "EnvelopeError",
     "ExperimentError",
     "FrozenError",
@@ -311,6 +313,10 @@ class KeyFileError(DeploymentError):
 
 class RosterError(DeploymentError):
     """A roster file is damaged, inconsistent, or not the one that people signed."""
+
+
+class EnrolmentError(DeploymentError):
+    """A file of an enrolment is damaged, foreign, stale or repeated. Nothing was written."""
 
 
 class CertificateError(DeploymentError):

@@ -6,6 +6,7 @@ another one takes its name in one step.
 """
 
 import os
+import shutil
 import stat
 import tempfile
 import tomllib
@@ -19,14 +20,19 @@ from typing import Any
 from silograph.errors import DeploymentError, SilographError
 
 __all__ = [
+    "ANSWER",
     "CONFIG",
     "IDENTITY",
+    "INVITATION",
     "LEDGER",
     "LEDGER_BACKUP",
     "ROSTER",
+    "SIGNATURE",
     "STORE",
+    "WELCOME",
     "Format",
     "create",
+    "folder_whole",
     "parse_toml",
     "quoted",
     "read",
@@ -51,6 +57,24 @@ def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
         sync_path(partial)
         partial.replace(target)
     sync_path(target.parent)  # the new name must survive a crash too
+
+
+@contextmanager
+def folder_whole(target: Path, error: type[SilographError]) -> Iterator[Path]:
+    """A new folder of mode 0700 to fill. It gets its name at the end; an error leaves nothing."""
+    made: Path | None = None
+    try:
+        made = Path(tempfile.mkdtemp(prefix=".silograph-", dir=target.parent))
+        yield made
+        made.rename(target)  # over an empty folder at most
+        sync_path(target.parent)
+    except OSError as problem:
+        raise error(f"{target}: cannot be made: {_reason(problem)}") from None
+    except SilographError as problem:  # its text may name files that will be gone
+        raise error(str(problem).replace(str(made), str(target))) from None
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def sync_path(path: Path) -> None:
@@ -209,3 +233,7 @@ LEDGER = Format("ledger", 3, reads=(2, 3))
 LEDGER_BACKUP = Format("ledger backup", 3, reads=(2, 3))
 STORE = Format("state store", 4, reads=(3, 4))
 CONFIG = Format("configuration", 1)
+INVITATION = Format("invitation", 1)
+ANSWER = Format("answer", 1)
+WELCOME = Format("welcome", 1)
+SIGNATURE = Format("signature", 1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.sealed_accuracy import TopTwo, curator, drawn
+from benchmarks.sealed_accuracy import TopTwo, drawn, in_one_hand
 from benchmarks.spu_peer import VARIABLE, peer
 from silograph.dp.laplace import NoiseLaw
 from silograph.methods.sealed.noise import Kind, SealedNoise
@@ -44,7 +44,7 @@ def test_draws_have_the_variance_of_their_law(kind: Kind, alone: bool) -> None:
     noise = SealedNoise.choose(1.0, 100, 4, 1, ["triangles"], kind=kind)
     found = drawn(noise, "triangles", None, 100_000, alone=alone).astype(float)
     law = noise.law("triangles")
-    variance = curator(law).variance if alone else law.variance
+    variance = in_one_hand(law).variance if alone else law.variance
     assert np.mean(found**2) == pytest.approx(float(variance), rel=0.05)
 
 

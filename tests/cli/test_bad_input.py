@@ -248,6 +248,28 @@ CASES = [
     bad("silo status --config latin.csv", "latin.csv: not a text in UTF-8"),
     bad("silo status --config silo.toml", "status.json: no service has written its status here"),
     bad("study list --config folder", "folder"),
+    # --- enrolment
+    bad("invite payments", "a consortium needs a broker"),
+    bad("invite payments --broker nowhere", "'nowhere' is not an address"),
+    bad("invite Payments! --broker b.example:4222", "not a party's name"),
+    bad("invite payments --broker b.example:4222 --epsilon 0", "positive and finite"),
+    bad("invite payments --broker b.example:4222 --nodes absent.txt", "absent.txt"),
+    bad("invite payments --broker b.example:4222 --role cook", "'cook' is not a role"),
+    bad("join", "give an invitation, or --welcome"),
+    bad("join a.csv --welcome b.csv", "give an invitation, or --welcome"),
+    bad("join a.csv --data a.csv", "give this party's name with --name"),
+    bad("join absent.invitation --name north --data a.csv", "absent.invitation: cannot be read"),
+    bad("join a.csv --name north --data a.csv", "a.csv: not TOML"),
+    bad("join silo.toml --name north --data a.csv", "silo.toml: not a file of an enrolment"),
+    bad("join --welcome silo.toml", "silo.toml: not a file of an enrolment"),
+    bad("admit", "admit: missing argument"),
+    bad("admit absent.answer", "absent.answer: cannot be read"),
+    bad("admit silo.toml", "silo.toml: not a file of an enrolment"),
+    bad("up a.csv b.csv", "2 edge files; a trial takes 3 to 32 silos"),
+    bad("up --silos a.csv b.csv absent.csv", "absent.csv: there is no such file"),
+    bad("up --silos a.csv b.csv a.csv --query squares", "unknown query 'squares'"),
+    bad("up --silos a.csv b.csv a.csv --epsilon 0", "epsilon must be a positive"),
+    bad("up --silos a.csv b.csv a.csv --nodes nodes.txt --folder full", "full: something is"),
     # --- results of experiments
 ]  # fmt: skip
 

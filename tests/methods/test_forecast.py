@@ -36,10 +36,11 @@ def test_help_is_what_the_planner_expects() -> None:
     assert "no usable answer is expected" in found.warning
 
 
-def test_a_range_is_useless_only_if_its_best_end_is() -> None:
+def test_a_range_is_said_and_what_is_likely_decides() -> None:
     asked = Question("edges", 1.0, 4, 1)
-    assert not Forecast(asked, 2 * USELESS, None, span=(USELESS / 2, 2 * USELESS)).useless
-    assert Forecast(asked, 3 * USELESS, None, span=(2 * USELESS, 3 * USELESS)).useless
+    assert not Forecast(asked, USELESS, None, span=(USELESS / 2, 4 * USELESS)).useless
+    found = Forecast(asked, 2.0, None, span=(0.3, 9.0))
+    assert "about 200 % of the answer, in a range of 30–900 %" in found.warning
     assert Forecast(asked, None, None).warning == ""
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ from silograph.estimators.reference import guess, reference_of
 from silograph.graph.bits import BitRows
 from silograph.methods.catalogue import TRUST
 from silograph.methods.featplus.method import choose_split
-from silograph.methods.planner import plan_options
-from silograph.methods.prediction import Question, feat_error, owned_share
+from silograph.methods.planner import Option, Plan, plan_options
+from silograph.methods.prediction import Question, feat_error, owned_share, union_channel
 
 pytestmark = pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")
 
@@ -189,6 +190,92 @@ def test_a_past_release_will_do() -> None:
     assert "past release" in found.source
     exact = plan("triangles", epsilon=3.0, silos=4, like=GRAPH)
     assert found.best.error == pytest.approx(exact.best.error, rel=0.3)
+
+
+def test_noise_of_a_release_is_shrunk() -> None:
+    """A release at ε = 1 says nothing of triangles: then the plan is that of a graph of its size.
+
+    Taken as they come, estimates below 0 predicted an infinite error for every method.
+    """
+    graph, noisy = clustered_power_law(150, 5, seed=2), union_channel("masked", 1.0, 4, 1)
+    past = Release.draw(graph, noisy, seed=0)
+    assert past.triangles().value < 0  # the case in question
+    exact, found = (plan("triangles", epsilon=3.0, silos=4, like=like) for like in (graph, past))
+    assert all(math.isfinite(option.relative) for option in found.options)
+    for protocol in ("committee", "masked"):
+        true, option = (feat_of(one, protocol) for one in (exact, found))
+        assert option.span is not None
+        assert option.span[0] < true.relative < option.span[1]
+        assert 1 / 4 < option.relative / true.relative < 4
+    assert "a past release" in found.remarks[-1]
+    assert "less its noise" in found.remarks[-1]
+
+
+def feat_of(found: Plan, protocol: str) -> Option:
+    return next(o for o in found.options if (o.label, o.protocol) == ("feat", protocol))
+
+
+@pytest.mark.parametrize("closure", [0.05, 0.95])
+def test_few_numbers_give_a_range_that_holds_the_error(closure: float) -> None:
+    graph = clustered_power_law(500, 6, closure, seed=9)
+    asked: dict[str, Any] = {"query": "four_cycles", "epsilon": 3.0, "silos": 4}
+    exact, guessed = plan(like=graph, **asked), plan(nodes=500, edges=len(graph), **asked)
+    assert all(option.span is None for option in exact.options)
+    for protocol in ("committee", "masked"):
+        true, option = (feat_of(found, protocol) for found in (exact, guessed))
+        assert option.span is not None
+        assert option.span[0] <= true.relative <= option.span[1]
+    said = " ".join(guessed.remarks)
+    assert "The error is a range" in said
+    assert "edges as given; 2-stars, triangles and 4-cycles as in most graphs" in said
+    # The same of queries that take longer to plan.
+    likely, true = guess(500, len(graph)), reference_of(graph)
+    for query, k in (("triangles", None), ("kstars", 2), ("kstars", 3)):
+        question = Question(query, 3.0, 4, 1, k)
+        relative = [
+            feat_error(one, question, "masked") / one.count(query, k)
+            for one in (true, likely, *likely.others)
+        ]
+        assert min(relative[1:]) <= relative[0] <= max(relative[1:]), query
+
+
+def test_what_is_known_narrows_the_range_and_all_of_it_leaves_none() -> None:
+    def width(**numbers: float) -> float:
+        found = plan("four_cycles", epsilon=3.0, silos=3, nodes=500, **numbers)  # type: ignore[arg-type]
+        span = feat_of(found, "masked").span
+        return 1.0 if span is None else span[1] / span[0]
+
+    numbers = {"edges": 3000.0, "wedges": 40000.0, "triangles": 5000.0, "common_squares": 2e5}
+    widths = [width(**dict(list(numbers.items())[:many])) for many in range(5)]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 20
+    assert widths[-1] == 1
+
+
+def test_time_counts_in_the_choice_and_the_plan_says_so() -> None:
+    """ElGamal is a hundred thousand times slower than masked, for 1 % less error."""
+    asked = Question("kstars", 2.0, 3, 0, k=3)
+    found = plan_options(OUTLINE, asked, ("coordinator",))
+    slow = min(found.allowed, key=lambda option: option.error)
+    assert slow.protocol == "elgamal/blinded"
+    assert found.best.protocol == "masked"
+    assert slow.error > 0.9 * found.best.error
+    assert found.passed_over == (slow,)
+    assert "% less error, but takes" in found.remarks[-1]
+    assert found.to_dict()["remarks"] == list(found.remarks)
+    # For much less error one waits.
+    dear = plan_options(OUTLINE, Question("kstars", 0.5, 3, 0, k=3), ("coordinator",))
+    assert dear.best.protocol == "elgamal/blinded"
+    assert not dear.passed_over
+
+
+def test_no_usable_answer_is_said_first() -> None:
+    found = plan("triangles", epsilon=0.1, silos=3, nodes=1000, edges=8000)
+    assert found.warning.startswith("No usable answer is likely")
+    assert "helpers" in found.warning
+    assert "more ε" in found.warning
+    assert str(found).startswith("No usable answer is likely")
+    assert not plan("edges", epsilon=3.0, silos=3, nodes=1000, edges=8000).warning
 
 
 @pytest.mark.parametrize(

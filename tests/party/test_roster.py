@@ -1,5 +1,6 @@
 """Roster files: what is signed, what is refused, how keys are rotated and revoked."""
 
+import hashlib
 import tempfile
 from dataclasses import replace
 from datetime import date
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from silograph.errors import RosterError
 from silograph.messages.identity import Identity, Member, Roster
+from silograph.party import roster as roster_module
 from silograph.party.roster import (
     Revocation,
     RosterFile,
@@ -19,6 +21,7 @@ from silograph.party.roster import (
     new_roster,
     read_roster,
     roster_text,
+    roster_words,
     write_roster,
 )
 from tests.support.parties import SeededEntropy
@@ -491,3 +494,25 @@ class TestAnyBytes:
     def test_values_of_every_kind(self, fields: dict[str, str]) -> None:
         head = 'kind = "silograph roster"\nversion = 2\n'
         self.read((head + "".join(f"{k} = {v}\n" for k, v in fields.items())).encode())
+
+
+class TestWords:
+    LIST = Path(roster_module.__file__).with_name("words.txt")
+
+    def test_the_list_is_the_published_one(self) -> None:
+        content = self.LIST.read_bytes()
+        digest = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
+        assert hashlib.sha256(content).hexdigest() == digest
+        words = content.decode().split()
+        assert len(words) == len({word[:4] for word in words}) == 2048
+
+    def test_they_are_fixed(self) -> None:
+        assert " ".join(roster_words(bytes(range(32)))) == (
+            "whisper together borrow entry super hip calm flee direct trust daring eager"
+        )
+
+    def test_every_bit_of_the_digest_counts(self) -> None:
+        """Not the first 132 alone."""
+        seen = {roster_words((1 << place).to_bytes(32)) for place in (0, 1, 255)}
+        assert len(seen) == 3
+        assert all(len(words) == 12 for words in seen)

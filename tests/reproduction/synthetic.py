@@ -38,12 +38,16 @@ METHODS = (
     ("baseline", "printed", "", 0.0),
     ("baseline", "mended", "", 0.0),
     ("feat", "printed", "", 0.0),
+    ("feat", "meant", "", 0.0),
     ("feat", "mended", "", 0.0),
     ("feat+", "printed", "", 0.0),
+    ("feat+", "meant", "", 0.0),
     ("feat+", "mended", "paper", 0.0),
     ("feat+", "mended", "auto", 0.0),
     ("sealed", "mended", "", 1e-9),
     ("curator", "limit", "", 1e-9),
+    ("central", "limit", "noisy bound", 1e-9),
+    ("central", "limit", "ladder", 0.0),
 )
 
 
@@ -51,10 +55,11 @@ def deviation(method: str, form: str, variant: str, truth: float, epsilon: float
     """How large an error is, roughly."""
     share = {
         "baseline": 40.0 if form == "printed" else 6.0,
-        "feat": 0.2 if form == "printed" else 0.06,
-        "feat+": {"": 3.0, "per-node": 0.5, "paper": 0.9, "auto": 0.058}[variant],
+        "feat": {"printed": 0.2, "meant": 0.08, "mended": 0.06}.get(form, 0.0),
+        "feat+": {"": 3.0, "per-node": 0.5, "paper": 0.9, "auto": 0.058}.get(variant, 0.0),
         "sealed": 0.0016,
         "curator": 0.0014,
+        "central": 0.0007 if variant == "noisy bound" else 0.002,
     }[method]
     fall = 0.1 if method == "baseline" and form == "printed" else 0.9
     return truth * share * math.exp(-fall * (epsilon - 1)) * (1 if method != "sealed" else 1.2)
@@ -79,7 +84,7 @@ def utility(
     rows = []
     for method, form, variant, delta in (
         *METHODS,
-        *([("feat+", "printed", "per-node", 0.0)] if query == "2-stars" else []),
+        *([("feat+", "meant", "per-node", 0.0)] if query == "2-stars" else []),
     ):
         size = deviation(method, form, variant, truth, epsilon) * (1 + 0.3 * collusion)
         values = [float(value) for value in truth + size * draw.normal(size=repetitions)]
@@ -103,9 +108,9 @@ def _time_rows(draw: np.random.Generator) -> list[dict[str, Any]]:
     kinds = (
         ("baseline", "printed", "reports", 20e-9),
         ("baseline", "mended", "reports", 25e-9),
-        ("feat", "printed", "elgamal/replace", 900e-6),
+        ("feat", "meant", "elgamal/replace", 900e-6),
         ("feat", "mended", "masked", 22e-9),
-        ("feat+", "printed", "elgamal/replace", 900e-6),
+        ("feat+", "meant", "elgamal/replace", 900e-6),
         ("feat+", "mended", "masked", 40e-9),
         ("sealed", "mended", "sealed", 300e-9),
     )

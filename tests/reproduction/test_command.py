@@ -16,7 +16,7 @@ from reproduction.draws import series_of
 from reproduction.results import EXPERIMENTS, UTILITY_KEYS, Results, load_all, rows_key
 
 ROOT = Path(__file__).parents[2]
-FORMS = {"baseline", "feat", "feat+", "sealed", "curator"}
+FORMS = {"baseline", "feat", "feat+", "sealed", "curator", "central"}
 
 
 def run(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -72,7 +72,7 @@ def combinations(name: str) -> Iterator[dict[str, Any]]:
             for query in one.parameters["queries"]:
                 for label in one.parameters["methods"]:
                     for series in series_of(label, query):
-                        delta = 1e-9 if series.method in ("sealed", "curator") else 0.0
+                        delta = 1e-9 if series.uses_delta else 0.0
                         names = {"experiment": name, "graph": graph, "query": query}
                         yield {**names, **vars(series), **point, "delta": delta}
 

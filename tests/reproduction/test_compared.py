@@ -10,7 +10,13 @@ import pytest
 import silograph as sg
 from reproduction.compared import METHODS, compare
 from reproduction.federations import communities, community_split
-from reproduction.printed import printed_featplus, printed_local_kstars, printed_local_triangles
+from reproduction.printed import (
+    meant_release,
+    printed_featplus,
+    printed_local_kstars,
+    printed_local_triangles,
+    release_epsilon,
+)
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.methods.featplus.answer import local_kstars, local_triangles
@@ -67,14 +73,15 @@ def test_printed_stars_are_biased_and_ours_are_not() -> None:
 
 
 def test_printed_runs_as_a_whole() -> None:
+    noisy = meant_release(sg.union(SILOS), release_epsilon(3.0), 1)
     for query, k in (("triangles", None), ("kstars", 2)):
-        one = printed_featplus(SILOS, query, k, 3.0, seed=1)
+        one = printed_featplus(SILOS, noisy, query, k, 3.0, seed=1)
         assert math.isfinite(one)
-        assert printed_featplus(SILOS, query, k, 3.0, seed=1) == one
-        assert printed_featplus(SILOS, query, k, 3.0, seed=2) != one
+        assert printed_featplus(SILOS, noisy, query, k, 3.0, seed=1) == one
+        assert printed_featplus(SILOS, noisy, query, k, 3.0, seed=2) != one
     for query, k in (("edges", None), ("kstars", None), ("triangles", 2)):
         with pytest.raises(ArgumentError, match="the paper prints"):
-            printed_featplus(SILOS, query, k, 3.0, seed=1)
+            printed_featplus(SILOS, noisy, query, k, 3.0, seed=1)
 
 
 def test_methods_compared() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reproduction.figures import all_figures
+from reproduction.labels import METHODS
 from reproduction.page import errata, reproduction_page
 from reproduction.results import EXPERIMENTS, Results, load_all
 from reproduction.summary import markdown
@@ -98,7 +99,7 @@ def test_zeros_on_logarithmic_axes_and_spreads_that_reach_zero(found: Found) -> 
     points = panel.data["points"]
     assert all(point["y"] > 0 for point in points)
     zeros = [point for point in points if point["zero"]]
-    assert [(point["series"], point["shown"]) for point in zeros] == [("sealed, mended", "0")]
+    assert [(point["series"], point["shown"]) for point in zeros] == [("sealed, as mended", "0")]
     wide_ones = [point for point in points if point["shown"] == "1 × 10⁹"]
     assert [point["low"] for point in wide_ones] == [pytest.approx(1e8)]
     everything = bend(found["sigma"], {"mse": 0.0, "mse_spread": 0.0}, graph="facebook")
@@ -164,6 +165,22 @@ def test_the_summary_has_verdicts_and_tables(found: Found) -> None:
     for block in text.split("\n\n"):
         if block.startswith("| "):  # every line of a table has as many cells as its head
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_the_errata_say_what_each_reading_gave() -> None:
+    """The table of readings has the committed numbers, to two digits."""
+    text = (ROOT / "docs" / "errata.md").read_text()
+    table = {line.split("|")[1].strip(): line for line in text.splitlines() if "| FEAT" in line}
+    seen = 0
+    for row in load_all(ROOT / "experiments")["epsilon"].rows:
+        name = f"{METHODS.get(row['method'])}, {row['query']}"
+        if (row["graph"], row["epsilon"]) != ("facebook", 3) or name not in table:
+            continue
+        short = float(f"{row['mre']:.2g}")
+        shown = f"{short:,.0f} ×" if short > 1 else f"{100 * short:.2g} %"
+        assert shown in table[name], (name, row["form"], row["variant"], shown)
+        seen += 1
+    assert seen == 15  # three readings of two methods and queries, and three variants
 
 
 def test_the_committed_summary_is_what_the_committed_results_give() -> None:

@@ -48,7 +48,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a list for a name": ({"rows": [{**ROW, "graph": [1]}]}, "graph must be a text"),
     "a text for a number": ({"rows": [{**ROW, "epsilon": "3"}]}, "epsilon must be a finite number"),
     "no method": ({"rows": [{**ROW, "method": "magic"}]}, "method must be one of baseline, feat"),
-    "no form": ({"rows": [{**ROW, "form": []}]}, "form must be one of printed, mended, limit"),
+    "no form": (
+        {"rows": [{**ROW, "form": []}]},
+        "form must be one of printed, meant, mended, limit",
+    ),
     "half a silo": ({"rows": [{**ROW, "silos": 3.5}]}, "silos must be an integer from 0 up"),
     "true for a number": ({"rows": [{**ROW, "silos": True}]}, "silos must be an integer"),
     "beyond a figure": ({"rows": [{**ROW, "mse": 1e308}]}, "mse must be a finite number"),

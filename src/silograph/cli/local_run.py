@@ -29,7 +29,16 @@ from silograph.methods.cost import memory_here, time_text
 from silograph.methods.forecast import Forecast
 from silograph.methods.planner import shown_percent
 
-__all__ = ["Reading", "Spending", "asking", "mention", "read_like", "read_silos", "spending"]
+__all__ = [
+    "Reading",
+    "Spending",
+    "asking",
+    "mention",
+    "read_like",
+    "read_silos",
+    "read_universe",
+    "spending",
+]
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,8 @@ def read_silos(
             f"{len(files)} edge file{'s' * (len(files) != 1)}: a run takes 2 to 64 silos, one per "
             "file (silograph split distributes one graph over several silos)"
         )
-    given = column_pair(reading.columns)
-    own = [with_columns(file, given)[1] for file in files]
-    files = [with_columns(file, given)[0] for file in files]
-    universe = _universe(files, own, reading)
+    files, own = own_columns(files, reading)
+    universe = read_universe(files, reading, own)
     names = Counter(file.name for file in files)
     silos = tuple(
         Silo.from_file(
@@ -125,7 +132,19 @@ def _check_memory(nodes: int, silos: int) -> None:
         )
 
 
-def _universe(files: Sequence[Path], own: Sequence[Columns], reading: Reading) -> NodeUniverse:
+def own_columns(files: Sequence[Path], reading: Reading) -> tuple[list[Path], list[Columns]]:
+    """The files, and the columns of each: its own, or those of all."""
+    given = column_pair(reading.columns)
+    found = [with_columns(file, given) for file in files]
+    return [file for file, _ in found], [columns for _, columns in found]
+
+
+def read_universe(
+    files: Sequence[Path], reading: Reading, own: Sequence[Columns] | None = None
+) -> NodeUniverse:
+    """The node list; without one, the ids in the files, with a note that this shows something."""
+    if own is None:
+        files, own = own_columns(files, reading)
     if reading.nodes is not None:
         place = node_place(reading.node_column)
         return NodeUniverse.from_file(

@@ -21,7 +21,7 @@ from silograph.cli.options import (
 from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
 from silograph.methods.catalogue import TRUST
-from silograph.methods.planner import PLANNED, Plan, shown_percent
+from silograph.methods.planner import PLANNED, Plan
 from silograph.methods.planner import plan as make_plan
 
 __all__ = ["plan", "plan_table"]
@@ -104,6 +104,8 @@ def plan(
     if as_json:
         echo_json(found.to_dict())
         return
+    if found.warning:
+        console.print(f"[bold]{found.warning}.[/]")
     console.print(plan_table(found))
     for need in sorted({need for option in found.options for need in option.needs}):
         console.print(f"  {need}: {TRUST[need]}", style="dim")
@@ -111,9 +113,8 @@ def plan(
     console.print(f"[bold]{best.label}[/]: {best.assumes}.")
     if best.note:
         console.print(f"Note: {best.note}.")
-    if best.span is not None:
-        low, high = (shown_percent(each) for each in best.span)
-        console.print(f"The numbers leave the error open: between {low} and {high}.")
+    for remark in found.remarks:
+        console.print(f"{remark}.")
     if best.cost is not None:
         console.print(f"It takes {best.cost}, with all parties here.")
     for option in found.options:

@@ -18,6 +18,7 @@ from silograph.party.roster import (
     digest_text,
     new_roster,
     read_roster,
+    roster_words,
     write_roster,
 )
 
@@ -118,6 +119,16 @@ def digest(path: File, as_json: Json = False) -> None:
         echo_json({"path": str(path), "digest": found})
     else:
         typer.echo(found)
+
+
+@app.command("words")
+def words(path: File, as_json: Json = False) -> None:
+    """Print twelve words that stand for the digest, to be compared by telephone."""
+    found = roster_words(read_roster(path).digest)
+    if as_json:
+        echo_json({"path": str(path), "words": list(found)})
+    else:
+        typer.echo(" ".join(found))
 
 
 @app.command("sign")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from silograph.nats.coordinator import CoordinatorService, StudyProgress
     from silograph.nats.preflight import Answer
 
-__all__ = ["app"]
+__all__ = ["answer_rows", "app"]
 
 app = typer.Typer(help="Ask silos a question, and read the answer.", no_args_is_help=True)
 console = Console(highlight=False)
@@ -345,7 +345,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     study, sizes = found["study"], found["bytes"]
     table = Table(show_header=False, box=None)
     for name, content in (
-        *_answer(found["answer"]),
+        *answer_rows(found["answer"]),
         ("method", f"{study['method']} {found['protocol']}, {len(study['silos'])} silos"),
         *((f"ε, {view['name']}", _loss(view)) for view in found["views"]),
         ("took", f"{found['seconds']:.1f} s, {(sizes['received'] + sizes['sent']) / 1e6:,.1f} MB"),
@@ -356,7 +356,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     console.print(table)
 
 
-def _answer(answer: dict[str, Any] | None) -> list[tuple[str, str]]:
+def answer_rows(answer: dict[str, Any] | None) -> list[tuple[str, str]]:
     """Return a row for the answer, or no row if the study asked for a release."""
     if answer is None:
         return []

@@ -200,6 +200,8 @@ class FoldShape:
 #: The number of nodes of the generated graph, and how many of its edges close triangles.
 _STAND_IN = 2048
 _CLOSURES = (0.9, 0.3)
+#: Edges per node.
+_DENSITIES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 64, 96, 128, 192, 256)
 
 
 def stand_ins(
@@ -207,11 +209,13 @@ def stand_ins(
 ) -> tuple[FoldShape, ...]:
     """Shapes that a graph of this size may have: clustered power laws, with more and less closure.
 
-    A large graph is taken for many copies of a small one with as many edges per node. ``sums`` are
-    its triangles and its squared numbers of common neighbours, where they are known.
+    A large graph is taken for many copies of a small one with about as many edges per node: the
+    nearest of a few densities, so that similar guesses share their shapes. ``sums`` are its
+    triangles and its squared numbers of common neighbours, where they are known.
     """
     most = min(nodes, _STAND_IN)
-    each = max(1, min(round(edges / nodes), most // 4))
+    near = min(_DENSITIES, key=lambda each: abs(math.log(each * nodes / max(edges, 1.0))))
+    each = max(1, min(near, most // 4))
     copies = max(1, round(nodes / most))
     made = [_stand_in(most, each, closure).copied(copies) for closure in _CLOSURES]
     return tuple(made if sums is None else (one.with_sums(*sums) for one in made))

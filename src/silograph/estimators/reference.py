@@ -2,15 +2,16 @@
 
 Every variance in this project is a sum over motifs of the graph. A reference holds those sums. They
 are exact for a public reference graph, estimated from a past release, or guessed from little more
-than the number of edges. A reference describes a graph *like* the one that the silos hold; it is
-never taken from their edges.
+than the number of edges. What is not known exactly has a range (:mod:`silograph.estimators
+.plausible`): the reference then holds others like it, at the ends of the ranges. A reference
+describes a graph *like* the one that the silos hold; it is never taken from their edges.
 """
 
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape, shape_of, stand_ins
 from silograph.estimators.gradient import four_cycles_gradient, triangles_gradient
 from silograph.estimators.pair_sums import ExactSums, GraphSums, PairSums
+from silograph.estimators.plausible import OPEN, Level, Plausible, levels
 from silograph.estimators.release import Release
 from silograph.estimators.stars import kstars_noise, square_root
 from silograph.estimators.triangles import clustering_noise, triangles_noise
@@ -83,15 +85,15 @@ class Reference:
     source: str
     #: The graph itself, if the reference is one.
     graph: Silo | None = field(default=None, repr=False)
-    #: Whether the number of triangles was given or counted; otherwise it is a guess.
-    counted: bool = False
+    #: What the graph may be like as well, if not all of it is known: the ends of the ranges.
+    others: tuple["Reference", ...] = field(default=(), repr=False)
 
     @cached_property
     def shapes(self) -> tuple[FoldShape, ...]:
         """What the error of a folded release depends on; several shapes if it is a guess."""
         if self.graph is not None:
             return (shape_of(self.graph),)
-        known = (float(self.triangles), float(self.pairs.cc)) if self.counted else None
+        known = float(self.triangles), float(self.pairs.cc)
         return stand_ins(self.nodes, float(self.edges), known)
 
     @cached_property
@@ -168,7 +170,9 @@ class Reference:
             The standard deviation; for degrees, that of a typical node.
         """
         try:
-            return square_root(self._variance(query, w, k))
+            variance = self._variance(query, w, k)
+            # Sums that were guessed may not fit each other on a few nodes: then one pair's noise.
+            return square_root(variance if variance > 0 else w.v0)
         except OverflowError:  # many silos at a small epsilon: the answer would be all noise
             return math.inf
 
@@ -212,7 +216,11 @@ class Reference:
         joined = math.prod(_stars_at(d, k) for d in ends)
         apart = math.prod(_stars_at(d + 1, k) for d in ends)
         weights = self.sample.weights
-        products = float(weights @ joined), float(weights @ apart)
+        # Over the edges the sum cannot be more than over all pairs; guessed ends may say otherwise.
+        every = sum(n * math.comb(d, k - 1) for d, n in self._degree_counts.items())
+        own = sum(n * math.comb(d, k - 1) ** 2 for d, n in self._degree_counts.items())
+        most = float(Fraction(every**2 - own, 2))
+        products = float(weights @ joined), min(float(weights @ apart), most)
         return kstars_noise(w, self.nodes, self._degree_counts, k, *products)
 
 
@@ -228,6 +236,8 @@ def _stars_at(degrees: FloatArray, k: int) -> FloatArray:
 _SAMPLED_EDGES = 4096
 #: The number of nodes of the generated graph that is used if only numbers are known.
 _STAND_IN = 2048
+#: How many of the largest degrees are looked at one by one.
+_LARGEST = 4096
 #: With more nodes than this, a reference has no rows of bits.
 _MOST_ROWS = 30_000
 #: A channel without noise: gradients on its release are what an edge adds.
@@ -255,43 +265,62 @@ def reference_of(graph: Silo | BitRows, *, cycles: bool = True) -> Reference:
         CycleSums.of(rows) if cycles else None,
         f"a public graph of {rows.n:,} nodes and {rows.edges:,} edges",
         graph if isinstance(graph, Silo) else None,
-        counted=True,
     )
 
 
 def _large(graph: Silo, *, cycles: bool) -> Reference:
-    """The reference of a graph with too many nodes for rows of bits; some sums are guessed."""
+    """The reference of a graph with too many nodes for rows of bits; 4-cycles have a range."""
     n, degrees = len(graph.nodes), graph.degrees()
-    found = _stand_in(
-        n,
-        float(len(graph)),
-        shape=degrees.astype(np.float64),
-        wedges=float((degrees * (degrees - 1) // 2).sum()),
-        triangles=float(graph.triangles()),
-        cycles=cycles,
-    )
+    known = {
+        "edges": float(len(graph)),
+        "wedges": float((degrees * (degrees - 1) // 2).sum()),
+        "triangles": float(graph.triangles()),
+    }
     source = f"a public graph of {n:,} nodes and {len(graph):,} edges"
-    return replace(found, source=source, graph=graph, counted=True)
+    found = _family(Plausible(n, known), source, shape=degrees.astype(np.float64), cycles=cycles)
+    others = tuple(replace(other, graph=graph) for other in found.others)
+    return replace(found, graph=graph, others=others)
 
 
 def reference_of_release(release: Release, *, cycles: bool = True) -> Reference:
-    """The reference estimated from a past release, which costs no further privacy."""
+    """The reference estimated from a past release, which costs no further privacy.
+
+    What is noise in the estimates is shrunk towards what graphs of this size are like, and the
+    error bars that are left make a range.
+    """
     n = release.n
     if n < 3:
         raise ArgumentError(f"a release of {n} nodes is too small to plan with; it needs 3")
-    edges, wedges = max(release.edges().value, 1.0), max(release.kstars(2).value, 1.0)
-    degrees = np.clip(degree_values(release.graph, release.channel), 0, n - 1)
-    found = _stand_in(
-        n,
-        edges,
-        shape=degrees,
-        wedges=wedges,
-        triangles=max(release.triangles().value, 0.0),
-        common_squares=max(4 * release.four_cycles().value, 0.0) + wedges,
-        cycles=cycles,
-    )
-    source = f"a past release at ε = {shown_loss(release.epsilon)}"
-    return replace(found, source=source, counted=True)
+    estimates = {
+        "edges": release.edges(),
+        "wedges": release.kstars(2),
+        "triangles": release.triangles(),
+        "four_cycles": release.four_cycles(),
+    }
+    known = {
+        name: (float(one.value), float(one.stderr))
+        for name, one in estimates.items()
+        if math.isfinite(one.value) and math.isfinite(one.stderr)
+    }
+    plausible = Plausible(n, known)
+    source = f"a past release at ε = {shown_loss(release.epsilon)}, less its noise"
+    return _family(plausible, source, shape=_shrunk_degrees(release, plausible), cycles=cycles)
+
+
+def _shrunk_degrees(release: Release, plausible: Plausible) -> FloatArray | None:
+    """The degrees of a release, drawn together by as much as their noise drew them apart.
+
+    None if there is more noise than difference in them: then a power law says more.
+    """
+    n, numbers = release.n, plausible.numbers({})
+    noisy = np.asarray(degree_values(release.graph, release.channel), dtype=np.float64)
+    mean = 2 * numbers.edges / n
+    true = 2 * (numbers.wedges + numbers.edges) / n - mean**2
+    noise = float(release.channel.weights.v0) * (n - 1)
+    if true <= noise:
+        return None
+    shrunk: FloatArray = mean + (noisy - noisy.mean()) * math.sqrt(true / (true + noise))
+    return np.clip(shrunk, 0, n - 1)
 
 
 def reference_like(like: Reference | Release | Silo, *, cycles: bool = True) -> Reference:
@@ -315,10 +344,10 @@ def guess(
     top_degree: int | None = None,
     cycles: bool = True,
 ) -> Reference:
-    """A reference from a few numbers; the rest is as in a clustered power-law graph.
+    """A reference from a few numbers; the rest has a range.
 
     ``common_squares`` is Σ over pairs of the squared number of common neighbours. If only the
-    number of nodes is given, 8 edges per node are assumed.
+    number of nodes is given, about 8 edges per node are assumed, and from 2 to 32.
     """
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 3:
         raise ArgumentError(f"nodes must be an integer from 3 up, not {nodes!r}")
@@ -333,20 +362,35 @@ def guess(
     for name, (value, limit) in given.items():
         if value is not None and not 0 < value <= limit:
             raise ArgumentError(f"{name} = {value!r}; it must be from 1 to {limit:,} here")
-    likely = float(edges) if edges else min(8.0 * nodes, most / 2)
-    found = _stand_in(
-        nodes,
-        likely,
-        wedges=wedges,
-        triangles=triangles,
-        common_squares=common_squares,
-        top_degree=top_degree,
-        cycles=cycles,
-    )
+    known = {
+        name: float(value)
+        for name, (value, _) in given.items()
+        if value is not None and name in OPEN
+    }
+    if top_degree is not None and wedges is None:
+        m = Plausible(nodes, known).numbers({}).edges
+        degrees = _degrees(_small(nodes, m, cycles=False).degrees, nodes, m, None, top_degree)
+        known["wedges"] = max(float((degrees * (degrees - 1) // 2).sum()), 1.0)
+    if common_squares is not None:
+        likely = Plausible(nodes, known).numbers({})
+        known["four_cycles"] = max((common_squares - likely.wedges) / 4, 1.0)
     told = [name for name, (value, _) in given.items() if value is not None]
-    words = f"{', '.join(told)} as given" if told else "8 edges per node"
-    source = f"{words}; the rest as in a clustered power-law graph"
-    return replace(found, source=source, counted=triangles is not None)
+    words = f"{', '.join(told)} as given" if told else "about 8 edges per node"
+    plausible = Plausible(nodes, known)
+    rest = [_WORDS[name] for name in plausible.open if told or name != "edges"]
+    if rest:
+        listed = " and ".join([", ".join(rest[:-1])] * (len(rest) > 1) + rest[-1:])
+        words += f"; {listed} as in most graphs of this size"
+    return _family(plausible, words, top_degree=top_degree, cycles=cycles)
+
+
+#: What is open, in words.
+_WORDS = {
+    "edges": "edges",
+    "wedges": "2-stars",
+    "triangles": "triangles",
+    "four_cycles": "4-cycles",
+}
 
 
 def _rows(graph: Silo) -> BitRows:
@@ -370,15 +414,40 @@ def _sample(rows: BitRows, *, with_paths: bool) -> EdgeSample:
     return EdgeSample(ends[:, 0], ends[:, 1], common, paths, weights)
 
 
-def _stand_in(
-    nodes: int,
-    edges: float,
+def _family(
+    plausible: Plausible,
+    source: str,
     *,
     shape: FloatArray | None = None,
-    wedges: float | None = None,
-    triangles: float | None = None,
-    common_squares: float | None = None,
     top_degree: int | None = None,
+    cycles: bool,
+) -> Reference:
+    """The reference at the likely values of all that is open, with others at the ends."""
+
+    def made(level: Level) -> Reference:
+        return _stand_in(plausible, level, source, shape, top_degree, cycles=cycles)
+
+    return replace(made({}), others=tuple(made(level) for level in levels(plausible.open)))
+
+
+def _small(nodes: int, edges: float, *, cycles: bool) -> Reference:
+    """A generated graph of this density, and at most as large."""
+    small = min(nodes, _STAND_IN)
+    return _generated(small, min(max(1, round(edges / nodes)), max((small - 1) // 2, 1)), cycles)
+
+
+@lru_cache(maxsize=16)
+def _generated(nodes: int, each: int, cycles: bool) -> Reference:
+    return reference_of(clustered_power_law(nodes, each, 0.6), cycles=cycles)
+
+
+def _stand_in(
+    plausible: Plausible,
+    level: Level,
+    source: str,
+    shape: FloatArray | None,
+    top_degree: int | None,
+    *,
     cycles: bool,
 ) -> Reference:
     """A generated graph of this density, with its sums scaled to the requested size.
@@ -386,19 +455,18 @@ def _stand_in(
     Sums over degrees follow from the degrees. Sums over neighbourhoods grow in proportion, and are
     as correlated with the degrees as in the generated graph. This is only a rough approximation.
     """
-    small = min(nodes, _STAND_IN)
-    each = min(max(1, round(edges / nodes)), max((small - 1) // 2, 1))
-    like = reference_of(clustered_power_law(small, each, 0.6), cycles=cycles)
-    degrees = _degrees(like.degrees if shape is None else shape, nodes, edges, wedges, top_degree)
-    d, d2, d3 = (float((degrees.astype(float) ** j).sum()) for j in (1, 2, 3))
-    m = max(d / 2, 1.0)
+    nodes, numbers = plausible.nodes, plausible.numbers(level)
+    edges, t = numbers.edges, numbers.triangles
+    like = _small(nodes, edges, cycles=cycles)
+    asked = like.degrees if shape is None else shape
+    degrees = _degrees(asked, nodes, edges, numbers.wedges, top_degree)
+    d2, d3 = (float((degrees.astype(float) ** j).sum()) for j in (2, 3))
+    m = max(edges, 1.0)
     paths2 = max(d2 / 2 - m, 1.0)
     per_edge, per_path = m / float(like.edges), paths2 / max(float(like.wedges), 1.0)
-    t = triangles if triangles is not None else float(like.triangles) * per_path
     closer = t / max(float(like.triangles), 1.0)
     closed = max(float(like.joined.cc) * closer**2 / per_edge, 9 * t * t / m)
-    open_squares = float(like.pairs.cc - like.joined.cc) * per_path
-    cc = max(common_squares or closed + open_squares, paths2)
+    cc = 4 * numbers.four_cycles + paths2
     closed = min(closed, cc)
     pairs_ss = (nodes - 6) * d2 + 4 * m * m + 4 * m
     joined_ss = d3 + d2 * d2 / (2 * m) - 4 * d2 + 4 * m
@@ -424,7 +492,7 @@ def _stand_in(
             paths=old.paths * Fraction(per_path * per_path / per_edge),
             cliques=old.cliques * Fraction(closer),
         )
-    return Reference(nodes, degrees, Fraction(t), pairs, joined, sample, grown, "")
+    return Reference(nodes, degrees, Fraction(t), pairs, joined, sample, grown, source)
 
 
 def _degrees(
@@ -441,26 +509,33 @@ def _degrees(
     """
     places = (np.arange(nodes) + 0.5) * len(shape) / nodes
     base = np.maximum(np.sort(shape.astype(float))[places.astype(np.int64)], 1e-3)
+    # The largest degrees matter most; of the others every so many are looked at.
+    rest = max(nodes - _LARGEST, 0)
+    step = max(rest // _LARGEST, 1)
+    looked = np.concatenate([np.arange(0, rest, step), np.arange(rest, nodes)])
+    many = np.where(looked < rest, rest / max(len(range(0, rest, step)), 1), 1.0)
 
-    def bent(power: float) -> FloatArray:
-        logs = power * (np.log(base) - np.log(base[-1]))
-        raised = np.exp(logs)
-        d: FloatArray = np.minimum(raised * (2 * edges / raised.sum()), nodes - 1)
+    def bent(power: float, at: NDArray[np.int64] | None = None) -> FloatArray:
+        raised = np.exp(power * (np.log(base[looked]) - np.log(base[-1])))
+        scale = 2 * edges / float(many @ raised)
+        if at is not None:
+            raised = np.exp(power * (np.log(base[at]) - np.log(base[-1])))
+        d: FloatArray = np.minimum(raised * scale, nodes - 1)
         return d
 
     def too_even(power: float) -> bool:
         d = bent(power)
         if wedges is not None:
-            return float((d * (d - 1)).sum()) / 2 < wedges
+            return float(many @ (d * (d - 1))) / 2 < wedges
         return top is not None and float(d[-1]) < top
 
-    found = bent(1.0)
+    power = 1.0
     if wedges is not None or top is not None:
-        low, high = 0.0, 8.0
+        low, power = 0.0, 8.0
         for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if too_even(middle) else (low, middle)
-        found = bent(high)
+            middle = (low + power) / 2
+            low, power = (middle, power) if too_even(middle) else (low, middle)
+    found = bent(power, np.arange(nodes))
     if top is not None:
         found[-1] = top
     return np.rint(found).astype(np.int64)

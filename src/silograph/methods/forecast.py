@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from silograph.estimators.estimate import NO_ANSWER
 from silograph.estimators.reference import Reference
 from silograph.methods.cost import Cost
-from silograph.methods.planner import PLANNED, WAYS, Option, options_of, shown_percent
+from silograph.methods.planner import PLANNED, WAYS, Option, options_of, shown_percent, shown_span
 from silograph.methods.prediction import Question
 from silograph.methods.study import COMMITTEE
 
@@ -44,10 +44,8 @@ class Forecast:
 
     @property
     def useless(self) -> bool:
-        """Whether the answer is expected to be mostly noise, even at best."""
-        if self.relative is None:
-            return False
-        return (self.relative if self.span is None else self.span[0]) > USELESS
+        """Whether the answer is expected to be mostly noise."""
+        return self.relative is not None and self.relative > USELESS
 
     @property
     def warning(self) -> str:
@@ -58,6 +56,7 @@ class Forecast:
         name = f"{asked.k}-stars" if asked.k else asked.query.replace("_", " ")
         share = shown_percent(self.relative)
         found = f"{NO_ANSWER} is expected: the error of {name} is about {share} of the answer"
+        found += "" if self.span is None else f", in a range of {shown_span(self.span)}"
         found += f" ({self.source})" if self.source else ""
         return f"{found}. What would help: {'; '.join(self.helps)}" if self.helps else found
 

@@ -1,13 +1,18 @@
 """The planner: what every method would cost and give, before anything is drawn or spent.
 
 It predicts the error of each method and protocol on a graph like the reference, states what each
-of them assumes about the parties, and ranks those that the caller's trust allows.
+of them assumes about the parties, and ranks those that the caller's trust allows. Where the
+reference leaves the graph open, an error is a range: from its least to its largest on the graphs
+that may be. The choice counts time as well: an option that takes more than ten times as long as
+another, and has less than a fifth less error, loses to it.
 """
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterator
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from silograph.dp.loss import check_delta, check_epsilon, check_parties, shown_loss
@@ -20,12 +25,23 @@ from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
 from silograph.methods.catalogue import TRUST
 from silograph.methods.committee.rounds import MEMBERS
-from silograph.methods.cost import Cost, size_text, union_cost
-from silograph.methods.featplus.method import choose_split
+from silograph.methods.cost import Cost, size_text, time_text, union_cost
+from silograph.methods.featplus.method import ChosenSplit, choose_split
 from silograph.methods.featplus.noise import Split
 from silograph.methods.fold.expected import FOLDED, FoldChoice, choose_fold, error_of
-from silograph.methods.prediction import Question, baseline_error, feat_error, paper_error
-from silograph.methods.sealed.method import SEALED_QUERIES, choose_noise, sealed_limit
+from silograph.methods.prediction import (
+    Question,
+    baseline_error,
+    feat_error,
+    gradient_error,
+    paper_error,
+)
+from silograph.methods.sealed.method import (
+    SEALED_QUERIES,
+    choose_noise,
+    expected_error,
+    sealed_limit,
+)
 from silograph.methods.study import COMMITTEE
 from silograph.methods.union import default_protocol, settle_union
 
@@ -38,8 +54,14 @@ __all__ = [
     "plan",
     "plan_options",
     "shown_percent",
+    "shown_span",
 ]
 
+#: An option loses to another that takes less than a tenth of its time, unless its error is below
+#: four fifths of the other's. Less than a second is as good as nothing.
+_SLOWER, _BETTER, _QUICK = 10.0, 0.8, 1.0
+#: A range whose ends differ by less than this factor is no range.
+_NARROW = 1.1
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
 
@@ -57,13 +79,27 @@ def shown_percent(relative: float) -> str:
     return f"{100 * relative:{',.0f' if relative >= 1 else '.3g'}} %"
 
 
+def shown_span(span: tuple[float, float]) -> str:
+    """A range of relative errors as it is shown.
+
+    >>> shown_span((0.00123, 0.0456)), shown_span((0.5, 270.0)), shown_span((0.12, 0.12))
+    ('0.12–4.6 %', '50 % – 2.7e+02 ×', '12 %')
+    """
+    low, high = (shown_percent(float(f"{end:.2g}")) for end in span)
+    if low == high:
+        return low
+    if low.endswith(" %") and high.endswith(" %"):
+        return f"{low.removesuffix(' %')}–{high}"
+    return f"{low} – {high}"
+
+
 @dataclass(frozen=True)
 class Option:
     """One way to answer the question."""
 
     method: str
     protocol: str
-    #: The standard deviation of the answer, and the same divided by the answer.
+    #: The likely standard deviation of the answer, and the same divided by the answer.
     error: float
     relative: float
     #: What must be trusted for this option (see :data:`TRUST`); empty if nothing.
@@ -78,6 +114,8 @@ class Option:
     cost: Cost | None = None
     #: The relative error at best and at worst, if the reference leaves it open.
     span: tuple[float, float] | None = None
+    #: The error of this very option on another graph.
+    error_on: Callable[[Reference], float] | None = field(default=None, repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -92,8 +130,26 @@ class Option:
 
     @property
     def percent(self) -> str:
-        """The relative error as it is shown."""
-        return shown_percent(self.relative)
+        """The relative error as it is shown: a number, or a range if the reference leaves it open.
+
+        >>> Option("feat", "masked", 5.0, 0.05, frozenset(), "", span=(0.012, 0.2)).percent
+        '1.2–20 %'
+        """
+        return shown_percent(self.relative) if self.span is None else shown_span(self.span)
+
+    def loses_to(self, other: "Option") -> bool:
+        """Whether this takes so much longer than the other that its smaller error is not worth it.
+
+        >>> slow, quick = Cost(1, 1, 1e5, 1), Cost(1, 1, 1.0, 1)
+        >>> one, two = (Option("feat", "x", e, e, frozenset(), "", cost=c)
+        ...             for e, c in ((0.97, slow), (1.0, quick)))
+        >>> one.loses_to(two), two.loses_to(one)
+        (True, False)
+        """
+        if self.cost is None or other.cost is None:
+            return False
+        slower = self.cost.seconds > _SLOWER * max(other.cost.seconds, _QUICK)
+        return slower and self.error > _BETTER * other.error
 
     def to_dict(self) -> dict[str, Any]:
         """The option as plain values, ready for JSON."""
@@ -149,8 +205,58 @@ class Plan:
 
     @property
     def best(self) -> Option:
-        """The allowed option with the smallest error."""
-        return self.allowed[0]
+        """The allowed option with the smallest error that loses to no other by its time."""
+        allowed = self.allowed
+        reached = [option for option in allowed if option.within_reach] or list(allowed)
+        return next(
+            (one for one in reached if not any(one.loses_to(other) for other in reached)),
+            allowed[0],
+        )
+
+    @property
+    def passed_over(self) -> tuple[Option, ...]:
+        """The allowed options with a smaller error than the best, that take too long for it."""
+        best = self.best
+        return tuple(
+            option
+            for option in self.allowed
+            if option.within_reach and option.error < best.error and option is not best
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of the choice: what the range rests on, and what was passed over."""
+        best, said = self.best, []
+        if best.span is not None:
+            said.append(
+                f"The error is a range, {shown_span(best.span)}, likely "
+                f"{shown_percent(best.relative)}: it rests on {self.source}"
+            )
+        for option in self.passed_over:
+            less = 1 - option.error / best.error
+            if option.cost is not None and best.cost is not None:
+                said.append(
+                    f"{option.label} {option.protocol} has {100 * less:.2g} % less error, but "
+                    f"takes {time_text(option.cost.seconds)} and not "
+                    f"{time_text(best.cost.seconds)}"
+                )
+        return tuple(said)
+
+    @property
+    def warning(self) -> str:
+        """That no usable answer is likely, and what would help; empty if one is."""
+        if self.best.relative < 1:
+            return ""
+        asked, found = self.question, ["more ε"]
+        if asked.query in SEALED_QUERIES and asked.collusion <= 1:
+            if not asked.delta:
+                found.append("a δ for the sealed method")
+            if asked.silos < MEMBERS and "helpers" not in self.trust:
+                found.append("helpers that complete a committee of four")
+        return (
+            "No usable answer is likely: the error is as large as the answer. What would help: "
+            + ", ".join(found)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, ready for JSON."""
@@ -165,6 +271,8 @@ class Plan:
             "count": self.count,
             "source": self.source,
             "trust": sorted(self.trust),
+            "warning": self.warning,
+            "remarks": list(self.remarks),
             "options": [
                 {**option.to_dict(), "allowed": option.needs <= self.trust}
                 for option in self.options
@@ -195,25 +303,29 @@ class Plan:
         ]
         head = ("", "method", "protocol", "error", "relative", "trust", "note")
         below = {"reference": self.source, "→": f"best that your trust allows: {self.best.assumes}"}
+        if self.warning:
+            caption = f"{self.warning}. {caption}"
+        below |= {f"note {place}": text for place, text in enumerate(self.remarks, 1)}
         return f"<div>{table(caption, head, rows, right=(3, 4))}{definitions('', below)}</div>"
 
     def __str__(self) -> str:
         asked = self.question
         name = f"{asked.query}({asked.k})" if asked.k else asked.query
         lines = [
+            *textwrap.wrap(f"{self.warning}." if self.warning else "", 78),
             f"{name} of {asked.silos} silos at ε = {shown_loss(asked.epsilon)}"
             + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
             + f", collusion {asked.collusion}; expected answer about {self.count:,.4g}",
-            f"reference: {self.source}",
+            *textwrap.wrap(f"reference: {self.source}", 78),
         ]
         for option in self.options:
             mark = " " if option.needs <= self.trust else "-"
             mark = "*" if option is self.best else mark
-            lines.append(
-                f"{mark} {option.label:16}{option.protocol:17}{option.percent:>10}  "
-                f"{option.note}".rstrip()
-            )
+            row = f"{mark} {option.label:16}{option.protocol:17}{option.percent:>14}"
+            fits = len(row) + len(option.note) < 79
+            lines += [f"{row}  {option.note}".rstrip()] if fits else [row, f"    {option.note}"]
         lines.append("* best that your trust allows   - needs more trust")
+        lines += [line for text in self.remarks for line in textwrap.wrap(f"{text}.", 78)]
         return "\n".join(lines)
 
 
@@ -329,7 +441,7 @@ def plan_options(reference: Reference, question: Question, trust: Collection[str
         check_delta(question.delta)
     count = reference.count(question.query, question.k)
     found = [option for way in WAYS for option in options_of(way, reference, question)]
-    found.sort(key=lambda option: option.error)
+    found.sort(key=lambda option: option.relative)
     return Plan(question, count, reference.source, tuple(found), frozenset(trust))
 
 
@@ -352,11 +464,36 @@ _ONE_MEMBER = (
 
 
 def _option(
-    reference: Reference, question: Question, method: str, protocol: str, error: float, **more: Any
+    reference: Reference,
+    question: Question,
+    method: str,
+    protocol: str,
+    error_on: Callable[[Reference], float],
+    **more: Any,
 ) -> Option:
-    count = abs(reference.count(question.query, question.k))
-    relative = error / count if count else math.inf
-    return Option(method, protocol, error, relative, **more)
+    """An option whose error is a function of the graph; a range if the graph is not known."""
+
+    def relative_on(one: Reference) -> float:
+        count = abs(one.count(question.query, question.k))
+        return error_on(one) / count if count else math.inf
+
+    relative = relative_on(reference)
+    every = [relative, *(relative_on(other) for other in reference.others)]
+    return Option(
+        method,
+        protocol,
+        error_on(reference),
+        relative,
+        span=_span(every),
+        error_on=error_on,
+        **more,
+    )
+
+
+def _span(relative: Sequence[float]) -> tuple[float, float] | None:
+    """From the least to the largest; None if they hardly differ: then the likely one says it."""
+    low, high = min(relative), max(relative)
+    return (low, high) if high > _NARROW * low else None
 
 
 def _baseline(reference: Reference, question: Question) -> Iterator[Option]:
@@ -365,7 +502,7 @@ def _baseline(reference: Reference, question: Question) -> Iterator[Option]:
         question,
         "baseline",
         "reports",
-        baseline_error(reference, question),
+        lambda one: baseline_error(one, question),
         needs=frozenset(),
         assumes="silos add their noise; the reports show, as far as ε allows, who holds an edge",
     )
@@ -391,7 +528,6 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
     for protocol, (needs, assumes) in kinds.items():
         if (protocol == "elgamal/replace" and t) or (protocol == COMMITTEE and t > 1):
             continue
-        error = feat_error(reference, question, protocol)
         note = "slow: keys for every pair" if protocol.startswith("elgamal") else ""
         if "helpers" in needs:
             note = _with_helpers(question.silos)
@@ -400,8 +536,9 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         if not cost.within_reach:
             note = "out of reach of this machine"
         yield _option(
-            reference, question, "feat", protocol, error, needs=needs, assumes=assumes, note=note,
-            cost=cost,
+            reference, question, "feat", protocol,
+            partial(feat_error, question=question, protocol=protocol),
+            needs=needs, assumes=assumes, note=note, cost=cost,
         )  # fmt: skip
 
 
@@ -409,35 +546,40 @@ def _folded(reference: Reference, question: Question) -> Iterator[Option]:
     """Releases of folded nodes, by the protocols that need no trust or helpers alone."""
     if question.query not in FOLDED or question.k not in (None, 2):
         return
-    t, shapes = question.collusion, reference.shapes
+    t, shape = question.collusion, reference.shapes[0]
     kinds = {"masked": (frozenset[str](), f"{_FOLLOW}; the coordinator may be malicious")}
     if t <= 1:
         kinds[COMMITTEE] = (_committee(question.silos), _ONE_MEMBER)
     for protocol, (needs, assumes) in kinds.items():
-        chosen = choose_fold(
-            question.query, shapes[0], question.epsilon, question.silos, t, protocol
-        )
+        chosen = choose_fold(question.query, shape, question.epsilon, question.silos, t, protocol)
         if chosen is None:
             continue
         fold = Fold(chosen.groups, chosen.hubs, chosen.sub, **_hub_share(chosen, question))
-        errors = [error_of(question, shape, chosen, protocol) for shape in shapes]
-        relative = [e / max(abs(s.count(question.query)), 1e-300)
-                    for e, s in zip(errors, shapes, strict=True)]  # fmt: skip
-        count = abs(reference.count(question.query, question.k))
         hubs = f", {chosen.hubs:,} hubs" if chosen.hubs else ""
         union = settle_union(protocol, question.epsilon, question.silos, t)
-        yield Option(
+        yield _option(
+            reference,
+            question,
             "feat",
             protocol,
-            max(relative) * count,
-            max(relative),
-            needs,
-            assumes,
+            partial(_fold_error, question=question, protocol=protocol, chosen=chosen),
+            needs=needs,
+            assumes=assumes,
             arguments={"fold": fold},
             note=f"{chosen.groups:,} groups{hubs}; {size_text(chosen.bytes_per_silo)} a silo",
             cost=union_cost(union, reference.nodes, fold.layout),
-            span=(min(relative), max(relative)) if len(shapes) > 1 else None,
         )
+
+
+def _fold_error(
+    reference: Reference, question: Question, protocol: str, chosen: FoldChoice
+) -> float:
+    """The error of a fold that was chosen, on some graph; of its shapes the worst counts."""
+    relative = max(
+        error_of(question, shape, chosen, protocol) / max(abs(shape.count(question.query)), 1e-300)
+        for shape in reference.shapes
+    )
+    return relative * abs(reference.count(question.query, question.k))
 
 
 def _hub_share(chosen: FoldChoice, question: Question) -> dict[str, float]:
@@ -460,8 +602,11 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
     if t == 0:  # every silo sees the release, which collusion=0 does not allow
         return
     assumes = f"{_FOLLOW}; {t} of them may pool with the coordinator; all see the release"
-    common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes}
     protocol = default_protocol(question.silos, t)
+    # Local work is little beside the union's.
+    union = settle_union(protocol, question.epsilon, question.silos, t)
+    cost = union_cost(union, reference.nodes)
+    common: dict[str, Any] = {"needs": frozenset(), "assumes": assumes, "cost": cost}
     if question.query in GRADIENTS:
         chosen = choose_split(reference, question, protocol)
         shares = chosen.split.release, chosen.split.partition, chosen.split.local
@@ -471,7 +616,7 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
             question,
             "feat+",
             protocol,
-            chosen.error,
+            lambda one: _gradients(one, question, protocol, chosen),
             arguments={
                 "protocol": protocol,
                 "local": "gradient",
@@ -488,11 +633,20 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
             question,
             "feat+",
             protocol,
-            paper_error(reference, question, protocol, split),
+            lambda one: paper_error(one, question, protocol, split),
             arguments={"protocol": protocol, "local": "paper", "split": "paper"},
             note="the paper's form and split",
             **common,
         )
+
+
+def _gradients(
+    reference: Reference, question: Question, protocol: str, chosen: ChosenSplit
+) -> float:
+    """The error of a split that was chosen, on some graph."""
+    if chosen.bound is None:
+        return feat_error(reference, question, protocol)
+    return gradient_error(reference, question, protocol, chosen.split, chosen.bound)
 
 
 def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
@@ -510,7 +664,7 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
         question,
         "sealed",
         COMMITTEE,
-        chosen.error,
+        lambda one: expected_error(one, question, noise),
         needs=needs,
         assumes=_ONE_MEMBER,
         delta=noise.delta,

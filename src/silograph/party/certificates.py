@@ -1,10 +1,12 @@
-"""TLS certificates for trials: for one certificate authority, the broker and every party.
+"""TLS certificates: one certificate authority, the broker and every party.
 
 What: ECDSA P-256 certificates for mutual TLS, in one folder of PEM files: ``ca.pem``,
-``broker.pem`` and ``NAME.pem``. The key of each is in the same folder (``.key``, mode 0600).
+``broker.pem`` and ``NAME.pem``. :func:`issue` makes a key, too, in the same folder (``.key``, mode
+0600). A party on another machine makes its own key and a request (:func:`new_request`);
+:func:`sign_request` needs nothing but that request, so the key never leaves its machine.
 
-Why only for trials: anyone who has ``ca.key`` can connect to the broker as any party. An
-organisation that has its own certificate authority should use that. Privacy does not depend on
+What they are good for: anyone who has ``ca.key`` can connect to the broker as any party. An
+organisation that has its own certificate authority may use that. Privacy does not depend on
 these certificates: messages are signed with identities from the roster, which no certificate
 authority can issue.
 """
@@ -23,16 +25,22 @@ from silograph.extras import library
 from silograph.party.roster import check_name
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
     from cryptography.x509 import Certificate
 
 __all__ = [
     "AUTHORITY",
     "BROKER",
     "CertificateFile",
+    "check_issued",
     "issue",
     "new_authority",
+    "new_request",
     "show_certificate",
+    "sign_request",
     "valid_from",
 ]
 
@@ -62,7 +70,9 @@ class CertificateFile:
         return (self.expires - now) // timedelta(days=1)
 
 
-def new_authority(folder: Path, now: datetime, days: int = DAYS) -> CertificateFile:
+def new_authority(
+    folder: Path, now: datetime, days: int = DAYS, name: str = "silograph trial authority"
+) -> CertificateFile:
     """Write ``ca.pem`` and ``ca.key`` to a folder, which is created if necessary (mode 0700)."""
     x509, ec = _modules()
     try:
@@ -70,9 +80,9 @@ def new_authority(folder: Path, now: datetime, days: int = DAYS) -> CertificateF
     except OSError as error:
         raise CertificateError(f"{folder}: cannot be made: {error.strerror}") from None
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name(x509, "silograph trial authority")
+    subject = _name(x509, name)
     made = (
-        _builder(x509, name, name, key, now, days)
+        _builder(x509, subject, subject, key.public_key(), now, days)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(x509, authority=True), critical=True)
     )
@@ -88,15 +98,28 @@ def issue(
     because the members of a cluster need both. Without ``hosts`` it is valid for a client only.
     It expires no later than the authority's certificate.
     """
-    x509, ec = _modules()
+    _, ec = _modules()
+    key = ec.generate_private_key(ec.SECP256R1())
+    return _write(folder, name, _issued(folder, name, key.public_key(), now, days, hosts), key)
+
+
+def _issued(
+    folder: Path,
+    name: str,
+    public: "EllipticCurvePublicKey",
+    now: datetime,
+    days: int,
+    hosts: Iterable[str] = (),
+) -> "Certificate":
+    """A certificate for a public key, signed by the authority in the folder."""
+    x509, _ = _modules()
     if check_name(name) == AUTHORITY:
         raise CertificateError(f"{name!r} is the authority's own name")
     authority, signer = _read_authority(folder)
     limit = authority.not_valid_after_utc
-    key = ec.generate_private_key(ec.SECP256R1())
     uses = [x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (
-        _builder(x509, _name(x509, name), authority.subject, key, now, days, limit)
+        _builder(x509, _name(x509, name), authority.subject, public, now, days, limit)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(x509, authority=False), critical=True)
         .add_extension(
@@ -108,7 +131,67 @@ def issue(
         uses.insert(0, x509.oid.ExtendedKeyUsageOID.SERVER_AUTH)
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
-    return _write(folder, name, _signed(builder, signer), key)
+    return _signed(builder, signer)
+
+
+# --- A key on one machine, its certificate from another -------------------------------------------
+
+
+def new_request(name: str) -> tuple[bytes, bytes]:
+    """A new key, which must not leave its machine, and the request for its certificate: PEM."""
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+
+    x509, ec = _modules()
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = x509.CertificateSigningRequestBuilder().subject_name(_name(x509, check_name(name)))
+    request: bytes = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return _private(key), request
+
+
+def sign_request(folder: Path, name: str, request: bytes, now: datetime, days: int = DAYS) -> bytes:
+    """The certificate (PEM) that a request asks for, signed by the authority in a folder.
+
+    Only the key is taken from the request. Its subject must be the party's name, and it must be
+    signed with the key that it contains. The certificate is valid for a client only.
+    """
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
+
+    x509, ec = _modules()
+    try:
+        asked = x509.load_pem_x509_csr(request)
+        public, subject, own = asked.public_key(), asked.subject, asked.is_signature_valid
+    except (ValueError, InvalidSignature):
+        raise CertificateError(f"{name}: not a request for a certificate in PEM") from None
+    if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp256r1":
+        raise CertificateError(f"{name}: the request is not for a key on the curve P-256")
+    if subject != _name(x509, name):
+        said = subject.rfc4514_string()
+        raise CertificateError(f"{name}: the request is for {said[:80]!r}, not for CN={name}")
+    if not own:
+        raise CertificateError(f"{name}: the request is not signed with its own key")
+    made: bytes = _issued(folder, name, public, now, days).public_bytes(Encoding.PEM)
+    return made
+
+
+def check_issued(certificate: bytes, name: str, key: Path, authority: Path) -> None:
+    """Refuse a certificate (PEM) that is not for this name and key, or not from this authority."""
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+
+    x509, _ = _modules()
+    try:
+        made = x509.load_pem_x509_certificate(certificate)
+    except ValueError:
+        raise CertificateError(f"{name}: not a certificate in PEM") from None
+    if made.subject != _name(x509, name):
+        said = made.subject.rfc4514_string()
+        raise CertificateError(f"the certificate is for {said[:80]!r}, not for CN={name}")
+    if made.public_key() != _read_key(key).public_key():
+        raise CertificateError(f"the certificate is not for the key in {key}")
+    try:
+        made.verify_directly_issued_by(_read_certificate(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        raise CertificateError(f"the certificate was not issued by {authority}") from None
 
 
 def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
@@ -136,7 +219,7 @@ def _builder(
     x509: Any,
     subject: Any,
     issuer: Any,
-    key: "EllipticCurvePrivateKey",
+    public: "EllipticCurvePublicKey",
     now: datetime,
     days: int,
     limit: datetime | None = None,
@@ -148,11 +231,11 @@ def _builder(
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCKS_DIFFER)
         .not_valid_after(min(end, limit) if limit else end)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )
 
 
@@ -196,14 +279,19 @@ def _write(
 ) -> CertificateFile:
     from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415
 
-    private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
     path = folder / f"{name}.pem"
     if path.exists():  # checked first, so that no new key lands beside an old certificate
         raise CertificateError(f"{path}: something is there already, and is never overwritten")
-    whole_files.create(folder / f"{name}.key", private, CertificateError)
+    whole_files.create(folder / f"{name}.key", _private(key), CertificateError)
     public = certificate.public_bytes(form.Encoding.PEM)
     whole_files.create(path, public, CertificateError, mode=0o644)
     return _facts(path, certificate)
+
+
+def _private(key: "EllipticCurvePrivateKey") -> bytes:
+    from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415
+
+    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
 
 
 def _read_certificate(path: Path) -> "Certificate":
@@ -217,13 +305,20 @@ def _read_certificate(path: Path) -> "Certificate":
 
 
 def _read_authority(folder: Path) -> tuple["Certificate", "EllipticCurvePrivateKey"]:
+    path = folder / f"{AUTHORITY}.key"
+    certificate = _read_certificate(folder / f"{AUTHORITY}.pem")
+    key = _read_key(path)
+    if key.public_key() != certificate.public_key():
+        raise CertificateError(f"{path}: not the key of {AUTHORITY}.pem beside it")
+    return certificate, key
+
+
+def _read_key(path: Path) -> "EllipticCurvePrivateKey":
     from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
         load_pem_private_key,
     )
 
     _, ec = _modules()
-    path = folder / f"{AUTHORITY}.key"
-    certificate = _read_certificate(folder / f"{AUTHORITY}.pem")
     content = whole_files.read(path, _LARGEST, CertificateError, private=True)
     try:
         key = load_pem_private_key(content, password=None)
@@ -231,9 +326,8 @@ def _read_authority(folder: Path) -> tuple["Certificate", "EllipticCurvePrivateK
         raise CertificateError(f"{path}: not a key in PEM, or an encrypted one") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise CertificateError(f"{path}: not a key that Silograph has made")
-    if key.public_key() != certificate.public_key():
-        raise CertificateError(f"{path}: not the key of {AUTHORITY}.pem beside it")
-    return certificate, key
+    made: EllipticCurvePrivateKey = key
+    return made
 
 
 def _facts(path: Path, certificate: "Certificate") -> CertificateFile:

@@ -41,7 +41,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -53,6 +54,7 @@ from silograph.party.keys import key_text, read_key
 
 __all__ = [
     "MOST",
+    "WORDS",
     "Revocation",
     "RosterFile",
     "check_name",
@@ -60,9 +62,11 @@ __all__ = [
     "digest_text",
     "new_member",
     "new_roster",
+    "parse_roster",
     "read_roster",
     "roster_of",
     "roster_text",
+    "roster_words",
     "write_roster",
 ]
 
@@ -121,6 +125,38 @@ def check_role(role: str) -> Role:
 def digest_text(digest: bytes) -> str:
     """A digest as text, in the form that people compare."""
     return f"sha256:{digest.hex()}"
+
+
+#: How many words stand for a digest: 12 of a list of 2,048 are 132 bits.
+WORDS = 12
+_BITS_OF_A_WORD = 11
+
+
+@cache
+def _word_list() -> tuple[str, ...]:
+    # The English list of BIP-39: no two words have the same first four letters.
+    return tuple((files("silograph.party") / "words.txt").read_text("ascii").split())
+
+
+@lru_cache(maxsize=16)
+def roster_words(digest: bytes) -> tuple[str, ...]:
+    """A roster's digest as twelve words, to be read out on the telephone.
+
+    The words come from scrypt (32 MiB and about a tenth of a second). Whoever writes a roster could
+    otherwise try keys until two rosters have the same words: 2^66 attempts, which are feasible with
+    a bare SHA-256 and out of reach with this.
+
+    >>> roster_words(bytes(32))[:3]
+    ('odor', 'air', 'tissue')
+    """
+    bits = WORDS * _BITS_OF_A_WORD
+    found = hashlib.scrypt(
+        digest, salt=b"silograph/roster-words/v1", n=1 << 15, r=8, p=1, maxmem=1 << 26, dklen=17
+    )
+    number = int.from_bytes(found) >> (8 * len(found) - bits)
+    words = _word_list()
+    places = range(bits - _BITS_OF_A_WORD, -1, -_BITS_OF_A_WORD)
+    return tuple(words[number >> place & (1 << _BITS_OF_A_WORD) - 1] for place in places)
 
 
 @dataclass(frozen=True)
@@ -428,7 +464,11 @@ def read_roster(path: str | os.PathLike[str]) -> RosterFile:
     signed, and :meth:`RosterFile.check_complete` refuses it.
     """
     place = Path(path)
-    content = whole_files.read(place, _LARGEST, RosterError)
+    return parse_roster(place, whole_files.read(place, _LARGEST, RosterError))
+
+
+def parse_roster(place: Path, content: bytes) -> RosterFile:
+    """The roster in the content of a file; ``place`` is named in errors."""
     table = whole_files.parse_toml(place, content, RosterError)
     if table.get("kind") != _KIND:
         raise RosterError(f"{place}: not a roster")

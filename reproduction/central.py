@@ -2,9 +2,10 @@
 
 A curator whom everybody trusts holds the whole graph, so that the noise may depend on it. These
 mechanisms are the strongest competitors of ``sealed``, which knows no more of the graph than noisy
-degrees. Every error below is a formula of the graph: nothing is drawn. Where a mechanism divides
-its budget, the division that is best for this very graph is taken. (A real curator has to guess
-it, so that the errors are slightly too small, in the competitors' favour.)
+degrees. Every error below is a formula of the graph, and nothing is drawn for it. Those that the
+reproduction shows can also be drawn, in the clear. Where a mechanism divides its budget, the
+division that is best for this very graph is taken. (A real curator has to guess it, so that the
+errors are slightly too small, in the competitors' favour.) **For experiments only.**
 
 Notation
     One edge uv changes the triangles by c_uv, the number of common neighbours of u and v, and the
@@ -36,12 +37,14 @@ References
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+
+from silograph.errors import ExperimentError
 
 __all__ = [
     "MECHANISMS",
@@ -51,6 +54,7 @@ __all__ = [
     "floor",
     "front",
     "ladder_rungs",
+    "mechanism",
     "triangles_reach",
     "two_stars_reach",
 ]
@@ -184,6 +188,8 @@ def _capped(values: NDArray[np.int64], most: int) -> Reach:
 
 #: From LS(·), ε and δ to the root of the mean squared error.
 Error = Callable[[Reach, float, float], float]
+#: From LS(·), ε, δ, a number and a source of randomness to so many errors.
+Draw = Callable[[Reach, float, float, int, np.random.Generator], NDArray[np.float64]]
 
 
 def laplace(reach: Reach, epsilon: float, _delta: float) -> float:
@@ -199,17 +205,42 @@ def noisy_bound(reach: Reach, epsilon: float, delta: float) -> float:
     ε2 unless B is below the change of the count, hence below LS: (ε1+ε2, δ)-DP. B is kept within 1
     and the global sensitivity. The mean squared error is 2·E[B²]/ε2².
     """
+    return math.sqrt(_bound_budget(reach, epsilon, delta)[1])
+
+
+def draw_noisy_bound(
+    reach: Reach, epsilon: float, delta: float, count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """So many errors of :func:`noisy_bound`."""
+    first, _ = _bound_budget(reach, epsilon, delta)
+    # The difference of two geometric variables is a discrete Laplace variable.
+    z = rng.geometric(-math.expm1(-first), count) - rng.geometric(-math.expm1(-first), count)
+    bounds = np.clip(reach.local + _margin(first, delta) + z, 1, reach.most)
+    found: NDArray[np.float64] = rng.laplace(0.0, bounds / (epsilon - first))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _bound_budget(reach: Reach, epsilon: float, delta: float) -> tuple[float, float]:
+    """The part ε1 of the budget that is best spent on the bound, and the mean squared error."""
 
     def squared(first: float) -> float:
         ratio = math.exp(-first)
-        # P(z ≤ −k) = ratio^k / (1 + ratio)
-        margin = math.ceil(-math.log(delta * (1 + ratio)) / first) - 1
         noises = np.arange(-math.ceil(80 / first), math.ceil(80 / first) + 1)
         chances = ratio ** np.abs(noises) * (1 - ratio) / (1 + ratio)
+        margin = _margin(first, delta)
         bounds = np.clip(reach.local + margin + noises, 1, reach.most).astype(np.float64)
         return 2 * float(chances @ bounds**2) / (epsilon - first) ** 2
 
-    return math.sqrt(min(squared(epsilon * share) for share in np.geomspace(0.002, 0.7, 150)))
+    tried = (
+        (first, squared(first)) for first in (epsilon * np.geomspace(0.002, 0.7, 150)).tolist()
+    )
+    return min(tried, key=lambda one: one[1])
+
+
+def _margin(first: float, delta: float) -> int:
+    """The least s with P(z < −s) ≤ δ, where P(z ≤ −k) = e^(−ε1·k) / (1 + e^(−ε1))."""
+    return math.ceil(-math.log(delta * (1 + math.exp(-first))) / first) - 1
 
 
 def smooth_laplace_published(reach: Reach, epsilon: float, delta: float) -> float:
@@ -226,9 +257,22 @@ def smooth_laplace(reach: Reach, epsilon: float, delta: float) -> float:
     probability at most exp(−(ε − ε_S + β)/(e^β − 1)), the value for g = β. This is δ for
     ε − ε_S = (e^β − 1)·ln(1/δ) − β, which is more than β if δ ≤ e^−2.
     """
+    return math.sqrt(2) * _smooth_scale(reach, epsilon, delta)
+
+
+def draw_smooth_laplace(
+    reach: Reach, epsilon: float, delta: float, count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """So many errors of :func:`smooth_laplace`."""
+    return rng.laplace(0.0, _smooth_scale(reach, epsilon, delta), count)
+
+
+@lru_cache(maxsize=256)
+def _smooth_scale(reach: Reach, epsilon: float, delta: float) -> float:
+    """S(β)/ε_S at the best β."""
     betas, bounds = reach.smooth_bounds
     rest = epsilon - (np.expm1(betas) * math.log(1 / delta) - betas)
-    return math.sqrt(2) * float((bounds[rest > 0] / rest[rest > 0]).min())
+    return float((bounds[rest > 0] / rest[rest > 0]).min())
 
 
 def smooth_quartic_published(reach: Reach, epsilon: float, _delta: float) -> float:
@@ -305,25 +349,59 @@ def ladder_rungs(reach: Reach, epsilon: float) -> tuple[NDArray[np.int64], NDArr
     return reach.values[np.minimum(rungs, len(reach.values)) - 1], np.exp(-epsilon / 2 * rungs)
 
 
+def draw_ladder(
+    reach: Reach, epsilon: float, _delta: float, count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """So many errors of :func:`ladder`: a rung in proportion to its weight, then a step of it."""
+    widths, weights = ladder_rungs(reach, epsilon)
+    masses = np.concatenate(([1.0], 2 * weights * widths))
+    rungs = rng.choice(len(masses), count, p=masses / masses.sum())
+    wide = np.concatenate(([1], widths))[rungs]
+    start = np.concatenate(([0], np.cumsum(widths) - widths))[rungs]
+    steps = np.where(rungs == 0, 0, start + rng.integers(1, wide + 1))
+    return np.where(rng.random(count) < 0.5, -steps, steps).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism, what it is called, and whether it needs a δ above 0."""
+    """A mechanism, what it is called, whether it needs a δ above 0, and how it is drawn."""
 
     name: str
     error: Error
     needs_delta: bool
+    draw: Draw | None = None
+
+    def drawn(
+        self, reach: Reach, epsilon: float, delta: float, count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """So many errors."""
+        if self.draw is None:
+            raise ExperimentError(f"{self.name} is not drawn: its error is a formula alone")
+        if self.needs_delta and not delta:
+            raise ExperimentError(f"{self.name} needs a delta above 0")
+        return self.draw(reach, epsilon, delta, count, rng)
 
 
 MECHANISMS = (
     Mechanism("Laplace by n", laplace, False),
-    Mechanism("ladder", ladder, False),
+    Mechanism("ladder", ladder, False, draw_ladder),
     Mechanism("1/(1+z⁴)", smooth_quartic_published, False),
     Mechanism("Student", smooth_student, False),
     Mechanism("PolyPlace", smooth_power, False),
     Mechanism("smooth", smooth_laplace_published, True),
-    Mechanism("smooth, split", smooth_laplace, True),
-    Mechanism("noisy bound", noisy_bound, True),
+    Mechanism("smooth, split", smooth_laplace, True, draw_smooth_laplace),
+    Mechanism("noisy bound", noisy_bound, True, draw_noisy_bound),
 )
+
+
+def mechanism(name: str) -> Mechanism:
+    """A mechanism by its name.
+
+    >>> mechanism("ladder").needs_delta
+    False
+    """
+    (found,) = (one for one in MECHANISMS if one.name == name)
+    return found
 
 
 def best(reach: Reach, epsilon: float, delta: float) -> tuple[str, float]:

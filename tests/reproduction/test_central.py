@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.central import (
+from reproduction.central import (
     MECHANISMS,
     Reach,
     best,
@@ -80,7 +80,7 @@ def test_reach_is_the_largest_local_sensitivity_of_any_graph_so_far(
 
 @pytest.mark.parametrize("blocks", [1, 40, 10**6])
 def test_the_front_is_that_of_all_pairs(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.central._BLOCK", blocks)
+    monkeypatch.setattr("reproduction.central._BLOCK", blocks)
     rng = np.random.default_rng(5)
     for chance in (0.02, 0.1, 0.3, 0.8):
         nodes = int(rng.integers(2, 40))
