@@ -21,6 +21,7 @@
     │       └── ClonedError  our own key signed something that we did not make
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
+    │   ├── BusyError        a silo has as many studies as it allows
     │   └── DeadlineError    the deadline of the study has passed
     ├── ExperimentError      parameters, a journal or results of the reproduction are refused
     ├── AbortedError         a run ended without an answer
@@ -60,6 +61,7 @@ __all__ = [
     "BindingError",
     "BrokerError",
     "BudgetError",
+    "BusyError",
     "CalibrationWarning",
     "CertificateError",
     "ChannelError",
@@ -230,6 +232,10 @@ class DeadlineError(StudyError):
     """The deadline of the study has passed. It does not continue."""
 
 
+class BusyError(StudyError):
+    """This party has as many open or stored studies as it allows. Nothing was stored."""
+
+
 class ExperimentError(SilographError):
     """Parameters, a journal or results of the reproduction are missing, damaged or of another kind.
 
@@ -339,11 +345,13 @@ class StoreError(DeploymentError):
 class TransportError(DeploymentError):
     """A broker cannot be reached, or does not work as it should.
 
+    ``lasting`` says that it is useless to try again before somebody has changed a file.
     ``standing`` is the message that stands under a name that we wanted to use.
     """
 
-    def __init__(self, message: str, *, standing: bytes = b"") -> None:
+    def __init__(self, message: str, *, lasting: bool = False, standing: bytes = b"") -> None:
         super().__init__(message)
+        self.lasting = lasting
         self.standing = standing
 
 

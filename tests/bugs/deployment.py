@@ -79,10 +79,9 @@ BUGS = [
         "src/silograph/nats/silo.py",
         """        policy.check_fields(study, len(roster.silos), self._party.clock())
         policy.check_committee(study, roster)
-        plan = self._plan(study)
-        policy.check(plan)
+        policy.check(self._plan(study))
 """,
-        "        plan = self._plan(study)\n",
+        "        self._plan(study)\n",
         _HOSTILE + " -k beyond",
     ),
     Bug(

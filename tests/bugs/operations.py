@@ -20,8 +20,51 @@ _METRICS = "pytest tests/nats/test_metrics.py"
 _COMMANDS = "pytest tests/cli/test_operations.py"
 
 _LEDGER = "pytest tests/ledger/test_book.py"
+_LINK = "pytest tests/party/test_connection.py"
+_PREFLIGHT = "pytest tests/nats/test_preflight.py"
+_WAITS = "pytest tests/nats/test_waits.py"
 
 BUGS = [
+    Bug(
+        "operations: connected as another party",
+        "a silo with another's certificate is deaf for ever and says that it is connected",
+        "src/silograph/nats/link.py",
+        "if self._heard.cause:\n                raise",
+        "if not self._heard:\n                raise",
+        _LINK + " -k another_party",
+    ),
+    Bug(
+        "operations: a check that passes a rolled-back ledger",
+        "an operator serves with a ledger that gives budget back",
+        "src/silograph/nats/preflight.py",
+        "if served:\n                with",
+        "if not served:\n                with",
+        _PREFLIGHT + " -k rolled_back",
+    ),
+    Bug(
+        "operations: an old policy for accepted runs",
+        "what the operator has forbidden meanwhile is paid for",
+        "src/silograph/nats/silo.py",
+        "if run is not None and not run.spent:",
+        "if run is not None and run.spent:",
+        _WAITS + " -k changed_policy",
+    ),
+    Bug(
+        "operations: any number of studies",
+        "a coordinator fills a silo's disk and memory",
+        "src/silograph/nats/silo.py",
+        "if len(self._store.runs(ended=False)) >= _MOST_OPEN:",
+        "if len(self._store.runs(ended=False)) >= 1 << 30:",
+        _WAITS + " -k too_many",
+    ),
+    Bug(
+        "operations: a killed service is alive",
+        "monitoring does not notice that a silo is down",
+        "src/silograph/cli/silo.py",
+        "alive = running and age < 60",
+        "alive = age < 60",
+        _SERVICE + " -k from_the_command_line",
+    ),
     Bug(
         "operations: what a larger coalition sees counts",
         "in baseline and feat+ the coordinator alone sees more than the ledger says",

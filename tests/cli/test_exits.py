@@ -1,12 +1,18 @@
 """From errors to exit codes, the help that documents them, and completion in shells."""
 
+import re
+import sqlite3
+from pathlib import Path
+
 import pytest
 import typer
 
 from silograph import __version__, _core, cli, errors
 from silograph.cli.app import app
 from silograph.cli.exits import HELP, explain
+from silograph.errors import StoreError
 from silograph.graph.bits import simd_levels
+from silograph.party.store import Store
 
 CODES = {
     "BudgetError": 3,
@@ -37,7 +43,26 @@ def test_every_error_has_its_code(kind: type[errors.SilographError]) -> None:
 def test_errors_of_the_system() -> None:
     assert explain(IsADirectoryError(21, "Is a directory", "x")) == (2, "x: Is a directory")
     assert explain(PermissionError(13, "Permission denied", b"x")) == (2, "x: Permission denied")
-    assert explain(OSError(28, "No space left on device"))[0] == 2
+    assert explain(OSError(28, "No space left on device"))[0] == 75
+
+
+def test_a_full_disk_is_not_a_wrong_file(tmp_path: Path) -> None:
+    """Whatever error says so: systemd starts a service again that ends with this code."""
+    for error in (StoreError("x"), errors.LedgerError("x")):
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorname = "SQLITE_FULL"
+        error.__context__ = full
+        assert explain(error) == (75, "x")
+    store = Store(tmp_path / "store.db", "north")
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="SQLITE_FULL") as caught:
+        store.add("00" * 16, bytes(100_000))
+    assert explain(caught.value)[0] == 75
+    store.close()
+    for unit in (Path(__file__).parents[2] / "deploy" / "systemd").glob("*.service"):
+        prevented = re.findall(r"RestartPreventExitStatus=(.*)", unit.read_text())
+        assert not [codes for codes in prevented if "75" in codes.split()]
     assert explain(BrokenPipeError(32, "Broken pipe"))[0] == 5
     assert explain(KeyboardInterrupt()) == (5, "interrupted")
     code, text = explain(MemoryError())

@@ -161,7 +161,7 @@ class TestWhole:
 
         async def run() -> None:
             async with serving(made):
-                with pytest.raises(AbortedError, match=r"aborted \(policy\)"):
+                with pytest.raises(AbortedError, match=r"campus refused the study \(policy\)"):
                     await ask(made, QUESTION)
 
         asyncio.run(run())

@@ -372,7 +372,7 @@ class TestBroker:
 
         def attack(state: Attack) -> None:
             async def squat(_state: Attack, line: Link, study: Study) -> None:
-                other = Link(line._client, "silo-2")
+                other = Link(line._client, "silo-2", line._heard)
                 await other.own_stream(study.run, 60.0)
                 for to, word in ((HUB, "key"), (connection.ALL, "abort")):
                     where = connection.message(study.id, "silo-2", to, word, 0)

@@ -5,6 +5,7 @@ import importlib
 import json
 import math
 import shutil
+import signal
 import sqlite3
 import stat
 import time
@@ -159,10 +160,21 @@ class TestCommands:
             try:
                 text = command("study", "propose", "triangles", "--epsilon", 3, "--minutes", 0.5,
                                "-c", hub)  # fmt: skip
+                alive = json.loads(command("silo", "status", "-c", made.silo_file("silo-1"),
+                                           "--json"))  # fmt: skip
+                assert (alive["silo"], alive["running"], alive["serving"]) == ("silo-1", True, True)
+                said = (made.folder / "silo-1.out").read_text().splitlines()
+                assert said[-1] == "silo-1: serving"
+                processes[0].kill()
+                processes[0].wait(10)
             finally:
                 for process in processes:
                     process.terminate()
-                assert [process.wait(10) for process in processes] == [0, 0, 0]
+                assert [process.wait(10) for process in processes] == [-signal.SIGKILL, 0, 0]
+            killed = CliRunner().invoke(
+                app, ["silo", "status", "-c", str(made.silo_file("silo-1"))]
+            )
+            assert (killed.exit_code, "not running: process" in killed.output) == (1, True)
             assert "feat masked, 3 silos" in text
             run = json.loads(command("study", "list", "-c", hub, "--json"))[0]["run"]
             copy = tmp_path / "copy.release"
@@ -173,8 +185,6 @@ class TestCommands:
             release = Release.load(copy)
             assert release.triangles().value == found["answer"]["value"]
             assert release.provenance.run == run
-            alive = json.loads(command("silo", "status", "-c", made.silo_file("silo-1"), "--json"))
-            assert alive["silo"] == "silo-1"
 
 
 class TestParts:

@@ -57,6 +57,8 @@ class Terms:
     committee: tuple[str, ...] = ()
     helpers: bool = True
     coordinator_in_committee: bool = False
+    #: The most pairs or buckets of a study; None for a policy's default.
+    largest: int | None = None
 
 
 class LocalDeployment:
@@ -188,6 +190,7 @@ class LocalDeployment:
             for name in terms.committee
         )
         committee = f"committee = [\n{pinned}]\n" if pinned else ""
+        largest = "" if terms.largest is None else f"largest = {terms.largest}\n"
         return (
             f'\n[policy]\ncoordinators = ["{HUB}"]\nmethods = [{methods}]\n'
             f"epsilon = {terms.study}\ndelta = {terms.delta}\n"
@@ -196,7 +199,7 @@ class LocalDeployment:
             f"part_of_roster = {str(terms.part_of_roster).lower()}\n"
             f"helpers = {str(terms.helpers).lower()}\n"
             f"coordinator_in_committee = {str(terms.coordinator_in_committee).lower()}\n"
-            f"{committee}"
+            f"{largest}{committee}"
         )
 
     def _write(self, name: str, text: str) -> None:

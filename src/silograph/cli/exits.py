@@ -18,9 +18,20 @@ from silograph.errors import (
     TransportError,
 )
 
-__all__ = ["ABORTED", "FAULT", "FINE", "HELP", "MISBEHAVED", "NO", "REFUSED", "WRONG", "explain"]
+__all__ = [
+    "ABORTED",
+    "FAULT",
+    "FINE",
+    "HELP",
+    "LATER",
+    "MISBEHAVED",
+    "NO",
+    "REFUSED",
+    "WRONG",
+    "explain",
+]
 
-FINE, NO, WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 0, 1, 2, 3, 4, 5, 70
+FINE, NO, WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT, LATER = 0, 1, 2, 3, 4, 5, 70, 75
 
 HELP = """Exit codes:
 
@@ -31,6 +42,7 @@ HELP = """Exit codes:
 - 4 another party broke the protocol
 - 5 a run was aborted, for example by Ctrl-C or because the broker was not reached
 - 70 a bug in Silograph
+- 75 not now: a disk is full; try again when there is room
 """
 
 #: The first match counts.
@@ -44,6 +56,9 @@ _CODES: tuple[tuple[type[SilographError], int], ...] = (
     (TransportError, ABORTED),
     (SilographError, WRONG),
 )
+#: Errors of the system and of SQLite that end when there is room again.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_FULL = "SQLITE_FULL"
 #: Arguments of the library, as error messages name them, and the options that correspond to them.
 _SPELLED = {
     r"\bstrip=True": "--strip",
@@ -68,7 +83,19 @@ def explain(error: BaseException) -> tuple[int, str]:
     (2, 'a.csv: No such file or directory')
     """
     code, text = _explain(error)
-    return code, _one_line(text)
+    return LATER if _no_room(error) else code, _one_line(text)
+
+
+def _no_room(error: BaseException) -> bool:
+    """Whether a full disk is behind an error: it, or what it was raised for."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.errno in _NO_ROOM:
+            return True
+        if getattr(found, "sqlite_errorname", "") == _FULL:
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 def _explain(error: BaseException) -> tuple[int, str]:

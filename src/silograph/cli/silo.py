@@ -10,18 +10,16 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from silograph.cli.exits import FINE, NO
 from silograph.cli.options import Json
 from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
-from silograph.errors import ConfigError, StudyError, TransportError
-from silograph.ledger.book import Ledger
+from silograph.errors import ConfigError, StudyError
 from silograph.methods.study import Study, read_proposal
-from silograph.party.config import HelperConfig, SiloConfig, load_silo, read_served
-from silograph.party.opened import Party, locked, open_store
+from silograph.party.config import HelperConfig, SiloConfig, read_served
+from silograph.party.opened import held, locked, open_store
 from silograph.party.store import Run
 
 __all__ = ["app"]
@@ -32,6 +30,8 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The party's configuration file.")]
+#: Held by the service while it runs. ``status`` holds it for a moment.
+_LOCK, _LOCK_SECONDS = "service.lock", 0.5
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
 
 
@@ -41,7 +41,7 @@ def run(config: Config) -> None:
     given = read_served(config)
     open_store(given).close()
     what = f"a service of this {given.role} is already running"
-    with locked(given.state / "service.lock", what):
+    with locked(given.state / _LOCK, what, _LOCK_SECONDS):
         asyncio.run(_serve(given))
 
 
@@ -53,101 +53,36 @@ async def _serve(config: SiloConfig | HelperConfig) -> None:
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
     service = service_of(config)
     for note in service.notes:
-        console.print(f"{config.name}: {note}", markup=False)
-    console.print(f"{config.name}: {service.what}; serving")
+        typer.echo(f"{config.name}: {note}")
+    typer.echo(f"{config.name}: {service.what}; connecting")
     try:
-        await service.serve(stop)
+        await service.serve(stop, lambda line: typer.echo(f"{config.name}: {line}"))
     finally:
         service.close()
 
 
 @app.command()
 def check(config: Config, as_json: Json = False) -> None:
-    """Read everything that serving needs, show it, and try to reach the broker."""
-    given = read_served(config)
-    party = Party(given)
-    try:
-        found, rows = _checked(given, party)
-        reached, said = asyncio.run(_try_broker(given))
-    finally:
-        party.close()
+    """Check everything that serving needs: files, ledger, space, the broker and the clock.
+
+    Nothing is created. The exit code is 1 if a check fails; each line says what helps.
+    """
+    from silograph.nats.preflight import Preflight  # noqa: PLC0415 - needs the extra
+
+    made = Preflight(read_served(config))
+    asyncio.run(made.run())
     if as_json:
-        echo_json({**found, "broker": {"reached": reached, "said": said}})
-        return
-    table = Table(show_header=False, box=None)
-    for name, value in (*rows, ("broker", escape(said) if reached else f"[red]{escape(said)}[/]")):
-        table.add_row(name, value)
-    console.print(table)
-
-
-def _checked(
-    given: SiloConfig | HelperConfig, party: Party
-) -> tuple[dict[str, object], list[tuple[str, str]]]:
-    """What serving needs, as JSON values and as rows for people."""
-    policy, roster = given.policy, party.roster
-    found: dict[str, object] = {
-        given.role: given.name,
-        "key": party.identity.public.hex(),
-        "silos": len(roster.silos),
-        "helpers": len(roster.helpers),
-        "coordinator": roster.coordinator.name,
-    }
-    rows = [
-        (given.role, f"{given.name}, key {party.identity.public.hex()[:16]}…"),
-        ("roster", f"{len(roster.silos)} silos, coordinator {roster.coordinator.name}"),
-    ]
-    if party.has_universe:
-        universe = party.universe
-        found |= {"nodes": universe.size, "digest": universe.digest}
-        rows += [("universe", f"{universe.size_text}, digest {universe.digest[:16]}…")]
-    if isinstance(given, SiloConfig):
-        ledger = given.ledger
-        data = load_silo(given, party.universe)
-        with Ledger(ledger.path) as book:
-            spent = book.spent(given.data.lineage, ledger.collusion)
-        found |= {
-            "edges": len(data.silo),
-            "left_out": data.outside,
-            "lineage": given.data.lineage,
-            "spent": spent.to_dict(),
-            "limit": {"epsilon": ledger.epsilon, "collusion": ledger.collusion},
-        }
-        outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
-        limit = shown_loss(ledger.epsilon, left=True)
-        rows += [
-            ("edges", f"{len(data.silo):,} (seen by nobody else){outside}"),
-            ("budget", f"{spent} of ε = {limit} spent on {given.data.lineage!r}"),
-        ]
-    committee = [member.name for member in policy.committee]
-    found |= {
-        "methods": list(policy.methods),
-        "epsilon": policy.epsilon,
-        "accept": policy.accept,
-        "committee": committee,
-    }
-    most = shown_loss(policy.epsilon, left=True)
-    rows += [("policy", f"{', '.join(policy.methods)}; ε ≤ {most} per study; {policy.accept}")]
-    if committee:
-        rows += [("committee", ", ".join(committee))]
-    return found, rows
-
-
-async def _try_broker(config: SiloConfig | HelperConfig) -> tuple[bool, str]:
-    from silograph.nats.link import Link  # noqa: PLC0415
-
-    began = time.perf_counter()
-    try:
-        link = await Link.connect(config.broker, config.name, 5.0)
-    except TransportError as error:
-        return False, str(error)
-    await link.close()
-    taken = time.perf_counter() - began
-    return True, f"{', '.join(config.broker.urls)}: reached in {taken:.2f} s"
+        checks = [{"name": c.name, "state": c.state, "said": c.said} for c in made.checks]
+        echo_json({**made.facts, "ok": made.ok, "checks": checks})
+    else:
+        for one in made.checks:
+            typer.echo(f"{one.state:8}{one.name:14}{' '.join(one.said.split())}")
+    raise typer.Exit(FINE if made.ok else NO)
 
 
 @app.command()
 def status(config: Config, as_json: Json = False) -> None:
-    """Say whether the service is alive, and show the progress of its runs.
+    """Say whether the service is alive and serves, and what its runs wait for.
 
     The exit code is 1 if the service is not alive.
     """
@@ -156,17 +91,23 @@ def status(config: Config, as_json: Json = False) -> None:
     try:
         found = json.loads(path.read_bytes())
         age = time.time() - found["time"]
-        line = "connected" if found["connected"] else "not connected"
+        running = held(given.state / _LOCK)
+        line = "connected" if found["connected"] else f"not connected: {found.get('trouble', '')}"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
             *([f"the ledger is {found['ledger']}"] if found.get("ledger") else []),
-            *(f"  {run['run'][:16]}  {run['decision']}  {run['phase']}" for run in found["runs"]),
+            *(
+                f"  {run['run'][:16]}  {run['decision']}  {run['phase']}  {run.get('waiting', '')}"
+                for run in found["runs"]
+            ),
         ]
+        if not running:
+            lines[0] = f"{found['silo']}: not running: process {found['pid']} has ended"
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ConfigError(f"{path}: no service has written its status here") from None
-    alive = age < 60
+    alive = running and age < 60
     if as_json:
-        echo_json({"alive": alive, **found})
+        echo_json({"alive": alive, "running": running, **found})
     else:
         console.print("\n".join(lines), markup=False)
     raise typer.Exit(FINE if alive else NO)
@@ -184,8 +125,7 @@ def studies(config: Config, as_json: Json = False) -> None:
         table.add_row(
             study.run[:12], study.query, study.how,
             shown_loss(study.epsilon), str(study.collusion), _when(study.deadline),
-            f"{row.decision or 'waits for you'} {row.decided_by}".strip(),
-            f"{row.state} {row.code}".strip(),
+            _decision(study, row), f"{row.state} {row.code}".strip(),
         )  # fmt: skip
     console.print(table)
 
@@ -231,8 +171,21 @@ def _studies(config: SiloConfig | HelperConfig) -> list[tuple[Study, Run]]:
         store.close()
 
 
+def _decision(study: Study, row: Run) -> str:
+    """Who has decided what, or whether the operator still can."""
+    if not row.decision and row.open:
+        return "waits for you" if _waits(study, row) else "too late"
+    return f"{row.decision} {row.decided_by}".strip()
+
+
+def _waits(study: Study, row: Run) -> bool:
+    """Whether a study waits for its operator; after its deadline nobody waits for it."""
+    return row.open and not row.decision and study.deadline > time.time()
+
+
 def _plain(study: Study, row: Run) -> dict[str, object]:
     return {
+        "waits": _waits(study, row),
         "study": json.loads(study.encode()),
         "decision": row.decision,
         "decided_by": row.decided_by,

@@ -1,6 +1,7 @@
 """``silograph study``: propose, watch, read and abort studies."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from silograph import whole_files
+from silograph.cli.exits import FINE, NO
 from silograph.cli.local_run import read_fold
 from silograph.cli.options import (
     Collusion,
@@ -34,11 +36,16 @@ from silograph.party.config import CoordinatorConfig
 
 if TYPE_CHECKING:
     from silograph.nats.coordinator import CoordinatorService, StudyProgress
+    from silograph.nats.preflight import Answer
 
 __all__ = ["answer_rows", "app"]
 
 app = typer.Typer(help="Ask silos a question, and read the answer.", no_args_is_help=True)
 console = Console(highlight=False)
+#: A wait is named after so many seconds.
+_SILENT_SECONDS = 5.0
+#: How long the services have to answer a ping.
+_PING_SECONDS = 15.0
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The coordinator's configuration.")]
 RunId = Annotated[str, typer.Argument(help="A run id, or the beginning of it.", show_default=False)]
@@ -90,6 +97,10 @@ def propose(
         typer.Option("--option", help="An option of the method, as name=value. May be repeated."),
     ] = None,
     minutes: Annotated[float, typer.Option(help="Minutes until the deadline.", min=0.01)] = 60.0,
+    ask_first: Annotated[
+        bool,
+        typer.Option("--ping", help="First ask all parties how they are; propose if all is well."),
+    ] = False,
     detach: Annotated[
         bool,
         typer.Option("--detach", help="Only store the study; run it later with watch."),
@@ -107,6 +118,12 @@ def propose(
     )  # fmt: skip
     service = _service(config)
     try:
+        if ask_first:
+            answers = asyncio.run(service.ping(_PING_SECONDS))
+            if not all(answer.ok for answer in answers):
+                for answer in answers:
+                    note(_line_of(answer))
+                raise AbortedError("not proposed: not all parties are well", code="ping")
         plan = service.propose(question, 60 * minutes)
         run = plan.study.run
         for words in (plan.advice, plan.assumes, _delta_note(plan.delta)):
@@ -189,6 +206,52 @@ def abort(run: RunId, config: Config, as_json: Json = False) -> None:
         typer.echo(f"{study.run[:12]}: {end}")
 
 
+@app.command("ping")
+def ping_(
+    config: Config,
+    seconds: Annotated[
+        float, typer.Option(help="How long to wait for answers.", min=0.1, max=600.0)
+    ] = _PING_SECONDS,
+    as_json: Json = False,
+) -> None:
+    """Ask the services of all parties how they are. This costs no budget.
+
+    The exit code is 1 if a party does not answer or if something is wrong with it.
+    """
+    service = _service(config)
+    try:
+        answers = asyncio.run(service.ping(seconds))
+    finally:
+        service.close()
+    if as_json:
+        echo_json([_plain_answer(answer) for answer in answers])
+    else:
+        for answer in answers:
+            typer.echo(_line_of(answer))
+    raise typer.Exit(FINE if all(answer.ok for answer in answers) else NO)
+
+
+def _line_of(answer: "Answer") -> str:
+    """What a party has answered, in one line."""
+    said, facts = answer.notice, ""
+    if said is not None:
+        clock = "unknown" if said.offset is None else f"{said.offset:+.1f} s"
+        facts = f"version {said.version}, clock {clock}, "
+    state = "ok" if answer.ok else "failed"
+    line = "; ".join(answer.wrong) or f"answered in {answer.seconds:.2f} s"
+    return f"{state:8}{answer.name:16}{facts}{line}"
+
+
+def _plain_answer(answer: "Answer") -> dict[str, Any]:
+    said = answer.notice
+    return {
+        "name": answer.name, "role": answer.role, "ok": answer.ok, "wrong": answer.wrong,
+        "seconds": answer.seconds,
+        "version": said and said.version, "clock": said and said.offset,
+        "failed": list(said.failed) if said else [],
+    }  # fmt: skip
+
+
 @app.command("list")
 def list_(config: Config, as_json: Json = False) -> None:
     """List all studies that were proposed here."""
@@ -239,22 +302,37 @@ def _service(config: Path) -> "CoordinatorService":
 
 def _carry(service: "CoordinatorService", run: str, as_json: bool) -> None:
     if as_json or not console.is_terminal:
-        _show(asyncio.run(service.carry(run)), as_json)
+        _show(asyncio.run(service.carry(run, _reminder())), as_json)
         return
     with Live(console=console, refresh_per_second=8, transient=True) as live:
         found = asyncio.run(service.carry(run, _painter(live, run)))
     _show(found, as_json)
 
 
+def _reminder() -> "Callable[[StudyProgress], None]":
+    """Where nothing can be painted: a note when nothing moves, once for each reason."""
+    said = ""
+
+    def remind(progress: "StudyProgress") -> None:
+        nonlocal said
+        still = time.monotonic() - progress.moved
+        if (progress.trouble or still > _SILENT_SECONDS) and progress.awaited != said:
+            said = progress.awaited
+            note(f"waiting for {said}")
+
+    return remind
+
+
 def _painter(live: Live, run: str) -> "Callable[[StudyProgress], None]":
     def paint(progress: "StudyProgress") -> None:
         share = progress.done / progress.total if progress.total else 0.0
         table = Table(title=f"study {run[:12]}: {progress.phase}, {share:.0%}")
-        for name in ("silo", "phase", "messages", "MB"):
-            table.add_column(name, justify="left" if name in ("silo", "phase") else "right")
+        for name in ("silo", "phase", "messages", "MB", "waiting"):
+            table.add_column(name, justify="right" if name in ("messages", "MB") else "left")
         for silo in progress.silos:
             size = f"{silo.bytes / 1e6:,.1f}"
-            table.add_row(silo.name, silo.phase, f"{silo.messages:,}", size)
+            waiting = progress.trouble or silo.waiting
+            table.add_row(silo.name, silo.phase, f"{silo.messages:,}", size, waiting)
         live.update(table)
 
     return paint

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from silograph import whole_files
-from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
+from silograph.errors import (
+    AbortedError,
+    DeadlineError,
+    ProtocolError,
+    SilographError,
+    StoreError,
+    StudyError,
+    TransportError,
+)
 from silograph.graph.fold import Fold
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR, Roster
@@ -39,9 +47,20 @@ from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
+from silograph.nats.preflight import Answer, notice_of, ping
 from silograph.party.config import CoordinatorConfig
-from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
-from silograph.party.opened import Clock, Party, locked
+from silograph.party.control import (
+    ABORT,
+    ACCEPT,
+    END,
+    REFUSE,
+    WAIT,
+    Code,
+    Control,
+    Notice,
+    code_of,
+)
+from silograph.party.opened import Clock, Party, held, locked
 from silograph.party.store import Frozen, Run
 
 __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
@@ -49,6 +68,8 @@ __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
 #: The time limits of one attempt to reach the broker, and of all attempts together.
 _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
+#: How often it is looked whom a study waits for, in seconds.
+_LOOK_SECONDS = 2.0
 #: A year.
 _LONGEST_SECONDS = 366 * 86_400
 
@@ -162,8 +183,25 @@ class CoordinatorService:
 
     def studies(self) -> list[tuple[Study, Run]]:
         """Every study that was proposed here, with its state, if this version can read it."""
+        self._end_dead()
         rows = self._store.runs()
         return [(study, run) for run in rows if (study := read_proposal(run.proposal))]
+
+    def _end_dead(self) -> None:
+        """End the studies whose deadline has passed, if no process carries them."""
+        for row in self._store.runs(ended=False):
+            study = read_proposal(row.proposal)
+            dead = study is not None and study.deadline <= self._party.clock()
+            if dead and not held(self._config.state / f"{row.run}.lock"):
+                self._party.end(row.run, "aborted", Code.DEADLINE.word)
+
+    async def ping(self, seconds: float) -> list[Answer]:
+        """Ask the services of all parties of the roster how they are; spends nothing."""
+        link = await self._connect()
+        try:
+            return await ping(self._party, link, self._entropy, seconds)
+        finally:
+            await link.close()
 
     def find(self, run: str) -> tuple[Study, Run]:
         """A study by its run id, or by the first characters of it."""
@@ -181,13 +219,38 @@ class CoordinatorService:
         if row.open:
             raise StudyError(f"study {study.run} has not ended")
         if row.state != "done":
-            raise AbortedError(f"study {study.run} was {row.state} ({row.code})", code=row.code)
+            why = self._why(study) or f" ({row.code})"
+            raise AbortedError(f"study {study.run} was {row.state}{why}", code=row.code)
         content = whole_files.read(self._path(study), 1 << 26, StoreError)
         found: dict[str, Any] = json.loads(content)
         return found
 
     def _path(self, study: Study) -> Path:
         return self._results / f"{study.run}.json"
+
+    def _end_path(self, study: Study) -> Path:
+        return self._results / f"{study.run}.end.json"
+
+    def _why(self, study: Study) -> str:
+        """Who ended a study, in which phase, if this machine knows."""
+        try:
+            found = json.loads(self._end_path(study).read_bytes())
+            return f": {found['said']} ({found['code']}), in phase '{found['phase']}'"
+        except (OSError, ValueError, LookupError, TypeError):
+            return ""
+
+    def keep_end(self, study: Study, said: str, code: str, progress: StudyProgress) -> None:
+        """Store why a study ended without a result. It is only for people."""
+        kept = {
+            "said": said, "code": code, "phase": progress.phase,
+            "silos": {silo.name: {"phase": silo.phase, "waiting": silo.waiting}
+                      for silo in progress.silos},
+        }  # fmt: skip
+        try:
+            content = json.dumps(kept, indent=1).encode()
+            whole_files.replace(self._end_path(study), content, StoreError)
+        except StoreError as error:
+            self._party.log.event("end.unkept", level="warning", error=error)
 
     def request_abort(self, run: str) -> None:
         """Request the end of a run; the process that carries the run will end it."""
@@ -212,7 +275,8 @@ class CoordinatorService:
                 progress = StudyProgress(study.run, "proposed", others, 0, study.bits)
                 health = StudyHealth(self._party, progress)
                 async with health.shown():
-                    health.link = link = await self._connect()
+                    health.link = link = await self._connect(progress, watch)
+                    progress.trouble = ""
                     try:
                         if row.open:
                             run_ = _CoordinatorRun(self, study, row, link, progress, watch)
@@ -224,16 +288,21 @@ class CoordinatorService:
         lock.unlink(missing_ok=True)
         return self.result(study.run)
 
-    async def _connect(self) -> Link:
+    async def _connect(
+        self, progress: StudyProgress | None = None, watch: Watch = lambda _progress: None
+    ) -> Link:
         """Connect to the broker, in several attempts, since an interruption may be short."""
         limit = time.monotonic() + _CONNECT_SECONDS
         while True:
             try:
                 name = self._party.name
                 return await Link.connect(self._config.broker, name, _ATTEMPT_SECONDS)
-            except TransportError:
-                if time.monotonic() > limit:
+            except TransportError as error:
+                if time.monotonic() > limit or error.lasting:
                     raise
+                if progress is not None:
+                    progress.phase, progress.trouble = "connecting", str(error)
+                    watch(progress)
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _repeat(self, study: Study, link: Link) -> None:
@@ -345,6 +414,7 @@ class _CoordinatorRun:
     async def carry(self) -> None:
         """Carry the run until its result is stored and announced, or until it is aborted."""
         left = max(self._study.deadline - self._clock(), 0.0)
+        looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(left):
                 await self._carrier.open(self._clock())
@@ -361,6 +431,8 @@ class _CoordinatorRun:
             await self._abort(found, Code.REFUSED if refused else code_of(found))
         else:
             await self._end("done", "", self._carrier.word(END))
+        finally:
+            looking.cancel()
 
     async def _rounds(self) -> None:
         async with self._parts as parts:
@@ -384,18 +456,53 @@ class _CoordinatorRun:
             async with self._moved:
                 await self._moved.wait_for(lambda: self._session.wants(place))
             raw = await reader.next()
-            silo.messages += 1
+            self._check_notice(raw, silo)
             silo.bytes += len(raw)
             word = self._word(raw, place)
+            if word is None or word.round != WAIT:
+                silo.messages += 1
+                self._progress.moved = time.monotonic()
             if word is None:
                 await self._take(raw, silo)
+            elif word.round == WAIT and silo.phase == "asked":
+                silo.phase = "undecided"
             elif word.round == ACCEPT:
                 silo.phase = "accepted"
             elif word.round in (REFUSE, ABORT):
                 silo.phase = "refused" if word.round == REFUSE else "aborted"
-                what = f"{silo.name} {silo.phase} the study ({word.code.word})"
+                what = f"{silo.name} {silo.phase} the study"
                 raise AbortedError(what, code=word.code.word, by=silo.name)
             await self._tell()
+
+    def _check_notice(self, raw: bytes, silo: SiloProgress) -> None:
+        """End the study if a silo says that it could not even store it."""
+        if not Notice.begins(raw):
+            return
+        roster = self._service.party.roster
+        (member,) = (found for found in roster.members if found.name == silo.name)
+        try:
+            notice = Notice.open(raw, member.public, member.name)
+        except ProtocolError:
+            return  # anyone could have sent it
+        if notice.about != self._study.id or notice.code == Code.NONE:
+            return
+        silo.phase = "refused"
+        reasons = {
+            Code.ROSTER: f"it has another roster, {notice.roster[:16]}…",
+            Code.CLOCK: f"its clock is {notice.offset or 0:+.0f} s off the broker's",
+            Code.DEADLINE: "its deadline had passed when it came: set this machine's clock",
+            Code.BUSY: "it has as many studies as it allows",
+        }
+        why = reasons.get(notice.code, "it could not be stored")
+        word = notice.code.word
+        raise AbortedError(f"{silo.name} refused the study: {why}", code=word, by=silo.name)
+
+    async def _look(self) -> None:
+        """Show whom the run waits for, also while nothing comes."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._progress.trouble = self._link.trouble
+            self._show()
 
     async def _tell(self) -> None:
         """Show how far the run is, and let those who wait look again."""
@@ -442,6 +549,7 @@ class _CoordinatorRun:
     def _show(self) -> None:
         self._progress.phase = self._session.phase
         self._progress.done, self._progress.total = self._session.progress
+        self._progress.name_waits()
         self._watch(self._progress)
 
     def _keep(self) -> None:
@@ -460,7 +568,21 @@ class _CoordinatorRun:
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
         word = getattr(error, "code", code.word)
+        self._progress.phase = self._session.phase
+        said = str(error) if isinstance(error, SilographError) else type(error).__name__
+        if code == Code.DEADLINE:
+            said = f"{said}; waiting for {self._progress.awaited}"
+        self._service.keep_end(self._study, said, word, self._progress)
+        by = getattr(error, "by", "") or getattr(error, "silo", None)
+        if isinstance(by, str) and by:
+            await last_words(self._blame(by, code), 0.0, self._log)
         await self._end("aborted", word, self._carrier.word(ABORT, code), error)
+
+    async def _blame(self, by: str, code: Code) -> None:
+        """Tell the others who ended the run, and in which phase. They need not believe it."""
+        party, phase = self._service.party, self._progress.phase
+        notice = notice_of(party, self._study.id, code, failed=(by, phase))
+        await self._link.notify(self._study.run, notice.seal(party.identity))
 
     async def _end(
         self, state: str, code: str, last: Frozen, error: BaseException | None = None

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +38,7 @@ from silograph.methods.study import read_proposal
 from silograph.nats.link import Link
 from silograph.party import certificates
 from silograph.party.opened import Party, locked
+from silograph.party.store import Run
 
 __all__ = [
     "NAMES",
@@ -243,6 +244,10 @@ class Health:
     #: The connection to the broker, or None if there is none yet.
     link: Link | None
     started: float
+    #: Why the party does not serve; empty while it does.
+    trouble: str = ""
+    #: What each run that is carried waits for, in words.
+    waiting: Mapping[str, str] = field(default_factory=dict)
     #: Since when and why the ledger is frozen; empty if it is not, or if there is none.
     frozen: str = ""
 
@@ -256,7 +261,9 @@ class Health:
         """Whether the party is healthy, and the reason if it is not."""
         if self.frozen:
             return False, f"the ledger is {self.frozen}"
-        return (True, "ok") if self.connected else (False, "the broker is not reached")
+        if self.connected:
+            return (True, "ok")
+        return (False, f"the broker is not reached: {self.trouble}".rstrip(" :"))
 
     def status(self) -> dict[str, object]:
         """The content of the status file: process, connection, and the phase of each open run."""
@@ -267,9 +274,17 @@ class Health:
             "pid": os.getpid(),
             "connected": self.connected,
             "ledger": self.frozen,
-            "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
-                     for run in runs],
+            "serving": self.connected and not self.trouble,
+            "trouble": self.trouble,
+            "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase,
+                      "waiting": self._waiting(run)} for run in runs],
         }  # fmt: skip
+
+    def _waiting(self, run: Run) -> str:
+        """What an open run waits for."""
+        if not run.decision:
+            return "waits for your decision: silograph silo approve or refuse"
+        return self.waiting.get(run.run, "begins")
 
     def metrics(self) -> Metrics:
         """The metrics that every party has.
@@ -336,6 +351,11 @@ class Health:
 # process takes over. Errors here only go to the log: no study fails because of its metrics.
 
 _SHOW_SECONDS = 2.0
+#: Phases before a silo takes part, and what is awaited of it then.
+_UNANSWERED = {
+    "asked": "it has not answered: is its service running? (silograph study ping)",
+    "undecided": "its operator has to decide",
+}
 
 
 @dataclass
@@ -346,6 +366,8 @@ class SiloProgress:
     phase: str = "asked"
     messages: int = 0
     bytes: int = 0
+    #: What it waits for, or what is awaited of it, in words.
+    waiting: str = ""
 
 
 @dataclass
@@ -358,6 +380,40 @@ class StudyProgress:
     done: int = 0
     total: int = 0
     began: float = field(default_factory=time.monotonic)
+    #: When a message last came (monotonic time).
+    moved: float = field(default_factory=time.monotonic)
+    #: Why there is no connection to the broker; empty while there is one.
+    trouble: str = ""
+
+    def name_waits(self) -> None:
+        """Say of every silo and helper what it waits for, from what the coordinator has seen.
+
+        All of them send the same number of messages in a round, so those who are behind are
+        awaited by the others.
+        """
+        most = max((silo.messages for silo in self.silos), default=0)
+        answered = all(silo.phase not in _UNANSWERED for silo in self.silos)
+        behind = [
+            silo.name
+            for silo in self.silos
+            if (silo.messages < most if answered else silo.phase in _UNANSWERED)
+        ]
+        for silo in self.silos:
+            if silo.phase in _UNANSWERED:
+                silo.waiting = _UNANSWERED[silo.phase]
+            elif silo.name in behind:
+                silo.waiting = f"its next message is awaited, in phase '{silo.phase}'"
+            else:
+                silo.waiting = f"waits for {', '.join(behind)}" if behind else "at work"
+
+    @property
+    def awaited(self) -> str:
+        """Whom or what the study waits for, in words."""
+        if self.trouble:
+            return self.trouble
+        self.name_waits()
+        found = [f"{s.name}: {s.waiting}" for s in self.silos if not s.waiting.startswith("waits")]
+        return "; ".join(found)
 
     @property
     def bytes(self) -> int:

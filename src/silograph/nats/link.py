@@ -14,10 +14,12 @@ What it does not do
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from silograph.extras import library
@@ -34,6 +36,7 @@ from nats.js.errors import APIError, NotFoundError
 from silograph.errors import TransportError
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
+from silograph.party.control import NOTICE as _NOTICE
 
 __all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
 
@@ -42,11 +45,16 @@ STUDIES_STREAM = f"{connection.PREFIX}-studies"
 
 _PUBLISH_SECONDS = 4.0
 _IDLE_SECONDS = 3.0
+_FLUSH_SECONDS = 5
+_NOTICE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 _WRONG_LAST_SEQUENCE = 10071
 _STREAM_NAME_IN_USE = 10058
+#: What is said of an attempt that left no better reason.
+_CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
+_SILENT = "no answer: a firewall drops the connection, or the broker is overloaded"
 #: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
 _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 
@@ -89,25 +97,72 @@ class Traffic:
 class Link:
     """One connection of one party to the broker."""
 
-    def __init__(self, client: Client, party: str) -> None:
+    def __init__(self, client: Client, party: str, heard: "_Heard") -> None:
         self._client = client
         self._party = party
+        self._heard = heard
         self.traffic = Traffic()
         self._streams: JetStreamContext = client.jetstream(timeout=_PUBLISH_SECONDS)
         self._made: dict[str, StreamConfig] = {}
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
-        """Connect, with a limit of ``seconds``."""
-        options = broker.connect_options(party) | {"error_cb": _ignore}
+        """Connect, with a limit of ``seconds``; on return the party can publish and be reached.
+
+        Raises :class:`TransportError` with the cause and what helps. It is lasting if the broker
+        takes the party for another one: it would answer nothing that the party asks.
+        """
+        heard = _Heard(broker, party)
+        options = broker.connect_options(party) | heard.callbacks
         logging.getLogger("asyncio").addFilter(_no_news)
+        connecting = asyncio.ensure_future(nats.connect(**options))
+        tried = asyncio.ensure_future(heard.tried.wait())
         try:
-            async with asyncio.timeout(seconds):
-                client = await nats.connect(**options)
+            await asyncio.wait(
+                {connecting, tried}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not connecting.done():
+                raise TimeoutError
+            link = cls(connecting.result(), party, heard)
+            await link._try_subjects()
         except _PASSING as error:
-            what = str(error) or "no answer"
-            raise TransportError(f"{', '.join(broker.urls)}: cannot connect: {what}") from None
-        return cls(client, party)
+            why = await heard.reason() or str(error) or _SILENT
+            raise TransportError(f"{heard.where}: cannot connect: {why}") from None
+        finally:
+            for task in (connecting, tried):
+                task.cancel()
+            await asyncio.gather(connecting, tried, return_exceptions=True)
+        return link
+
+    async def _try_subjects(self) -> None:
+        """Listen and publish once under the party's own name.
+
+        The server reports what it forbids before it answers a later ping.
+        """
+        self._heard.cause = ""  # attempts that failed are no news any more
+        try:
+            trial = await self._client.subscribe(f"{connection.inbox(self._party)}.trial")
+            await self._client.publish(f"{connection.PREFIX}.trial.{self._party}.trial")
+            for _ in range(2):  # the client's ping may overtake what it was asked to send before
+                await self._client.flush(timeout=_FLUSH_SECONDS)
+            await trial.unsubscribe()
+            if self._heard.cause:
+                raise TransportError(f"{self._heard.where}: {self._heard.cause}", lasting=True)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def watch(self) -> None:
+        """Wait until the connection can no longer be used, and raise the reason."""
+        await self._heard.over.wait()
+        self._heard.check()
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection now; empty while there is one."""
+        if self.connected:
+            return ""
+        return f"{self._heard.where}: {self._heard.cause or 'the connection was lost'}"
 
     @property
     def connected(self) -> bool:
@@ -231,6 +286,33 @@ class Link:
                 raise TransportError(f"the broker does not say what it stores: {error}") from None
         return found
 
+    async def notify(self, run: str, raw: bytes) -> str:
+        """Publish a notice about a run or a ping in this party's stream of it; returns its name."""
+        stream = await self.own_stream(run, _NOTICE_SECONDS)
+        subject = f"{connection.PREFIX}.{run}.{self._party}.{connection.ALL}.{_NOTICE}.0"
+        try:
+            await self._streams.publish(subject, raw, timeout=_PUBLISH_SECONDS, stream=stream)
+        except _PASSING as error:
+            raise TransportError(f"{subject}: the broker did not take it: {error}") from None
+        return stream
+
+    async def broker_time(self, stream: str) -> float | None:
+        """The broker's clock (Unix time), if it has the stream; accurate to a request's time."""
+        try:
+            answer = await self._client.request(
+                f"$JS.API.STREAM.INFO.{stream}", timeout=_PUBLISH_SECONDS
+            )
+            return datetime.fromisoformat(json.loads(answer.data)["ts"][:23] + "Z").timestamp()
+        except (*_PASSING, ValueError, LookupError, TypeError):
+            _heed()
+            return None
+
+    async def ahead(self, clock: Callable[[], float], stream: str) -> float | None:
+        """By how many seconds a clock is ahead of the broker's; None if the broker is not asked."""
+        before = clock()
+        found = await self.broker_time(stream)
+        return None if found is None else (before + clock()) / 2 - found
+
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """Read the messages of a stream from its beginning."""
         return Reader(self._streams, stream, filters, self.traffic)
@@ -287,6 +369,20 @@ class Reader:
         self._seen = 0  # the position of the last message in the stream
         self._count = 0  # messages that this consumer has delivered
         self._pause = _SHORTEST_PAUSE
+        #: When the broker got the last message, by its clock (Unix time).
+        self.when = 0.0
+
+    async def ready(self) -> bool:
+        """Begin to read; False if there is no such stream yet. The broker has then said so."""
+        while True:
+            try:
+                if self._subscription is None:
+                    await self._begin()
+                return True
+            except NotFoundError:
+                return False
+            except _PASSING:
+                await asyncio.sleep(_LONGEST_PAUSE)
 
     async def next(self) -> bytes:
         """The next message; waits for it without a time limit."""
@@ -300,6 +396,7 @@ class Reader:
                     raise TimeoutError  # a message was lost on the way
                 self._count = place.consumer
                 self._pause = _SHORTEST_PAUSE
+                self.when = message.metadata.timestamp.timestamp()
                 if place.stream > self._seen:
                     self._seen = place.stream
                     self._traffic.came(len(message.data))
@@ -337,8 +434,66 @@ class Reader:
         await self._stop()
 
 
-async def _ignore(_error: Any) -> None:
-    """Ignore errors that the client reports in the background: failed calls are repeated."""
+class _Heard:
+    """What the client reports in the background: failed attempts, and what the broker forbids.
+
+    The client repeats an attempt for ever, and goes on after an error of the broker; so what it
+    reports is all that is known of a cause.
+    """
+
+    def __init__(self, broker: BrokerConfig, party: str) -> None:
+        self._broker, self._party = broker, party
+        self._attempts = 0
+        self._cut = False
+        self._closed = ""
+        self.where = ", ".join(broker.urls)
+        #: The last cause that an error told, and what helps; empty if there was none.
+        self.cause = ""
+        #: Set when every address has been tried in vain; whoever connects may try again.
+        self.tried = asyncio.Event()
+        #: Set when the connection cannot be used any more, however often it is restored.
+        self.over = asyncio.Event()
+
+    @property
+    def callbacks(self) -> dict[str, Any]:
+        """The options of ``nats.connect`` by which the client reports."""
+        return {
+            "error_cb": self._note,
+            "reconnected_cb": self._restored,
+            "closed_cb": self._end,
+        }
+
+    async def _note(self, error: Exception) -> None:
+        text = connection.explain(error, self._broker, self._party)
+        self.cause = text or self.cause
+        self._cut = self._cut or isinstance(error, ConnectionError)
+        self._attempts += 1
+        if self._attempts >= len(self._broker.urls):
+            self.tried.set()
+        # Only what this party needs in order to be reached at all; a failed call is repeated.
+        if connection.forbids_inbox(error, self._party):
+            self._closed = text
+            self.over.set()
+
+    async def reason(self) -> str:
+        """The cause of failed attempts, looked for by hand if the client's errors did not tell."""
+        if not self.cause:
+            error = await asyncio.to_thread(connection.probe, self._broker)
+            if error is not None:
+                await self._note(error)
+        return self.cause or (_CUT if self._cut else "")
+
+    async def _restored(self) -> None:
+        self.cause = ""
+
+    async def _end(self) -> None:
+        self._closed = self._closed or self.cause or "the broker has ended the connection"
+        self.over.set()
+
+    def check(self) -> None:
+        """Raise if the connection cannot be used any more."""
+        if self.over.is_set():
+            raise TransportError(f"{self.where}: {self._closed}", lasting=True)
 
 
 def _no_news(record: logging.LogRecord) -> bool:

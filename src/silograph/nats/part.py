@@ -12,6 +12,7 @@ its readers have ended the run: parties that write to each other directly say so
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -20,6 +21,7 @@ from silograph.errors import (
     ClonedError,
     DeadlineError,
     ProtocolError,
+    TrailError,
     TransportError,
 )
 from silograph.messages.identity import COORDINATOR
@@ -27,7 +29,7 @@ from silograph.messages.machine import SiloSession
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.nats.link import Link
-from silograph.party.control import ABORT, ACCEPT, END, Code, Control, code_of
+from silograph.party.control import ABORT, ACCEPT, END, Code, Control, Notice, code_of
 from silograph.party.log import Log
 from silograph.party.opened import Party
 from silograph.party.store import Frozen
@@ -74,6 +76,39 @@ class SiloRun:
         self._upload: asyncio.Task[None] | None = None
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
+        self._moved_at = time.monotonic()
+        self._named = ""
+
+    @property
+    def waiting(self) -> str:
+        """What the run waits for now, in words."""
+        if not self._link.connected:
+            return f"waits for the broker: {self._link.trouble}"
+        if self._readers is not None:
+            return "waits for the others to end it"
+        if self._upload is not None and not self._upload.done():
+            return "sends"
+        return f"waits for {', '.join(self._awaited)}"
+
+    @property
+    def _awaited(self) -> list[str]:
+        """The names of those whose next message is due."""
+        places = [place for place in self._session.sources if self._session.wants(place)]
+        return [self._seat.roster.member(place).name for place in places] or [
+            self._study.coordinator
+        ]
+
+    def name_wait(self, seconds: float) -> None:
+        """Write what the run waits for into the log, if nothing has moved for so long."""
+        waiting = self.waiting
+        if time.monotonic() - self._moved_at < seconds or waiting == self._named:
+            return
+        self._named = waiting
+        who = self._awaited[0] if self._link.connected else None
+        kind = "broker" if who is None else "message"
+        self._party.log.event(
+            "run.waiting", run=self._study.id, phase=_word(self._phase), kind=kind, party=who
+        )
 
     def give_up(self) -> None:
         """Note that the operator ends the run. The caller then cancels its task."""
@@ -163,6 +198,9 @@ class SiloRun:
             if place != COORDINATOR:
                 await self._until(lambda: self._session.wants(place))
             raw = await reader.next()
+            if place == COORDINATOR and Notice.begins(raw):
+                self._note_blame(raw)
+                continue
             word = self._word(raw, place) if place == COORDINATOR else None
             if word is None:
                 await self._take(raw, place)
@@ -171,6 +209,19 @@ class SiloRun:
                 raise AbortedError("ended by the coordinator", code=word.code.word, by=who)
             elif word.round == END:
                 return
+
+    def _note_blame(self, raw: bytes) -> None:
+        """Write into the log who ended the run, and in which phase, as the coordinator says."""
+        hub = self._seat.roster.coordinator
+        try:
+            notice = Notice.open(raw, hub.public, hub.name)
+            by, phase = notice.failed
+            self._party.log.event(
+                "run.blamed", level="warning", run=self._study.id, party=by, phase=_word(phase),
+                code=notice.code.word,
+            )  # fmt: skip
+        except (ProtocolError, ValueError, TrailError):
+            return  # it makes no sense; the run ends without a name
 
     async def _take(self, raw: bytes, place: int) -> None:
         """Process a message when it is wanted and due, and do what follows from it."""
@@ -206,6 +257,7 @@ class SiloRun:
 
     async def _tell(self) -> None:
         """Let those who wait look again."""
+        self._moved_at, self._named = time.monotonic(), ""
         async with self._moved:
             self._moved.notify_all()
 
@@ -223,8 +275,7 @@ class SiloRun:
         if self._session.phase != self._phase:
             self._phase = self._session.phase
             self._store.mark_phase(self._study.run, self._phase)
-            phase = self._phase.replace(" ", "-").replace(",", "")
-            self._party.log.event("run.phase", run=self._study.id, phase=phase)
+            self._party.log.event("run.phase", run=self._study.id, phase=_word(self._phase))
 
     async def _abort(self, error: BaseException) -> None:
         """End the run for everyone. The others get a code; the reason stays here."""
@@ -247,6 +298,11 @@ class SiloRun:
         if last is not None:
             await last_words(self._carrier.repeat(), 0.0, self._party.log)
             self._carrier.settle()
+
+
+def _word(phase: str) -> str | None:
+    """A phase as a word for the log."""
+    return phase.replace(" ", "-").replace(",", "") or None
 
 
 async def last_words(saying: Coroutine[Any, Any, None], seconds: float, log: Log) -> None:

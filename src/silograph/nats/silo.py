@@ -10,7 +10,7 @@ import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,8 +19,8 @@ from typing import Any
 from silograph.dp.loss import shown_loss
 from silograph.errors import (
     BudgetError,
+    BusyError,
     ClonedError,
-    ConfigError,
     DeadlineError,
     SilographError,
     StoreError,
@@ -35,15 +35,17 @@ from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.machine import SiloSession
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
-from silograph.methods.study import Study, open_proposal
+from silograph.methods.study import Study, open_proposal, read_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
+from silograph.nats.notices import Notices
 from silograph.nats.part import SiloRun, last_words
+from silograph.nats.preflight import check_lineage
 from silograph.party import accounts
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
-from silograph.party.control import ABORT, REFUSE, Code, code_of
+from silograph.party.control import ABORT, REFUSE, WAIT, Code, Notice, code_of
 from silograph.party.opened import Clock, Party
 from silograph.party.snapshots import Snapshots
 from silograph.party.store import Frozen, Run
@@ -54,6 +56,13 @@ _CONNECT_SECONDS = 5.0
 _POLL_SECONDS = 0.3
 #: The status file is written at least once in this many polls.
 _REPORT_EVERY = 30
+#: A wait is named in the log after so many seconds.
+_SILENT_SECONDS = 5.0
+#: The most studies that are open at the same time, and the most bytes of stored proposals.
+_MOST_OPEN, _MOST_STORED = 32, 64 << 20
+
+#: Gets lines for the operator while a service starts and serves.
+Tell = Callable[[str], None]
 
 
 # --- What silos and helpers have in common --------------------------------------------------------
@@ -83,6 +92,11 @@ class Service(ABC):
         self._studies: dict[str, Study] = {}  # verified
         self._plans: dict[str, SettledStudy] = {}  # settled
         self._failed: asyncio.Future[None] | None = None
+        self._tell: Tell = lambda _line: None
+        self._trouble = "not connected yet"  # why there is no connection
+        self._lost_since: float | None = None
+        self._asking: set[str] = set()  # runs that wait for the operator, before anyone was told
+        self._notices = Notices(config, self._party, lambda: self._budget)
         #: What the operator should know when the service starts.
         self.notes: list[str] = []
         try:
@@ -127,10 +141,19 @@ class Service(ABC):
     def _tidy(self) -> None:
         """Remove what no open run needs any more."""
 
+    @property
+    def _budget(self) -> Ledger | None:
+        """The ledger, where the party has one."""
+        return None
+
     # -- serving -----------------------------------------------------------------------------
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Serve until ``stop`` is set. Open runs continue when the service starts again."""
+    async def serve(self, stop: asyncio.Event, tell: Tell | None = None) -> None:
+        """Serve until ``stop`` is set. Open runs continue when the service starts again.
+
+        ``tell`` gets a line when the service begins to serve, and why it does not.
+        """
+        self._tell = tell or self._tell
         self._log.event("service.started", party=self._party.name)
         metrics = self._config.metrics
         try:
@@ -152,12 +175,12 @@ class Service(ABC):
         self._failed = asyncio.get_running_loop().create_future()
         for run in self._store.runs():
             self._resume(run)
-        work = (stop.wait(), self._hear(self._link), self._poll())
+        work = (stop.wait(), self._link.watch(), self._hear(self._link), self._poll())
         serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _cancel([*serving, *self._tasks.values()])
+        await _cancel([*serving, *self._tasks.values(), *self._notices.tasks])
         for task in done:
             task.result()
 
@@ -170,20 +193,34 @@ class Service(ABC):
             try:
                 return await Link.connect(self._config.broker, self._party.name, _CONNECT_SECONDS)
             except TransportError as error:
-                self._log.event("broker.unreachable", level="warning", error=error)
+                if str(error) != self._trouble:  # once for each cause
+                    self._log.event("broker.unreachable", level="warning", error=error)
+                    self._trouble = str(error)
+                    if not error.lasting:
+                        self._tell(f"not serving yet: {error}")
+                if error.lasting:
+                    raise
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
         return None
 
     async def _hear(self, link: Link) -> None:
-        """Read proposals, beginning with the first that the broker still has."""
+        """Read proposals and pings, beginning with the first that the broker still has."""
         reader = link.reader(STUDIES_STREAM)
+        await reader.ready()  # the broker has answered under this party's name
+        self._trouble = ""
+        self._tell("serving")
+        self._log.event("service.serving", party=self._party.name)
         while True:
             raw = await reader.next()
+            if Notice.begins(raw):
+                self._notices.say(self._notices.answer(link, raw, reader.when))
+                continue
             try:
                 await asyncio.to_thread(self._consider, raw)
             except Exception as error:  # no message from outside may stop the service
                 self._log.event("study.dropped", level="warning", error=error)
+                self._notices.say(self._notices.refuse(link, raw, reader.when, error))
             self._act()
 
     async def _poll(self) -> None:
@@ -191,8 +228,28 @@ class Service(ABC):
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             self._act()
+            self._name_waits()
+
+    def _name_waits(self) -> None:
+        """Write into the log what the service waits for, once for each cause."""
+        link, now = self._line, time.monotonic()
+        if link.connected:
+            if self._lost_since is not None and self._trouble:
+                self._log.event("broker.restored")
+            self._lost_since, self._trouble = None, ""
+        else:
+            self._lost_since = now if self._lost_since is None else self._lost_since
+            if now - self._lost_since > _SILENT_SECONDS and link.trouble != self._trouble:
+                self._trouble = link.trouble
+                self._log.event("broker.lost", level="warning", error=TransportError(self._trouble))
+        for run in self._runs.values():
+            run.name_wait(_SILENT_SECONDS)
 
     def _act(self) -> None:
+        asking, self._asking = self._asking, set()
+        for name in asking:
+            if name in self._studies:
+                self._notices.say(self._say_waiting(self._studies[name]))
         unsaid, self._unsaid = self._unsaid, set()
         refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
         for run in (*self._store.runs(ended=False), *refused):
@@ -280,6 +337,8 @@ class Service(ABC):
         known = self._store.run(study.run) is not None
         if not known and study.deadline <= self._party.clock():
             raise DeadlineError("the study's deadline had passed before it came")
+        if not known:
+            self._make_room(len(raw))
         self._judged.add(study.run)  # so that _resume does not judge it at the same time
         unwritten: Exception | None = None
         with self._store.together():
@@ -301,11 +360,35 @@ class Service(ABC):
         faultpoints.point("silo.proposed")
         self._judge(study)
 
+    def _make_room(self, size: int) -> None:
+        """Refuse a proposal for which there is no room.
+
+        Proposals of old studies that cost nothing are forgotten first. If one of them came again,
+        it would be dropped, since its deadline has passed.
+        """
+        if len(self._store.runs(ended=False)) >= _MOST_OPEN:
+            raise BusyError(f"{_MOST_OPEN} studies are open here, which is the most at one time")
+        if self._store.proposed() + size <= _MOST_STORED:
+            return
+        now = self._party.clock()
+        old = [
+            run.run for run in self._store.runs()
+            if not run.open and not run.spent and run.state != "done"
+            and ((study := read_proposal(run.proposal)) is None or study.deadline <= now)
+        ]  # fmt: skip
+        self._store.forget(old)
+        if self._store.proposed() + size > _MOST_STORED:
+            raise BusyError(f"proposals of {_MOST_STORED:,} bytes are stored here, the most")
+
     def _judge(self, study: Study) -> None:
         """Refuse or accept a study, or leave the decision to the operator."""
         self._judged.add(study.run)
-        if self._allowed(study) and self._config.policy.accept == "auto":
+        if not self._allowed(study):
+            return
+        if self._config.policy.accept == "auto":
             self._accept(study, "policy")
+        else:
+            self._asking.add(study.run)
 
     def _allowed(self, study: Study) -> bool:
         """Whether the party may take part in a study; if not, the study is refused here."""
@@ -323,12 +406,15 @@ class Service(ABC):
             if study.universe != universe.digest or study.nodes != (universe.size or 0):
                 raise StudyError("the study is about another node list")
             study.index.check_ids(universe)
+        self._check_terms(study)
+        self._check_own(self._plan(study))
+
+    def _check_terms(self, study: Study) -> None:
+        """Raise if the policy does not allow a study."""
         policy, roster = self._config.policy, self._party.roster
         policy.check_fields(study, len(roster.silos), self._party.clock())
         policy.check_committee(study, roster)
-        plan = self._plan(study)
-        policy.check(plan)
-        self._check_own(plan)
+        policy.check(self._plan(study))
 
     def _plan(self, study: Study) -> SettledStudy:
         if study.run not in self._plans:
@@ -361,6 +447,13 @@ class Service(ABC):
             self._party.end(study.run, "refused", code.word, [word])
         self._forget(study.run)
         self._unsaid.add(study.run)
+
+    async def _say_waiting(self, study: Study) -> None:
+        """Tell the others that this party's operator has to decide."""
+        voice = Voice(self._seat(study), self._store, self._line)
+        await voice.open(self._party.clock())
+        await voice.say(WAIT)
+        voice.settle()
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -406,7 +499,14 @@ class Service(ABC):
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
         alarm = partial(self._cloned, study)
-        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan), alarm)
+        return SiloRun(seat, session, self._party, self._line, lambda: self._agree(plan), alarm)
+
+    def _agree(self, plan: SettledStudy) -> None:
+        """Pay for a run, if the policy still allows it: it may have changed since it accepted."""
+        run = self._store.run(plan.study.run)
+        if run is not None and not run.spent:
+            self._check_terms(plan.study)
+        self._pay(plan)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
@@ -426,7 +526,8 @@ class Service(ABC):
 
     def health(self) -> Health:
         """The current health of the service."""
-        return Health(self._party, self._link, self._started)
+        waiting = {name: run.waiting for name, run in self._runs.copy().items()}
+        return Health(self._party, self._link, self._started, self._trouble, waiting)
 
 
 # --- A silo: its edges, and its budget ------------------------------------------------------------
@@ -498,12 +599,7 @@ class SiloService(Service):
     def _set_limit(self) -> None:
         """Set the configured limit. In a ledger with limits, an unknown lineage is refused."""
         lineage, limit = self._own.data.lineage, self._own.ledger
-        if self._ledger.is_new(lineage):
-            raise ConfigError(
-                f"{self._config.file}: the ledger has limits, and none for lineage {lineage!r}: a "
-                "slip would start a budget of its own. If the dataset is new, say so first: "
-                f"silograph ledger limit {self._ledger.path} {lineage} {limit.epsilon}"
-            )
+        check_lineage(self._own, self._ledger)
         asked = Amount(limit.epsilon, limit.delta, limit.collusion)
         made = self._ledger.set_limit(
             lineage, asked.epsilon, asked.delta, asked.collusion, only_lower=True
@@ -588,6 +684,10 @@ class SiloService(Service):
     @property
     def _data(self) -> str:
         return self._snapshots.digest
+
+    @property
+    def _budget(self) -> Ledger | None:
+        return self._ledger
 
     def _tidy(self) -> None:
         try:

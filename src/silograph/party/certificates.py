@@ -41,6 +41,7 @@ __all__ = [
     "new_request",
     "show_certificate",
     "sign_request",
+    "valid_from",
 ]
 
 AUTHORITY = "ca"
@@ -197,6 +198,11 @@ def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     """Read a certificate file. This does not verify the certificate."""
     place = Path(path)
     return _facts(place, _read_certificate(place))
+
+
+def valid_from(path: Path) -> datetime:
+    """When a certificate begins to be valid."""
+    return _read_certificate(path).not_valid_before_utc.astimezone(UTC)
 
 
 def _modules() -> tuple[Any, Any]:

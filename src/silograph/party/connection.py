@@ -11,15 +11,18 @@ party's permissions apply. The protocols do not rely on it, and the broker itsel
 """
 
 import re
+import socket
 import ssl
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from silograph import whole_files
-from silograph.errors import ArgumentError, BrokerError
+from silograph.errors import ArgumentError, BrokerError, CertificateError
 from silograph.extras import library
+from silograph.party import certificates
 
 __all__ = [
     "ALL",
@@ -27,9 +30,12 @@ __all__ = [
     "STUDIES",
     "BrokerConfig",
     "TlsFiles",
+    "explain",
+    "forbids_inbox",
     "inbox",
     "message",
     "own_messages",
+    "probe",
 ]
 
 
@@ -191,3 +197,137 @@ class BrokerConfig:
 def _shown(url: str) -> str:
     """An address without the part that may hold a password."""
     return repr(url.rpartition("@")[2][:80])
+
+
+# --- Why a connection fails: the cause, and what helps --------------------------------------------
+#
+# The client reports each failed attempt as an error of the operating system, of OpenSSL or of the
+# server. A certificate of the broker that is not good is found here; one of ours is found by the
+# broker, which answers the handshake with an alert. Over WebSocket the same errors come wrapped, so
+# their texts are what all of them have in common.
+
+_FORM = "%Y-%m-%d %H:%M UTC"
+_NO_TLS = ("wrong_version_number", "wrong version number", "record layer", "unexpected_message")
+_NOBODY = "authorization violation"
+_OTHER_PARTY = "permissions violation"
+
+
+def explain(error: BaseException, broker: BrokerConfig, party: str) -> str:
+    """Why an attempt to connect failed, and what helps; empty if the error does not tell."""
+    text = f"{error} {getattr(error, 'reason', '')}".lower()
+    hosts = ", ".join(sorted({urlsplit(url).hostname or "" for url in broker.urls}))
+    now = datetime.now(UTC).strftime(_FORM)
+    return (
+        _about_their_certificate(text, broker, hosts, now)
+        or _about_our_certificate(text, broker, party, now)
+        or _about_the_way(error, text, hosts)
+    )
+
+
+def _about_their_certificate(text: str, broker: BrokerConfig, hosts: str, now: str) -> str:
+    if "certificate has expired" in text:
+        return (
+            "the broker's certificate has expired; its operator renews it. (If it has not, the "
+            f"clock of this machine is wrong: it shows {now})"
+        )
+    if "certificate is not yet valid" in text:
+        return (
+            "the broker's certificate is not valid yet: the clock of this machine is behind; it "
+            f"shows {now}"
+        )
+    if "mismatch" in text:
+        return (
+            f"the broker's certificate is not for {hosts}: use the host name in broker.urls that "
+            "the certificate was made for, or have the broker's certificate made for this name"
+        )
+    if "local issuer" in text or "self-signed" in text or "self signed" in text:
+        ca = broker.tls.ca if broker.tls else "broker.ca"
+        return (
+            f"the broker's certificate was not signed by the authority in {ca}: get the file from "
+            "the broker's operator"
+        )
+    return ""
+
+
+def _about_our_certificate(text: str, broker: BrokerConfig, party: str, now: str) -> str:
+    """What the broker says about the certificate that this party showed to it."""
+    if broker.tls is None:
+        return "the broker wants a user, and broker.cert is not set" if _NOBODY in text else ""
+    path, said = broker.tls.cert, text.replace("_", " ")
+    try:
+        found = certificates.show_certificate(path)
+        begins = certificates.valid_from(path)
+    except CertificateError as error:
+        return str(error)
+    if "alert certificate expired" in said:
+        return _about_dates(path, begins, found.expires, now)
+    answers = {
+        "alert unknown ca": f"the broker does not know the authority that signed {path}; have it "
+        "signed by the authority that the broker trusts",
+        "bad certificate": f"the broker does not accept {path} as the certificate of a client",
+        _NOBODY: f"the broker has no user {found.subject}, the subject of {path}: its operator "
+        f"adds {party} to the roster, writes users.conf with 'silograph broker config' and "
+        "reloads it; or broker.cert names a wrong file",
+        _OTHER_PARTY: f"the broker lets {found.subject}, the subject of {path}, not use the "
+        f"subjects of {party}: broker.cert must be the certificate of {party}, and users.conf "
+        "that of the roster",
+    }
+    return next((answer for sign, answer in answers.items() if sign in said), "")
+
+
+def _about_dates(path: Path, begins: datetime, ends: datetime, now: str) -> str:
+    """Why the broker takes a certificate for expired; it says so of one that is too new, too."""
+    if begins > datetime.now(UTC):
+        return (
+            f"{path} is valid from {begins.strftime(_FORM)} only: the clock of the machine that "
+            f"made it was ahead, or that of this machine is behind; it shows {now}"
+        )
+    if ends < datetime.now(UTC):
+        return f"{path} expired on {ends.strftime(_FORM)}; have it renewed"
+    return (
+        f"the broker takes {path} for expired, and by the clock of this machine ({now}) it is not: "
+        "compare the clocks of both machines"
+    )
+
+
+def forbids_inbox(error: BaseException, party: str) -> bool:
+    """Whether the broker forbids a party to hear answers: it takes it for another one."""
+    text = str(error).lower()
+    return f'{_OTHER_PARTY} for subscription to "{inbox(party).lower()}' in text
+
+
+def _about_the_way(error: BaseException, text: str, hosts: str) -> str:
+    inner = getattr(error, "os_error", error)  # aiohttp wraps errors of the system
+    if isinstance(inner, socket.gaierror) or "name or service not known" in text:
+        return f"no address is known for {hosts}: the name is misspelt, or DNS does not work here"
+    if isinstance(inner, ConnectionRefusedError) or "connect call failed" in text:
+        return (
+            "nothing listens on this port: the broker is down, or the port in broker.urls is wrong"
+        )
+    if any(sign in text for sign in _NO_TLS) or "expecting info" in text:
+        return "what answers there is not a broker that begins with TLS; look at broker.urls"
+    if "unreachable" in text or "no route" in text:
+        return "there is no route to the broker's machine: the network is down, or a firewall"
+    return ""
+
+
+def probe(broker: BrokerConfig, seconds: float = 1.0) -> OSError | None:
+    """Connect to each address by hand and return the first error, for a client that hid it.
+
+    A broker that does not like our certificate says so after the handshake. Over WebSocket the
+    client may have written into the closed connection before it reads this.
+    """
+    for url in broker.urls:
+        parts = urlsplit(url)
+        try:
+            with socket.create_connection((parts.hostname, parts.port or 4222), seconds) as line:
+                if broker.tls is None:
+                    continue
+                context = broker.tls.context()
+                with context.wrap_socket(line, server_hostname=parts.hostname) as secure:
+                    secure.recv(1)
+        except TimeoutError:  # nothing is wrong so far: over WebSocket the client speaks first
+            continue
+        except OSError as error:
+            return error
+    return None

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from silograph.errors import ConfigError, RosterError, StoreError
 from silograph.graph.universe import NodeUniverse
+from silograph.messages.identity import Identity
 from silograph.party.config import PartyConfig
 from silograph.party.keys import load_identity
 from silograph.party.log import Log
-from silograph.party.roster import read_roster
+from silograph.party.roster import RosterFile, read_roster
 from silograph.party.store import Frozen, Store
 from silograph.party.trail import Trail
 
-__all__ = ["Clock", "Party", "locked", "open_store"]
+__all__ = ["Clock", "Party", "held", "locked", "open_store"]
 
 #: Seconds since 1970, UTC.
 Clock = Callable[[], float]
@@ -40,19 +41,7 @@ class Party:
         self.clock = clock
         self.identity = load_identity(config.identity, config.passphrase())
         file = read_roster(config.roster)
-        file.check_complete()
-        if file.place(self.identity.public) != self.name:
-            raise RosterError(
-                f"{config.roster}: the identity is that of {file.place(self.identity.public)}, "
-                f"not of {self.name}"
-            )
-        roles: dict[str, str] = {member.name: role for role, member in file.parties}
-        role = roles.get(self.name, "coordinator")
-        if role != config.role:
-            raise RosterError(
-                f"{config.roster}: {self.name} is a {role}, and {config.file} is the file of a "
-                f"{config.role}"
-            )
+        self.check_place(config, file, self.identity)
         self.roster = file.roster
         self._universe = config.nodes()
         self.store = open_store(config)
@@ -63,6 +52,24 @@ class Party:
         self.store.set_roster(file.serial, file.digest)
         self.log = Log(config.state / "log.jsonl", self.name)
         self.trail = Trail(self.store, clock)
+
+    @staticmethod
+    def check_place(config: PartyConfig, file: RosterFile, identity: Identity) -> None:
+        """Refuse a roster that not all have signed, or in which the party has another place."""
+        file.check_complete()
+        name = config.name
+        if file.place(identity.public) != name:
+            raise RosterError(
+                f"{config.roster}: the identity is that of {file.place(identity.public)}, "
+                f"not of {name}"
+            )
+        roles: dict[str, str] = {member.name: role for role, member in file.parties}
+        role = roles.get(name, "coordinator")
+        if role != config.role:
+            raise RosterError(
+                f"{config.roster}: {name} is a {role}, and {config.file} is the file of a "
+                f"{config.role}"
+            )
 
     @property
     def universe(self) -> NodeUniverse:
@@ -99,16 +106,38 @@ class Party:
 
 
 @contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold a lock file inside the block; raises if another process holds it."""
+def locked(path: Path, what: str, seconds: float = 0.0) -> Iterator[None]:
+    """Hold a lock file inside the block; raises if another process holds it for ``seconds``."""
+    limit = time.monotonic() + seconds
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while not _lock(descriptor):
+            if time.monotonic() >= limit:
+                raise StoreError(f"{path}: {what}")
+            time.sleep(0.02)
         yield
-    except BlockingIOError:
-        raise StoreError(f"{path}: {what}") from None
     finally:
         os.close(descriptor)
+
+
+def held(path: Path) -> bool:
+    """Whether a living process holds a lock file; the system takes it from one that was killed."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

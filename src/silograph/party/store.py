@@ -363,6 +363,24 @@ class Store:
         with self._reading() as connection:
             return [self._read_run(row) for row in connection.execute(query)]
 
+    def proposed(self) -> int:
+        """The bytes of all stored proposals."""
+        with self._reading() as connection:
+            query = "SELECT coalesce(sum(length(proposal)), 0) FROM runs"
+            found: int = connection.execute(query).fetchone()[0]
+        return found
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Remove runs that have ended and cost nothing. What the trail tells of them stays."""
+        with self.together() as connection:
+            for run in runs:
+                done = connection.execute(
+                    "DELETE FROM runs WHERE run = ? AND state != 'open' AND spent = 0", (run,)
+                )
+                if done.rowcount:
+                    for table in ("outgoing", "incoming"):
+                        connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608
+
     def _run(self, connection: sqlite3.Connection, run: str) -> Run | None:
         query = f"SELECT {COLUMNS['runs']}, mark FROM runs WHERE run = ?"  # noqa: S608
         found = connection.execute(query, (run,)).fetchone()
