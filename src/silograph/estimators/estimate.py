@@ -95,6 +95,10 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+#: Counts: an error as large as the number says nothing of them. (A difference may well be zero.)
+_COUNTS = ("edges", "kstars", "triangles", "four_cycles")
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate(Composing, Generic[V]):
     """A value, its standard error, and its privacy cost.
@@ -202,11 +206,11 @@ class Estimate(Composing, Generic[V]):
 
     @property
     def usable(self) -> bool:
-        """Whether a number stands out from its noise; an array is not judged as a whole."""
-        if isinstance(self.value, np.ndarray):
-            return True
+        """Whether a count stands out from its noise; of others only their notes say so."""
         if self.note.startswith(NO_ANSWER):
             return False
+        if isinstance(self.value, np.ndarray) or self.query not in _COUNTS:
+            return True
         return math.isfinite(self.value) and (self.stderr < abs(self.value) or self.stderr == 0)
 
     @property
