@@ -29,6 +29,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
+from silograph.estimators.histogram import PairBlur, histogram
 from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.release_file import Statement
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 __all__ = [
-    "CURVE_NOTE",
     "RATIO_NOTE",
     "PaidFor",
     "Provenance",
@@ -100,7 +100,6 @@ def _warn() -> None:
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
-CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
 
 class PaidFor(ABC):
@@ -284,30 +283,27 @@ class Release(PaidFor):
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        The histogram is estimated by deconvolution.
-
         Parameters
         ----------
         bins
-            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+            The edges of the bins. By default 0, 1, 2, 4, 8, … up to n, joined until the noise can
+            tell them apart.
 
         Returns
         -------
         Estimate
-            The histogram; consistent but not unbiased.
+            The most likely histogram, with intervals of whole nodes. The interval of a bin that is
+            narrow beside the noise is wide.
 
         Examples
         --------
         >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
-        >>> release.degree_histogram([0, 1, 4]).value.round(3).tolist()
+        >>> release.degree_histogram([0, 1, 4]).value.tolist()
         [1.0, 3.0]
         """
-        edges = degrees.check_bins(bins, self.n)
-        value, stderr = degrees.degree_histogram(self.graph, self.channel, edges)
-        return self._array(
-            "degree_histogram", value, stderr, note=CURVE_NOTE, parameters={"bins": edges}
-        )
+        found = histogram(self.graph.degrees, PairBlur(self.n, self.channel), bins)
+        return self._array("degree_histogram", found.value, found.stderr, **found.said)
 
     def kstars(self, k: int) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).

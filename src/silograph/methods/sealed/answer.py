@@ -20,7 +20,6 @@ from silograph import _core
 from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError
-from silograph.estimators.degrees import check_bins, degree_grid, sharpen
 from silograph.estimators.estimate import (
     Z95,
     Estimate,
@@ -30,7 +29,8 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
-from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, Release
+from silograph.estimators.histogram import OwnBlur, histogram
+from silograph.estimators.release import RATIO_NOTE, Release
 from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -359,17 +359,17 @@ class SealedRelease:
     def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        The histogram is estimated by deconvolution.
-
         Parameters
         ----------
         bins
-            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+            The edges of the bins. By default 0, 1, 2, 4, 8, … up to n, joined until the noise can
+            tell them apart.
 
         Returns
         -------
         Estimate
-            The histogram; consistent but not unbiased.
+            The most likely histogram, with intervals of whole nodes. The interval of a bin that is
+            narrow beside the noise is wide.
 
         Raises
         ------
@@ -384,18 +384,9 @@ class SealedRelease:
         >>> release.degree_histogram([0, 1, 4]).value.shape
         (2,)
         """
-        edges = check_bins(bins, self.n)
         noisy, law = self._degrees("degree_histogram")
-        observed, counts = np.unique(noisy, return_counts=True)
-        top = min(self.n - 1, max(0, math.ceil(int(observed[-1]) + law.stderr)))
-        grid = degree_grid(top)
-        apart = np.abs(observed[:, None] - grid[None, :].astype(np.int64))
-        reach = int(apart.max())
-        # Noise beyond the reach of the table is unlikely, but still possible.
-        blur = np.maximum(law.probabilities(reach)[reach:], 1e-18)[apart]
-        value, stderr = sharpen(counts.astype(np.float64), grid, blur, edges)
-        more: dict[str, Any] = {"note": CURVE_NOTE, "parameters": {"bins": edges}}
-        return Estimate("degree_histogram", value, stderr, **self._cost(), **more)
+        found = histogram(noisy, OwnBlur(self.n, law), bins)
+        return Estimate("degree_histogram", found.value, found.stderr, **self._cost(), **found.said)
 
     def kstars(self, k: int) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).
