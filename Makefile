@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -106,6 +106,9 @@ bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 
 bench-accuracy: $(BUILT) ## sealed beside trusted curators, the best ones too, and beside feat
 	$(BIN)/python -m benchmarks.sealed_accuracy
+
+bench-coverage: $(BUILT) ## whether 95 % intervals hold the truth: all queries, many graphs (hours; goes on)
+	$(BIN)/python -m benchmarks.coverage --json build/coverage.json
 
 # SPU is a Python that has SecretFlow SPU, or a folder in which an environment with it is made.
 SPU ?= target/spu

@@ -188,7 +188,7 @@ def test_the_degree_distribution_or_why_there_is_none() -> None:
     shown = facts("release").degrees
     assert [each.value for each in shown] == due.value[: len(shown)].tolist()
     assert [each.low for each in shown] == due.interval[0][: len(shown)].tolist()
-    assert [each.label for each in shown][:4] == ["0", "1", "2–3", "4–15"]
+    assert [each.label for each in shown][:4] == ["0", "1", "2–3", "4–31"]
     left_out = due.value[len(shown) :]
     assert left_out.size == 0 or float(left_out.max()) < 0.5
     assert facts("sealed").degrees
