@@ -6,7 +6,7 @@ goal for every promised interval: the lower 99.9 % limit of its coverage is at l
 
 An interval that covers 95 % shows this after some hundred draws, or some thousand in a long table.
 So cells that are not sure after the first draws get more, up to ``--most``. A query is then *ok* or
-*missed*. It is *open* if there were fewer draws; graphs of more than 1,000 nodes get few by default.
+*missed*, or *open* after fewer draws: graphs of more than 1,000 nodes get few by default.
 Of answers with many values one is judged in each draw, in turn: a node, or a bin that the noise
 leaves in doubt. The last columns say in which share of draws the answer said that it is of no use,
 and how wide intervals are beside the truth. What has no interval is listed below the table. The

@@ -6,16 +6,19 @@ from fractions import Fraction
 import numpy as np
 
 from silograph.dp.channel import Channel, Weights
-from silograph.estimators.estimate import FloatArray
+from silograph.estimators.estimate import Z95, FloatArray
+from silograph.estimators.inversion import count_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
     "degree_stderrs",
     "degree_values",
+    "edges_limits",
     "edges_noise",
     "edges_stderr",
     "edges_value",
     "edges_variance",
+    "highest_density",
 ]
 
 
@@ -60,3 +63,26 @@ def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:
     w = channel.weights
     likely = np.clip(degree_values(noisy, channel), 0, noisy.n - 1)
     return np.sqrt(float(w.v0 * (noisy.n - 1)) + float(w.delta) * likely)
+
+
+# --- Edges of small graphs: exact limits, and what other queries take from them -------------------
+#
+# The count of noisy ones has a few points where few bits are wrong, so its law is not normal. On
+# graphs of more nodes than this it is, at every ε that hides anything.
+_EXACT = 512
+
+
+def edges_limits(noisy: BitRows, channel: Channel) -> tuple[float, float]:
+    """The 95 % interval of the number of edges: exact for small graphs, normal for others."""
+    pairs = noisy.n * (noisy.n - 1) // 2
+    if noisy.n <= _EXACT:
+        low, high = count_limits(np.array([noisy.edges]), pairs, channel)
+        return float(low[0]), float(high[0])
+    value, margin = float(edges_value(noisy, channel)), Z95 * edges_stderr(noisy, channel)
+    return value - margin, value + margin
+
+
+def highest_density(noisy: BitRows, channel: Channel) -> float:
+    """The upper 95 % limit of the share of pairs that are edges."""
+    pairs = noisy.n * (noisy.n - 1) // 2
+    return min(max(edges_limits(noisy, channel)[1] / pairs, 0.0), 1.0) if pairs else 0.0

@@ -194,8 +194,9 @@ class Estimate(Generic[V]):
         """The 95 % confidence interval.
 
         It is ``ends`` if they are given, value ± ``margin`` if there is a margin, and value ± 1.96
-        standard errors otherwise. The last two are not truncated at zero. ``ends`` are within the
-        possible range, so the unbiased value can be outside of them.
+        standard errors otherwise. The last two are not truncated at zero. The ends of degrees, of
+        the edges of small graphs and of k-stars (k ≥ 3) are within the possible range, so the
+        unbiased value can be outside of them.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Limits of degrees by inverting exact tests.
+"""Limits of degrees, and of the edges of small graphs, by inverting exact tests.
 
 A node of degree d shows Bin(d, p11) + Bin(n−1−d, p01) noisy ones. At a large epsilon few bits are
 wrong, so this law is far from normal: it has few points and a long tail on one side. The interval
@@ -21,7 +21,7 @@ from silograph.dp.channel import Channel
 from silograph.estimators.estimate import FloatArray
 from silograph.graph.bits import BitRows
 
-__all__ = ["degree_limits"]
+__all__ = ["count_limits", "degree_limits"]
 
 #: Beyond this many standard deviations (and this many points) a binomial law has no mass to speak
 #: of: less than 1e-14.
@@ -42,8 +42,20 @@ def degree_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tupl
     >>> low.tolist(), high.tolist()
     ([1, 2, 1], [1, 2, 1])
     """
-    seen, places = np.unique(noisy.degrees, return_inverse=True)
-    law, rare = _Law(noisy.n - 1, channel), (1 - level) / 2
+    return count_limits(noisy.degrees, noisy.n - 1, channel, level)
+
+
+def count_limits(
+    ones: _Counts, pairs: int, channel: Channel, level: float = 0.95
+) -> tuple[_Counts, _Counts]:
+    """The limits of the number of edges among so many pairs, for some numbers of noisy ones.
+
+    >>> low, high = count_limits(np.array([0, 10]), 10, Channel("3/4", "1/4"))
+    >>> low.tolist(), high.tolist()
+    ([0, 7], [3, 10])
+    """
+    seen, places = np.unique(ones, return_inverse=True)
+    law, rare = _Law(pairs, channel), (1 - level) / 2
     blocks = [seen[start : start + _BLOCK] for start in range(0, len(seen), _BLOCK)]
     low = [law.first_below(block - 1, 1 - rare + _ROUNDING) for block in blocks]
     high = [law.first_below(block, rare - _ROUNDING) - 1 for block in blocks]

@@ -13,8 +13,14 @@ Reference
 
 import math
 from statistics import NormalDist
+from typing import Any
 
-__all__ = ["fieller", "share"]
+from silograph.estimators.estimate import NO_ANSWER
+
+__all__ = ["RATIO_NOTE", "fieller", "said_share", "share"]
+
+RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 
 
 def fieller(
@@ -79,3 +85,21 @@ def share(found: tuple[float, float] | None) -> tuple[float, float] | None:
     low, high = min(low, 1 - (high - low) / 2), max(high, (high - low) / 2)
     ends = max(low, 0.0), min(high, 1.0)
     return None if ends == (0.0, 1.0) else ends
+
+
+def said_share(
+    value: float, ends: tuple[float, float] | None, note: str = RATIO_NOTE
+) -> tuple[float, dict[str, Any]]:
+    """A share as it is answered: cut to what is possible, with its note and its interval.
+
+    Without ends the noise leaves everything possible.
+
+    >>> said_share(1.25, (0.5, 1.0), "")
+    (1.0, {'note': '; the noise gave 1.25, which is cut to what is possible', 'ends': (0.5, 1.0)})
+    """
+    if ends is None:
+        note = NO_RATIO_NOTE
+    if not 0 <= value <= 1 and not math.isnan(value):
+        note += f"; the noise gave {value:.4g}, which is cut to what is possible"
+        value = min(max(value, 0.0), 1.0)
+    return value, {"note": note, "ends": ends or (0.0, 1.0)}

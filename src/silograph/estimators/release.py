@@ -22,6 +22,7 @@ from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
 from silograph.estimators.estimate import (
     NO_ANSWER,
+    Z95,
     Estimate,
     FloatArray,
     Origin,
@@ -32,6 +33,7 @@ from silograph.estimators.estimate import (
 from silograph.estimators.histogram import PairBlur, histogram
 from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
+from silograph.estimators.ratio import RATIO_NOTE, said_share
 from silograph.estimators.release_file import Statement
 from silograph.extras import library
 from silograph.graph.bits import BitRows, triangle_bytes
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 __all__ = [
-    "RATIO_NOTE",
     "PaidFor",
     "Provenance",
     "Release",
@@ -97,9 +98,20 @@ def _warn() -> None:
 
 # --- The release ----------------------------------------------------------------------------------
 
-RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
-NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
+
+
+def _upwards(value: float, stderr: float, even: float) -> dict[str, Any]:
+    """The ends of an interval that reaches further up than down, if it should.
+
+    A dense graph that looks thin by chance has a small standard error too. So upwards the error is
+    at least that of a graph whose edges are spread evenly, with as many edges as there can be
+    (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
+    """
+    upwards = math.sqrt(even)
+    if upwards <= stderr:
+        return {}
+    return {"ends": (value - Z95 * stderr, value + Z95 * upwards)}
 
 
 class PaidFor(ABC):
@@ -134,12 +146,8 @@ class PaidFor(ABC):
         self, value: float, stderr: float, ends: tuple[float, float] | None, note: str
     ) -> Estimate[float]:
         """A share, cut to what is possible; without ends the noise leaves everything possible."""
-        if ends is None:
-            note = NO_RATIO_NOTE
-        if not 0 <= value <= 1 and not math.isnan(value):
-            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
-            value = min(max(value, 0.0), 1.0)
-        return self._estimate("clustering", value, stderr, note=note, ends=ends or (0.0, 1.0))
+        value, said = said_share(value, ends, note)
+        return self._estimate("clustering", value, stderr, **said)
 
     def _array(
         self, query: str, value: FloatArray, stderr: FloatArray, **more: Any
@@ -257,7 +265,9 @@ class Release(PaidFor):
         3.0
         """
         value = degrees.edges_value(self.graph, self.channel)
-        return self._estimate("edges", value, degrees.edges_stderr(self.graph, self.channel))
+        stderr = degrees.edges_stderr(self.graph, self.channel)
+        ends = degrees.edges_limits(self.graph, self.channel)
+        return self._estimate("edges", value, stderr, ends=ends)
 
     def degrees(self) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -316,8 +326,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The unbiased count. From k = 3 on the interval reaches further up than down, since the
-            noise does.
+            The unbiased count. From k = 3 on, and on small dense graphs, the interval reaches
+            further up than down, since the noise does.
 
         Raises
         ------
@@ -334,9 +344,11 @@ class Release(PaidFor):
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
-            more: dict[str, Any] = {"parameters": {"k": k}}
+            even = stars.kstars_even(self.n, self.channel.weights, k, self._density)
+            more: dict[str, Any] = {"parameters": {"k": k}, **_upwards(value, stderr, even)}
             if k > 2:
-                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr)
+                upwards = max(stderr, math.sqrt(even))
+                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr, upwards)
                 more |= {"ends": ends, "note": NOISE_NOTE if stderr >= min(value, ends[1]) else ""}
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
@@ -357,10 +369,10 @@ class Release(PaidFor):
         >>> release.triangles().value
         1.0
         """
-        value = triangles.triangles_value(self.sums, self.channel)
-        return self._estimate(
-            "triangles", value, triangles.triangles_stderr(self.sums, self.channel)
-        )
+        value = float(triangles.triangles_value(self.sums, self.channel))
+        stderr = triangles.triangles_stderr(self.sums, self.channel)
+        even = triangles.triangles_even(self.n, self.channel.weights, self._density)
+        return self._estimate("triangles", value, stderr, **_upwards(value, stderr, even))
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe.
@@ -387,7 +399,8 @@ class Release(PaidFor):
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. On small dense graphs the interval reaches further up than down,
+            since the noise does.
 
         Examples
         --------
@@ -396,10 +409,10 @@ class Release(PaidFor):
         >>> release.four_cycles().value
         0.0
         """
-        value = cycles.four_cycles_value(self.sums, self.channel)
-        return self._estimate(
-            "four_cycles", value, cycles.four_cycles_stderr(self.sums, self.channel)
-        )
+        value = float(cycles.four_cycles_value(self.sums, self.channel))
+        stderr = cycles.four_cycles_stderr(self.sums, self.channel)
+        even = cycles.four_cycles_even(self.n, self.channel.weights, self._density)
+        return self._estimate("four_cycles", value, stderr, **_upwards(value, stderr, even))
 
     def clustering(self) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -421,6 +434,10 @@ class Release(PaidFor):
         stderr = triangles.clustering_stderr(self.sums, self.channel)
         ends = triangles.clustering_ends(self.sums, self.channel)
         return self._clustering(value, stderr, ends, RATIO_NOTE)
+
+    @cached_property
+    def _density(self) -> float:
+        return degrees.highest_density(self.graph, self.channel)
 
     @cached_property
     def sums(self) -> GraphSums:

@@ -41,6 +41,7 @@ from silograph.graph.bits import BitRows
 
 __all__ = [
     "kstars_ends",
+    "kstars_even",
     "kstars_floor",
     "kstars_noise",
     "kstars_stderr",
@@ -142,10 +143,20 @@ def kstars_floor(n: int, w: Weights, k: int) -> Fraction:
     return n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
 
 
+def kstars_even(n: int, w: Weights, k: int, p: float) -> float:
+    """The variance on a graph in which every node has the share p of all neighbours."""
+    degree = math.ceil(p * (n - 1))
+    edges = n * degree / 2
+    joined = edges * math.comb(max(degree - 1, 0), k - 1) ** 2
+    apart = edges * math.comb(degree, k - 1) ** 2
+    return float(kstars_noise(w, n, Counter({degree: n}), k, joined, apart))
+
+
 def kstars_ends(
-    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float
+    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float, upwards: float
 ) -> tuple[float, float]:
-    """The 95 % interval of the number of k-stars, from its value and standard error."""
+    """The 95 % interval of the number of k-stars, from its value and its standard errors downwards
+    and upwards."""
     n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
     _, limits = degree_limits(noisy, channel)
     distances = [Fraction(0)] * n
@@ -157,7 +168,7 @@ def kstars_ends(
     own, together = float(each @ each), float(each.sum()) ** 2
     shared = (together - own) / (n - 1)
     above = float(scale) * math.sqrt(own + shared)
-    low, high = value - Z95 * stderr, value + max(Z95 * stderr, above)
+    low, high = value - Z95 * stderr, value + max(Z95 * upwards, above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
 

@@ -28,6 +28,7 @@ from silograph.estimators.estimate import (
     views_table,
 )
 from silograph.estimators.pair_sums import RowSample
+from silograph.estimators.ratio import fieller, said_share, share
 from silograph.estimators.stars import square_root
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
@@ -386,6 +387,19 @@ class ReportWalks:
         variance = max(self.triple_variance(3.0, -ratio), floor)
         return ratio, math.sqrt(variance) / wedges
 
+    def clustering_ends(self, wedges: float, floor: float) -> tuple[float, float] | None:
+        """Fieller's interval, cut to [0, 1]; None if everything is possible. ``floor`` is the least
+        variance of the 2-stars."""
+        if wedges <= 0:
+            return None
+        # The variance of 3·T̂ − R·Ŝ2 is a square in R, so three ratios give all its parts.
+        at = [self.triple_variance(3.0, r) for r in (1.0, 0.0, -1.0)]
+        top = max(at[1], 9 * self._nobody**3 * math.comb(self.counts.n, 3))
+        bottom = max((at[0] + at[2]) / 2 - at[1], floor)
+        limit = math.sqrt(top * bottom)
+        covariance = min(max((at[0] - at[2]) / 4, -limit), limit)
+        return share(fieller(3 * self.triangles, top, wedges, bottom, covariance))
+
     def four_cycles_variance(self) -> float:
         """An estimate of the variance of :attr:`four_cycles`; see *Variance* above."""
         w, s = self.weights.weights, self.weights.spreads
@@ -467,7 +481,6 @@ class ReportWalks:
 # --- The reports of all silos, and queries --------------------------------------------------------
 #: The note of every raw answer.
 RAW_NOTE = "raw count on the union of the noisy reports, as printed: biased, without an error bar"
-_RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 
 
 @dataclass(frozen=True, eq=False)
@@ -758,7 +771,8 @@ class Reports:
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased, and neither if raw.
+            The coefficient, cut to [0, 1]; consistent but not unbiased, and neither if raw. Its
+            interval is [0, 1] if the noise leaves everything possible.
 
         Examples
         --------
@@ -772,7 +786,9 @@ class Reports:
             ratio = 3 * self.union.triangles / wedges if wedges else math.nan
             return self._raw("clustering", ratio)
         value, stderr = self.walks.clustering(self._wedges)
-        return self._estimate("clustering", value, stderr, note=_RATIO_NOTE)
+        floor = kstars_floor(self.n, self.weights, 2)
+        value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
+        return self._estimate("clustering", value, stderr, **said)
 
     @cached_property
     def _wedges(self) -> float:

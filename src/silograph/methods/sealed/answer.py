@@ -30,7 +30,8 @@ from silograph.estimators.estimate import (
     views_table,
 )
 from silograph.estimators.histogram import OwnBlur, histogram
-from silograph.estimators.release import RATIO_NOTE, Release
+from silograph.estimators.ratio import fieller, said_share, share
+from silograph.estimators.release import Release
 from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -40,6 +41,7 @@ from silograph.methods.sealed.noise import PARTS, Answer, Parts, SealedNoise
 __all__ = [
     "SealedRelease",
     "effective_nodes",
+    "kstars_above",
     "kstars_floor",
     "kstars_value",
     "kstars_variance",
@@ -109,6 +111,27 @@ def kstars_floor(nodes: int, law: NoiseLaw, k: int) -> Fraction:
     distance of d from (k−1)/2, and grows with it.
     """
     return nodes * _variance_at((k - 1) // 2, law, k)
+
+
+def kstars_above(noisy: Iterable[int], law: NoiseLaw, k: int, nodes: int) -> float:
+    """How far the number of k-stars can be above its estimate, at a level of 95 %.
+
+    A hub that looks small by chance has a small standard error too. So the distance of each node is
+    taken to the stars that it would have at the upper limit of its degree, and the distances of
+    independent nodes add up as their squares do.
+
+    Reference: G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008).
+
+    >>> law = NoiseLaw(Fraction(2), shares=1, parties=1)
+    >>> law.margin(), round(kstars_above([3], law, 2, 100), 2)
+    (6, 36.92)
+    """
+    coefficients, margin, total = _coefficients(law, k), law.margin(), Fraction(0)
+    for y, count in Counter(noisy).items():
+        top = min(max(y, 0) + margin, nodes - 1)
+        distance = math.comb(top, k) - max(_at(y, coefficients, k), Fraction(0))
+        total += count * max(distance, Fraction(0)) ** 2
+    return square_root(total)
 
 
 def effective_nodes(noisy: Iterable[int], k: int) -> int:
@@ -402,7 +425,8 @@ class SealedRelease:
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. If it follows from degrees, the interval reaches further up than
+            down, since the noise does.
 
         Raises
         ------
@@ -427,10 +451,15 @@ class SealedRelease:
             value = float(kstars_value(values, law, k))
             variance = kstars_variance_estimate(values, law, k)
             stderr = square_root(max(variance, kstars_floor(self.n, law, k)))
+            margin = _factor(law.summed(min(effective_nodes(values, k), _MANY))) * stderr
+            if k == 1:
+                return self._estimate("kstars", value, stderr, margin=margin, **more)
+            above = max(margin, kstars_above(values, law, k, self.n))
+            most = float(self.n * math.comb(self.n - 1, k))
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
-        factor = _factor(law.summed(min(effective_nodes(values, k), _MANY)))
-        return self._estimate("kstars", value, stderr, margin=factor * stderr, **more)
+        low, high = (min(max(end, 0.0), most) for end in (value - margin, value + above))
+        return self._estimate("kstars", value, stderr, ends=(low, high), **more)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -466,7 +495,8 @@ class SealedRelease:
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased.
+            The coefficient, cut to [0, 1]; consistent but not unbiased. Its interval is [0, 1] if
+            the noise leaves everything possible.
 
         Raises
         ------
@@ -483,13 +513,15 @@ class SealedRelease:
         """
         triangles, stars = self.triangles(), self.kstars(2)
         if stars.value <= 0:
-            return self._estimate("clustering", math.nan, math.inf, note=RATIO_NOTE)
+            value, said = said_share(math.nan, None)
+            return self._estimate("clustering", value, math.inf, **said)
         ratio = 3 * triangles.value / stars.value
         stderr = math.hypot(3 * triangles.stderr, ratio * stars.stderr) / stars.value
-        factor = _factor(self._law("triangles"))
-        if stars.margin is not None and stars.stderr > 0:
-            factor = max(factor, stars.margin / stars.stderr)
-        return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
+        # Normal errors whose intervals are as wide as those of the two counts.
+        above, below = (max(map(abs, _distances(each))) / Z95 for each in (triangles, stars))
+        ends = fieller(3 * triangles.value, (3 * above) ** 2, stars.value, below**2)
+        value, said = said_share(ratio, share(ends))
+        return self._estimate("clustering", value, stderr, **said)
 
     def _law(self, answer: Answer) -> NoiseLaw:
         bound = None
@@ -546,6 +578,12 @@ class SealedRelease:
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
+
+
+def _distances(found: Estimate[float]) -> tuple[float, float]:
+    """How far the ends of an interval are from the value."""
+    low, high = found.interval
+    return low - found.value, high - found.value
 
 
 def _factor(law: NoiseLaw) -> float:
