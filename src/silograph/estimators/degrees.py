@@ -19,6 +19,7 @@ __all__ = [
     "edges_value",
     "edges_variance",
     "highest_density",
+    "stretch",
 ]
 
 
@@ -70,6 +71,8 @@ def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:
 # The count of noisy ones has a few points where few bits are wrong, so its law is not normal. On
 # graphs of more nodes than this it is, at every ε that hides anything.
 _EXACT = 512
+# Where exact limits are wider than normal ones by less than this factor, the law is normal enough.
+_NORMAL = 1.05
 
 
 def edges_limits(noisy: BitRows, channel: Channel) -> tuple[float, float]:
@@ -80,6 +83,16 @@ def edges_limits(noisy: BitRows, channel: Channel) -> tuple[float, float]:
         return float(low[0]), float(high[0])
     value, margin = float(edges_value(noisy, channel)), Z95 * edges_stderr(noisy, channel)
     return value - margin, value + margin
+
+
+def stretch(noisy: BitRows, channel: Channel) -> float:
+    """By how much a 95 % interval is wider than a normal one where few bits are wrong.
+
+    It is taken from the number of edges. Each wrong bit moves every other count as well.
+    """
+    value, normal = float(edges_value(noisy, channel)), Z95 * edges_stderr(noisy, channel)
+    found = max(abs(end - value) for end in edges_limits(noisy, channel)) / max(normal, 1e-300)
+    return found if normal and found > _NORMAL else 1.0
 
 
 def highest_density(noisy: BitRows, channel: Channel) -> float:

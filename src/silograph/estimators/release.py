@@ -101,19 +101,6 @@ def _warn() -> None:
 NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
 
 
-def _upwards(value: float, stderr: float, even: float) -> dict[str, Any]:
-    """The ends of an interval that reaches further up than down, if it should.
-
-    A dense graph that looks thin by chance has a small standard error too. So upwards the error is
-    at least that of a graph whose edges are spread evenly, with as many edges as there can be
-    (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
-    """
-    upwards = math.sqrt(even)
-    if upwards <= stderr:
-        return {}
-    return {"ends": (value - Z95 * stderr, value + Z95 * upwards)}
-
-
 class PaidFor(ABC):
     """The common face of all releases: what was paid for them, and how their answers say so."""
 
@@ -345,10 +332,10 @@ class Release(PaidFor):
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
             even = stars.kstars_even(self.n, self.channel.weights, k, self._density)
-            more: dict[str, Any] = {"parameters": {"k": k}, **_upwards(value, stderr, even)}
+            more: dict[str, Any] = {"parameters": {"k": k}, **self._ends(value, stderr, even)}
             if k > 2:
-                upwards = max(stderr, math.sqrt(even))
-                ends = stars.kstars_ends(self.graph, self.channel, k, value, stderr, upwards)
+                down, up = self._errors(stderr, even)
+                ends = stars.kstars_ends(self.graph, self.channel, k, value, down, up)
                 more |= {"ends": ends, "note": NOISE_NOTE if stderr >= min(value, ends[1]) else ""}
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
@@ -372,7 +359,7 @@ class Release(PaidFor):
         value = float(triangles.triangles_value(self.sums, self.channel))
         stderr = triangles.triangles_stderr(self.sums, self.channel)
         even = triangles.triangles_even(self.n, self.channel.weights, self._density)
-        return self._estimate("triangles", value, stderr, **_upwards(value, stderr, even))
+        return self._estimate("triangles", value, stderr, **self._ends(value, stderr, even))
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe.
@@ -412,7 +399,7 @@ class Release(PaidFor):
         value = float(cycles.four_cycles_value(self.sums, self.channel))
         stderr = cycles.four_cycles_stderr(self.sums, self.channel)
         even = cycles.four_cycles_even(self.n, self.channel.weights, self._density)
-        return self._estimate("four_cycles", value, stderr, **_upwards(value, stderr, even))
+        return self._estimate("four_cycles", value, stderr, **self._ends(value, stderr, even))
 
     def clustering(self) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -438,6 +425,25 @@ class Release(PaidFor):
     @cached_property
     def _density(self) -> float:
         return degrees.highest_density(self.graph, self.channel)
+
+    @cached_property
+    def _stretch(self) -> float:
+        return degrees.stretch(self.graph, self.channel)
+
+    def _errors(self, stderr: float, even: float) -> tuple[float, float]:
+        """A standard error downwards and upwards.
+
+        A dense graph that looks thin by chance has a small standard error too. So upwards the error
+        is at least that of a graph whose edges are spread evenly, with as many edges as there can
+        be (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
+        Where few bits are wrong, both are stretched.
+        """
+        return self._stretch * stderr, self._stretch * max(stderr, math.sqrt(even))
+
+    def _ends(self, value: float, stderr: float, even: float) -> dict[str, Any]:
+        """The ends of an interval, if it is not the normal one."""
+        down, up = self._errors(stderr, even)
+        return {} if up <= stderr else {"ends": (value - Z95 * down, value + Z95 * up)}
 
     @cached_property
     def sums(self) -> GraphSums:
