@@ -159,6 +159,16 @@ class TestAnswers:
         assert "3 of 4 bins are too narrow" in release.degree_histogram([0, 2, 5, 64, 500]).note
         assert release.degree_histogram([0, 6, 500]).note.startswith("no usable answer")
 
+    def test_it_is_shown_with_intervals(self) -> None:
+        answer = Release.draw(HUBS, Channel(1, 0), 1).degree_histogram([0, 5, 6, 100, 500])
+        there = np.histogram(HUBS.degrees(), [0, 5, 6, 100])[0].tolist()
+        assert str(answer).splitlines()[1:4] == [
+            f"  degrees 0 to 4: {there[0]} ({there[0]} … {there[0]})",
+            f"  degree 5: {there[1]} ({there[1]} … {there[1]})",
+            f"  degrees 6 to 99: {there[2]} ({there[2]} … {there[2]})",
+        ]
+        assert "degrees 6 to 99" in answer._repr_html_()
+
     def test_tiny_graphs(self) -> None:
         for n in (1, 2, 3):
             silo = Silo.from_edges(NodeUniverse.range(n), np.empty((0, 2), dtype=np.int64))

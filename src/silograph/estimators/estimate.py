@@ -252,7 +252,10 @@ class Estimate(Generic[V]):
         if self.delta:
             cost += f", δ = {shown_loss(self.delta)}"
         lines: list[str]
-        if isinstance(self.value, np.ndarray):
+        if isinstance(self.value, np.ndarray) and "bins" in self.parameters:
+            lines = [f"{self.name}, with 95 % intervals"]
+            lines += [f"  {name}: {shown}" for name, shown in self._bins().items()]
+        elif isinstance(self.value, np.ndarray):
             lines = _array_lines(self.name, self.value, np.asarray(self.stderr))
         else:
             low, high = (float(end) for end in self.interval)
@@ -267,7 +270,10 @@ class Estimate(Generic[V]):
         rows: dict[str, str] = {}
         if isinstance(self.value, np.ndarray):
             rows["answers"] = f"{self.value.size:,}, one per {_PLACES.get(self.query, 'place')}"
-            rows["the first"] = _shown(self.value, np.asarray(self.stderr))
+            if "bins" in self.parameters:
+                rows |= self._bins()
+            else:
+                rows["the first"] = _shown(self.value, np.asarray(self.stderr))
         else:
             low, high = (number(float(end)) for end in self.interval)
             rows["answer"] = f"{number(float(self.value))} ± {number(float(self.stderr))}"
@@ -278,6 +284,20 @@ class Estimate(Generic[V]):
         if self.note:
             rows["note"] = self.note
         return definitions(self.name, rows)
+
+    def _bins(self) -> dict[str, str]:
+        """The bins by name, with their counts and intervals; empty ones at the end are left out."""
+        found, edges = {}, self.parameters["bins"]
+        lows, highs = (np.asarray(end) for end in self.interval)
+        last = int(np.flatnonzero(highs > 0).max(initial=0))
+        for i, (value, low, high) in enumerate(
+            zip(np.asarray(self.value), lows, highs, strict=True)
+        ):
+            if i <= last:
+                first, end = edges[i], edges[i + 1] - 1
+                name = f"degree {first:,}" if first == end else f"degrees {first:,} to {end:,}"
+                found[name] = f"{number(round(value))} ({number(low)} … {number(high)})"
+        return found
 
 
 def _array_lines(name: str, value: FloatArray, stderr: FloatArray) -> list[str]:
