@@ -29,6 +29,7 @@ Reference
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -40,6 +41,7 @@ from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
+    "far_above",
     "kstars_ends",
     "kstars_even",
     "kstars_floor",
@@ -152,6 +154,15 @@ def kstars_even(n: int, w: Weights, k: int, p: float) -> float:
     return float(kstars_noise(w, n, Counter({degree: n}), k, joined, apart))
 
 
+def far_above(distances: Sequence[Fraction]) -> float:
+    """How far a sum over all nodes can be above its estimate, from how far the part of each node
+    can. Two nodes share one of their n − 1 pairs."""
+    scale = max(distances, default=Fraction(0)) or Fraction(1)
+    each = np.array([float(distance / scale) for distance in distances])
+    own, together = float(each @ each), float(each.sum()) ** 2
+    return float(scale) * math.sqrt(own + (together - own) / max(len(each) - 1, 1))
+
+
 def kstars_ends(
     noisy: BitRows, channel: Channel, k: int, value: float, stderr: float, upwards: float
 ) -> tuple[float, float]:
@@ -163,11 +174,7 @@ def kstars_ends(
     for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True)):
         here = symmetric_polynomials(channel.weights, c, n - 1 - c, k)[k]
         distances[c] = max(math.comb(top, k) - max(here, Fraction(0)), Fraction(0))
-    scale = max(distances) or Fraction(1)
-    each = np.array([float(distances[c] / scale) for c in noisy.degrees.tolist()])
-    own, together = float(each @ each), float(each.sum()) ** 2
-    shared = (together - own) / (n - 1)
-    above = float(scale) * math.sqrt(own + shared)
+    above = far_above([distances[c] for c in noisy.degrees.tolist()])
     low, high = value - Z95 * stderr, value + max(Z95 * upwards, above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 

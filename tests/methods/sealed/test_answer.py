@@ -271,16 +271,15 @@ class TestIntervals:
             assert hits[k] <= limits.binomial(runs, 0.99, variables=2)[1]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("k", [3, 5])
-    def test_a_hub_that_looks_small(self, k: int) -> None:
-        """Its standard error is small then too: of intervals by standard errors alone, 83 % (k = 3)
-        and 67 % (k = 5) hold the truth."""
+    def test_a_hub_that_looks_small(self) -> None:
+        """Its standard error is small then too: of intervals by standard errors alone, two thirds
+        hold the truth."""
         star = Silo.from_edges(NodeUniverse.range(200), [(0, leaf) for leaf in range(1, 200)])
-        noise, held, truth = choose(0.1, 200, "degrees"), 0, math.comb(199, k)
-        for seed in range(150):
-            low, high = SealedRelease.draw(star, noise, seed).kstars(k).interval
+        noise, held, truth = choose(0.1, 200, "degrees"), 0, math.comb(199, 5)
+        for seed in range(80):
+            low, high = SealedRelease.draw(star, noise, seed).kstars(5).interval
             held += low <= truth <= high
-        assert limits.least_coverage(held, 150) >= 0.88
+        assert limits.least_coverage(held, 80) >= 0.8
 
     def test_a_ratio_of_which_nothing_is_known(self) -> None:
         noise = choose(0.05, 60, "degrees", "two_stars", "triangles")

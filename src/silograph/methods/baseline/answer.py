@@ -20,6 +20,7 @@ from silograph.dp.channel import Channel, limbs
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.estimate import (
+    Z95,
     Estimate,
     FloatArray,
     Origin,
@@ -29,7 +30,7 @@ from silograph.estimators.estimate import (
 )
 from silograph.estimators.pair_sums import RowSample
 from silograph.estimators.ratio import fieller, said_share, share
-from silograph.estimators.stars import square_root
+from silograph.estimators.stars import far_above, square_root
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -44,6 +45,7 @@ __all__ = [
     "ReportWeights",
     "Reports",
     "kstars",
+    "kstars_above",
     "kstars_floor",
 ]
 
@@ -237,6 +239,23 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
     shared = sum(float(s) * counts.class_product(j, f[:, j]) for j, s in enumerate(weights.spreads))
     rest = 2 * Fraction(shared) * Fraction(scale, den ** (k - 1)) ** 2
     return Fraction(value, den**k), Fraction(own, den ** (2 * k)) + rest
+
+
+def kstars_above(
+    counts: ReportCounts, weights: ReportWeights, k: int, tops: Sequence[int]
+) -> float:
+    """How far the number of k-stars can be above its estimate, from upper limits of degrees.
+
+    A hub that looks small by chance has a small standard error too.
+    """
+    polynomials = _Polynomials(weights, k)
+    unit, known = polynomials.den**k, dict[Row, int]()
+    distances = []
+    for row, top in zip(map(tuple, counts.profiles.tolist()), tops, strict=True):
+        if row not in known:
+            known[row] = max(polynomials.of(row)[k], 0)
+        distances.append(max(math.comb(top, k) - Fraction(known[row], unit), Fraction(0)))
+    return far_above(distances)
 
 
 def kstars_floor(n: int, weights: ReportWeights, k: int) -> Fraction:
@@ -698,13 +717,16 @@ class Reports:
         """
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k < self.n:
             raise ArgumentError(f"k must be an integer from 1 to {self.n - 1}, not {k!r}")
-        k, more = int(k), {"parameters": {"k": int(k)}}
+        k = int(k)
+        more: dict[str, Any] = {"parameters": {"k": k}}
         try:
             if raw:
                 stars = sum(math.comb(d, k) for d in self.union.degrees.tolist())
                 return self._raw("kstars", stars, **more)
             value, variance = kstars(self.counts, self.weights, k)
             stderr = square_root(max(variance, kstars_floor(self.n, self.weights, k)))
+            if k > 2:
+                more |= {"ends": self._stars_ends(k, float(value), stderr)}
             return self._estimate("kstars", value, stderr, **more)
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
@@ -789,6 +811,15 @@ class Reports:
         floor = kstars_floor(self.n, self.weights, 2)
         value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
         return self._estimate("clustering", value, stderr, **said)
+
+    def _stars_ends(self, k: int, value: float, stderr: float) -> tuple[float, float]:
+        """The interval of k-stars, which reaches further up than down and is possible."""
+        _, highest = self.degrees().interval
+        tops = np.clip(np.ceil(highest), 0, self.n - 1).astype(np.int64).tolist()
+        above = max(Z95 * stderr, kstars_above(self.counts, self.weights, k, tops))
+        most = float(self.n * math.comb(self.n - 1, k))
+        low, high = (min(max(end, 0.0), most) for end in (value - Z95 * stderr, value + above))
+        return low, high
 
     @cached_property
     def _wedges(self) -> float:
