@@ -21,6 +21,7 @@ __all__ = [
     "definitions",
     "number",
     "table",
+    "uneven",
     "views_table",
 ]
 
@@ -154,6 +155,15 @@ Z95 = 1.959963984540054
 NO_ANSWER = "no usable answer"
 #: What each entry of an array-valued answer stands for.
 _PLACES = {"degrees": "node", "node_triangles": "node", "degree_histogram": "bin"}
+
+
+def uneven(value: float, stderr: float, down: float, up: float) -> dict[str, Any]:
+    """The ends of an interval by errors downwards and upwards, if one is above the standard error.
+
+    >>> uneven(10.0, 1.0, 1.0, 1.0), uneven(10.0, 1.0, 1.0, 2.0)["ends"][0] < 9
+    ({}, True)
+    """
+    return {"ends": (value - Z95 * down, value + Z95 * up)} if max(down, up) > stderr else {}
 
 
 @dataclass(frozen=True, eq=False)

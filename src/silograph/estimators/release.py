@@ -22,12 +22,12 @@ from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
 from silograph.estimators.estimate import (
     NO_ANSWER,
-    Z95,
     Estimate,
     FloatArray,
     Origin,
     Provenance,
     definitions,
+    uneven,
     views_table,
 )
 from silograph.estimators.histogram import PairBlur, histogram
@@ -442,8 +442,7 @@ class Release(PaidFor):
 
     def _ends(self, value: float, stderr: float, even: float) -> dict[str, Any]:
         """The ends of an interval, if it is not the normal one."""
-        down, up = self._errors(stderr, even)
-        return {} if up <= stderr else {"ends": (value - Z95 * down, value + Z95 * up)}
+        return uneven(value, stderr, *self._errors(stderr, even))
 
     @cached_property
     def sums(self) -> GraphSums:

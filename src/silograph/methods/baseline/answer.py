@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
-from silograph.dp.channel import Channel, limbs
+from silograph.dp.channel import Channel, Weights, limbs
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError, UniverseError
+from silograph.estimators.cycles import four_cycles_even
 from silograph.estimators.estimate import (
     Z95,
     Estimate,
@@ -26,11 +27,13 @@ from silograph.estimators.estimate import (
     Origin,
     Provenance,
     definitions,
+    uneven,
     views_table,
 )
 from silograph.estimators.pair_sums import RowSample
 from silograph.estimators.ratio import fieller, said_share, share
-from silograph.estimators.stars import far_above, square_root
+from silograph.estimators.stars import far_above, kstars_even, square_root
+from silograph.estimators.triangles import triangles_even
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -725,8 +728,10 @@ class Reports:
                 return self._raw("kstars", stars, **more)
             value, variance = kstars(self.counts, self.weights, k)
             stderr = square_root(max(variance, kstars_floor(self.n, self.weights, k)))
+            up = self._upwards(stderr, kstars_even(self.n, self._even, k, self._density))
+            more |= uneven(float(value), stderr, stderr, up)
             if k > 2:
-                more |= {"ends": self._stars_ends(k, float(value), stderr)}
+                more |= {"ends": self._stars_ends(k, float(value), stderr, up)}
             return self._estimate("kstars", value, stderr, **more)
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
@@ -753,7 +758,9 @@ class Reports:
         """
         if raw:
             return self._raw("triangles", self.union.triangles)
-        return self._estimate("triangles", self.walks.triangles, self.walks.triangles_stderr())
+        value, stderr = self.walks.triangles, self.walks.triangles_stderr()
+        up = self._upwards(stderr, triangles_even(self.n, self._even, self._density))
+        return self._estimate("triangles", value, stderr, **uneven(value, stderr, stderr, up))
 
     def four_cycles(self, *, raw: bool = False) -> Estimate[float]:
         """The number of 4-cycles.
@@ -777,8 +784,9 @@ class Reports:
         """
         if raw:
             return self._raw("four_cycles", self.union.four_cycles)
-        stderr = self.walks.four_cycles_stderr()
-        return self._estimate("four_cycles", self.walks.four_cycles, stderr)
+        value, stderr = self.walks.four_cycles, self.walks.four_cycles_stderr()
+        up = self._upwards(stderr, four_cycles_even(self.n, self._even, self._density))
+        return self._estimate("four_cycles", value, stderr, **uneven(value, stderr, stderr, up))
 
     def clustering(self, *, raw: bool = False) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -812,11 +820,27 @@ class Reports:
         value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
         return self._estimate("clustering", value, stderr, **said)
 
-    def _stars_ends(self, k: int, value: float, stderr: float) -> tuple[float, float]:
+    @cached_property
+    def _density(self) -> float:
+        """The upper 95 % limit of the share of pairs that are edges."""
+        pairs = math.comb(self.n, 2)
+        return min(max(self.edges().interval[1] / pairs, 0.0), 1.0) if pairs else 0.0
+
+    @property
+    def _even(self) -> Weights:
+        """Pairs whose variances are those of no holder, and of the holders with the most noise."""
+        nobody, *others = self.weights.variances
+        return Weights(Fraction(1), Fraction(0), nobody, max(others))
+
+    def _upwards(self, stderr: float, even: float) -> float:
+        """A standard error upwards: at least that of an evenly spread graph, as on a release."""
+        return max(stderr, math.sqrt(even))
+
+    def _stars_ends(self, k: int, value: float, stderr: float, up: float) -> tuple[float, float]:
         """The interval of k-stars, which reaches further up than down and is possible."""
         _, highest = self.degrees().interval
         tops = np.clip(np.ceil(highest), 0, self.n - 1).astype(np.int64).tolist()
-        above = max(Z95 * stderr, kstars_above(self.counts, self.weights, k, tops))
+        above = max(Z95 * up, kstars_above(self.counts, self.weights, k, tops))
         most = float(self.n * math.comb(self.n - 1, k))
         low, high = (min(max(end, 0.0), most) for end in (value - Z95 * stderr, value + above))
         return low, high
