@@ -50,9 +50,9 @@ def count_limits(
 ) -> tuple[_Counts, _Counts]:
     """The limits of the number of edges among so many pairs, for some numbers of noisy ones.
 
-    >>> low, high = count_limits(np.array([0, 10]), 10, Channel("3/4", "1/4"))
+    >>> low, high = count_limits(np.array([0, 5]), 10, Channel("3/4", "1/4"))
     >>> low.tolist(), high.tolist()
-    ([0, 7], [3, 10])
+    ([0, 0], [0, 10])
     """
     seen, places = np.unique(ones, return_inverse=True)
     law, rare = _Law(pairs, channel), (1 - level) / 2

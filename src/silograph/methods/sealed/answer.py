@@ -124,7 +124,7 @@ def kstars_above(noisy: Iterable[int], law: NoiseLaw, k: int, nodes: int) -> flo
 
     >>> law = NoiseLaw(Fraction(2), shares=1, parties=1)
     >>> law.margin(), round(kstars_above([3], law, 2, 100), 2)
-    (6, 36.92)
+    (6, 36.0)
     """
     coefficients, margin, total = _coefficients(law, k), law.margin(), Fraction(0)
     for y, count in Counter(noisy).items():
