@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo first-answer soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -109,6 +109,9 @@ bench-ledger: $(BUILT) ## a spend beside a bare fsync on the same disk
 
 bench-accuracy: $(BUILT) ## sealed beside its mechanism in one hand, the best central mechanisms, and feat
 	$(BIN)/python -m benchmarks.sealed_accuracy
+
+bench-coverage: $(BUILT) ## whether 95 % intervals hold the truth: all queries, many graphs (hours; goes on)
+	$(BIN)/python -m benchmarks.coverage --json build/coverage.json
 
 # SPU is a Python that has SecretFlow SPU, or a folder in which an environment with it is made.
 SPU ?= target/spu

@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from silograph import Channel, Estimate, NodeUniverse, Release, Silo, clustered_power_law
+from silograph.estimators.degrees import edges_limits
 from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 from silograph.methods.masked.noise import MaskedNoise
@@ -84,6 +85,52 @@ def test_degrees(n: int, epsilon: float) -> None:
     # The nodes of one draw are not quite independent; take a tenth of them as if they were.
     share, size = found.mean(), found.size // 10
     assert limits.least_coverage(int(share * size), size) >= 0.93
+
+
+def sparse_or_dense(n: int, share: float) -> Silo:
+    coins = np.random.default_rng(1).random((n, n)) < share
+    return graph_of(n, [(int(u), int(v)) for u, v in np.argwhere(np.triu(coins, 1))])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ask", "epsilon", "n"),
+    [
+        (Release.four_cycles, 0.5, 12),  # 79 % of normal intervals hold the truth
+        (lambda r: r.kstars(3), 0.5, 8),  # 78 %
+    ],
+)
+def test_small_dense_graphs(
+    ask: Callable[[Release], Estimate[Any]], epsilon: float, n: int
+) -> None:
+    """A dense graph that looks thin by chance has a small standard error too."""
+    graph = complete(n)
+    truth = ask(Release.draw(graph, Channel(1, 0), 0)).value
+    found = held(graph, Channel.symmetric(epsilon), ask, truth, draws=120)
+    assert limits.least_coverage(int(found.sum()), found.size) >= LEAST
+
+
+def test_edges_in_every_outcome() -> None:
+    """Exactly, for every number of edges: their interval holds it with at least 95 %."""
+    for channel in (Channel.symmetric(4.0), Channel("2/3", "1/4"), Channel(1, "1/4")):
+        n, pairs = 6, 15
+        limit = []
+        for ones in range(pairs + 1):
+            chosen = np.array(list(itertools.combinations(range(n), 2))[:ones], dtype=np.uint32)
+            limit.append(edges_limits(BitRows.from_pairs(n, chosen.reshape(-1, 2)), channel))
+        for edges in range(pairs + 1):
+            shown = stats.binom(edges, float(channel.p11)).pmf(range(edges + 1))
+            others = stats.binom(pairs - edges, float(channel.p01)).pmf(range(pairs - edges + 1))
+            inside = [low <= edges <= high for low, high in limit]
+            assert np.convolve(shown, others) @ inside >= 0.95
+
+
+def test_intervals_of_large_noise_stay_normal() -> None:
+    """Where the law is normal and the graph thin, intervals are value ± 1.96 standard errors."""
+    release = Release.draw(sparse_or_dense(300, 0.1), Channel.symmetric(3.0), 1)
+    for answer in (release.triangles(), release.kstars(2), release.four_cycles()):
+        low, high = answer.interval
+        assert high - low == pytest.approx(2 * 1.959964 * answer.stderr, rel=0.1)
 
 
 def test_degrees_in_every_outcome() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from silograph import Channel, Estimate, Release, Silo, clustered_power_law, dataset
+from silograph import Channel, Estimate, Release, clustered_power_law, dataset
 from silograph.estimators import cycles, pair_sums
 from silograph.estimators.pair_sums import GraphSums, RowSample
 from silograph.graph.bits import BitRows
@@ -85,24 +85,8 @@ class TestHistogram:
         naive = np.histogram(np.clip(release.degrees().value, 0, release.n - 1), bins)[0]
         assert answer.value.sum() == pytest.approx(release.n)
         assert np.abs(answer.value - truth).sum() < np.abs(naive - truth).sum() / 2
-        # Bins wider than the noise are within their errors.
-        wide = slice(5, 12)
-        assert (np.abs(answer.value - truth)[wide] < 4 * answer.stderr[wide] + 3).all()
-
-    def test_standard_errors_match_the_spread_of_draws(self) -> None:
-        answers = [
-            Release.draw(GRAPH, Channel.symmetric(3.0), seed).degree_histogram([0, 8, 16, 32, 400])
-            for seed in range(60)
-        ]
-        spread = np.std([a.value for a in answers], axis=0)
-        typical = np.sqrt(np.mean([a.stderr**2 for a in answers], axis=0))
-        assert (spread < 1.6 * typical + 0.5).all()
-        assert (spread > 0.5 * typical - 0.5).all()
-
-    def test_default_bins(self) -> None:
-        silo = Silo.from_pairs(GRAPH.universe, GRAPH.pairs)
-        bins = Release.draw(silo, CHANNELS[0], 1).degree_histogram().parameters["bins"]
-        assert bins == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 400]
+        low, high = answer.interval
+        assert ((low <= truth) & (truth <= high)).all()
 
 
 def test_printing() -> None:

@@ -36,6 +36,7 @@ from silograph.graph.bits import BitRows
 
 __all__ = [
     "CycleSums",
+    "four_cycles_even",
     "four_cycles_noise",
     "four_cycles_stderr",
     "four_cycles_value",
@@ -145,6 +146,15 @@ def four_cycles_stderr(noisy: GraphSums, channel: Channel) -> float:
     """The root of the estimated variance, but at least that of a graph without edges."""
     floor = 3 * channel.weights.v0**4 * math.comb(noisy.graph.n, 4)
     return math.sqrt(max(four_cycles_variance_estimate(noisy, channel), floor))
+
+
+def four_cycles_even(n: int, w: Weights, p: float) -> float:
+    """The variance, but for lesser terms, on a graph in which each pair is an edge with the
+    probability p: the parts in which one to four pairs vary."""
+    v, quads = float(w.v0) + float(w.delta) * p, math.comb(n, 4)
+    one = math.comb(n, 2) * ((n - 2) * (n - 3) * p**3) ** 2
+    two = 3 * math.comb(n, 3) * ((n - 3) * p**2) ** 2 + 3 * quads * (2 * p**2) ** 2
+    return v * one + v**2 * two + v**3 * 12 * quads * p + v**4 * 3 * quads
 
 
 def _pairs_apart(

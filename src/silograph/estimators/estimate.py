@@ -34,6 +34,7 @@ __all__ = [
     "definitions",
     "number",
     "table",
+    "uneven",
     "views_table",
 ]
 
@@ -99,6 +100,20 @@ def check_level(level: float) -> float:
 _COUNTS = ("edges", "kstars", "triangles", "four_cycles")
 
 
+def uneven(value: float, stderr: float, down: float, up: float) -> dict[str, Any]:
+    """The ends of an interval by errors downwards and upwards, if one is above the standard error.
+
+    >>> uneven(10.0, 1.0, 1.0, 1.0), uneven(10.0, 1.0, 1.0, 2.0)["ends"][0] < 9
+    ({}, True)
+    """
+
+    def limits(level: float) -> tuple[float, float]:
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        return value - z * down, value + z * up
+
+    return {"ends": limits(0.95), "limits": limits} if max(down, up) > stderr else {}
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate(Composing, Generic[V]):
     """A value, its standard error, and its privacy cost.
@@ -152,8 +167,9 @@ class Estimate(Composing, Generic[V]):
         """The 95 % confidence interval.
 
         It is ``ends`` if they are given, value ± ``margin`` if there is a margin, and value ± 1.96
-        standard errors otherwise. The last two are not truncated at zero. ``ends`` are within the
-        possible range, so the unbiased value can be outside of them.
+        standard errors otherwise. The last two are not truncated at zero. The ends of degrees, of
+        the edges of small graphs and of k-stars (k ≥ 3) are within the possible range, so the
+        unbiased value can be outside of them.
 
         Returns
         -------

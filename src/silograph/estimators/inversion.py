@@ -24,7 +24,7 @@ from silograph.dp.channel import Channel
 from silograph.estimators.estimate import FloatArray
 from silograph.graph.bits import BitRows
 
-__all__ = ["count_limits", "degree_limits"]
+__all__ = ["count_limits", "degree_limits", "exact_limits"]
 
 #: Beyond this many standard deviations (and this many points) a binomial law has no mass to speak
 #: of: less than 1e-14.
@@ -50,7 +50,7 @@ def degree_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tupl
     ([1, 2, 1], [1, 2, 1])
     """
     seen, places = np.unique(noisy.degrees, return_inverse=True)
-    low, high = _exact_limits(seen, np.full_like(seen, noisy.n - 1), channel, level)
+    low, high = exact_limits(seen, np.full_like(seen, noisy.n - 1), channel, level)
     return low[places], high[places]
 
 
@@ -69,11 +69,11 @@ def count_limits(
     reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(variance)
     low, high = edges - reach, edges + reach
     few = (pairs <= _MANY_PAIRS) & (variance * float(channel.g) ** 2 <= _MUCH_NOISE)
-    low[few], high[few] = _exact_limits(ones[few], pairs[few], channel, level)
+    low[few], high[few] = exact_limits(ones[few], pairs[few], channel, level)
     return np.clip(low, 0, pairs), np.clip(high, 0, pairs)
 
 
-def _exact_limits(
+def exact_limits(
     ones: _Counts, pairs: _Counts, channel: Channel, level: float
 ) -> tuple[_Counts, _Counts]:
     """Limits by inversion, for each number of ones among so many pairs."""

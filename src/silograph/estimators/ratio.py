@@ -12,9 +12,16 @@ Reference
 """
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
+from typing import Any
 
-__all__ = ["cut", "fieller", "share"]
+from silograph.estimators.display import NO_ANSWER
+
+__all__ = ["RATIO_NOTE", "cut", "fieller", "said_share", "share"]
+
+RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
+NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 
 
 def fieller(
@@ -89,3 +96,27 @@ def cut(found: tuple[float, float] | None, least: float, most: float) -> tuple[f
     low, high = min(low, most - half), max(high, least + half)
     ends = max(low, least), min(high, most)
     return None if ends == (least, most) else ends
+
+
+def said_share(
+    value: float,
+    ends: tuple[float, float] | None,
+    note: str = RATIO_NOTE,
+    limits: Callable[[float], tuple[float, float] | None] | None = None,
+) -> tuple[float, dict[str, Any]]:
+    """A share as it is answered: cut to what is possible, with its note and its interval.
+
+    Without ends the noise leaves everything possible. ``limits`` gives the ends at other levels.
+
+    >>> said_share(1.25, (0.5, 1.0), "")
+    (1.0, {'note': '; the noise gave 1.25, which is cut to what is possible', 'ends': (0.5, 1.0)})
+    """
+    if ends is None:
+        note = NO_RATIO_NOTE
+    if not 0 <= value <= 1 and not math.isnan(value):
+        note += f"; the noise gave {value:.4g}, which is cut to what is possible"
+        value = min(max(value, 0.0), 1.0)
+    said: dict[str, Any] = {"note": note, "ends": ends or (0.0, 1.0)}
+    if limits is not None:
+        said["limits"] = lambda level: limits(level) or (0.0, 1.0)
+    return value, said

@@ -31,11 +31,14 @@ from silograph.estimators.estimate import (
     Origin,
     Provenance,
     definitions,
+    uneven,
     views_table,
 )
+from silograph.estimators.histogram import PairBlur, histogram
 from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.questions import FurtherQuestions
+from silograph.estimators.ratio import RATIO_NOTE, said_share
 from silograph.estimators.release_file import Statement
 from silograph.extras import library
 from silograph.graph.bits import BitRows, triangle_bytes
@@ -49,8 +52,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 __all__ = [
-    "CURVE_NOTE",
-    "RATIO_NOTE",
     "PaidFor",
     "Provenance",
     "Release",
@@ -102,10 +103,7 @@ def _warn() -> None:
 
 # --- The release ----------------------------------------------------------------------------------
 
-RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
-NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
 NOISE_NOTE = f"{NO_ANSWER}: the noise is as large as the count; a larger ε would help"
-CURVE_NOTE = "maximum likelihood, smoothed by early stopping: consistent, not unbiased"
 
 
 class PaidFor(ABC):
@@ -144,17 +142,8 @@ class PaidFor(ABC):
         note: str,
     ) -> Estimate[float]:
         """A share, cut to what is possible; without ends the noise leaves everything possible."""
-
-        def limits(level: float) -> tuple[float, float]:
-            return found(level) or (0.0, 1.0)
-
-        ends = limits(0.95)
-        if ends == (0.0, 1.0):
-            note = NO_RATIO_NOTE
-        if not 0 <= value <= 1 and not math.isnan(value):
-            note += f"; the noise gave {value:.4g}, which is cut to what is possible"
-            value = min(max(value, 0.0), 1.0)
-        return self._estimate("clustering", value, stderr, note=note, ends=ends, limits=limits)
+        value, said = said_share(value, found(0.95), note, found)
+        return self._estimate("clustering", value, stderr, **said)
 
     def _array(
         self, query: str, value: FloatArray, stderr: FloatArray, **more: Any
@@ -328,7 +317,11 @@ class Release(PaidFor, FurtherQuestions):
         """
         value = degrees.edges_value(self.graph, self.channel)
         stderr = degrees.edges_stderr(self.graph, self.channel)
-        return self._estimate("edges", value, stderr, form=PairWeights.all_pairs(self.n))
+        more: dict[str, Any] = {"form": PairWeights.all_pairs(self.n)}
+        if self.n <= degrees.EXACT:
+            limits = partial(degrees.edges_limits, self.graph, self.channel)
+            more |= {"ends": limits(), "limits": limits}
+        return self._estimate("edges", value, stderr, **more)
 
     def degrees(self) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -359,30 +352,27 @@ class Release(PaidFor, FurtherQuestions):
     def degree_histogram(self, bins: "list[int] | None" = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        The histogram is estimated by deconvolution.
-
         Parameters
         ----------
         bins
-            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+            The edges of the bins. By default 0, 1, 2, 4, 8, … up to n, joined until the noise can
+            tell them apart.
 
         Returns
         -------
         Estimate
-            The histogram; consistent but not unbiased.
+            The most likely histogram, with intervals of whole nodes. The interval of a bin that is
+            narrow beside the noise is wide.
 
         Examples
         --------
         >>> silo = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
         >>> release = Release.draw(silo, Channel(1, 0), seed=1)
-        >>> release.degree_histogram([0, 1, 4]).value.round(3).tolist()
+        >>> release.degree_histogram([0, 1, 4]).value.tolist()
         [1.0, 3.0]
         """
-        edges = degrees.check_bins(bins, self.n)
-        value, stderr = degrees.degree_histogram(self.graph, self.channel, edges)
-        return self._array(
-            "degree_histogram", value, stderr, note=CURVE_NOTE, parameters={"bins": edges}
-        )
+        found = histogram(self.graph.degrees, PairBlur(self.n, self.channel), bins)
+        return self._array("degree_histogram", found.value, found.stderr, **found.said)
 
     def kstars(self, k: int) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).
@@ -395,8 +385,8 @@ class Release(PaidFor, FurtherQuestions):
         Returns
         -------
         Estimate
-            The unbiased count. From k = 3 on the interval reaches further up than down, since the
-            noise does.
+            The unbiased count. From k = 3 on, and on small dense graphs, the interval reaches
+            further up than down, since the noise does.
 
         Raises
         ------
@@ -413,10 +403,13 @@ class Release(PaidFor, FurtherQuestions):
         try:
             value = float(stars.kstars_value(self.graph, self.channel, k))
             stderr = stars.kstars_stderr(self.graph, self.channel, k)
+            even = stars.kstars_even(self.n, self.channel.weights, k, self._density)
             both = PairWeights.all_pairs(self.n).times(2.0)  # an edge is a star at both ends
             more: dict[str, Any] = {"parameters": {"k": k}, "form": both if k == 1 else Stars(k)}
+            more |= self._ends(value, stderr, even)
             if k > 2:
-                limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, stderr)
+                errors = self._errors(stderr, even)
+                limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, *errors)
                 ends = limits()
                 more |= {"ends": ends, "limits": limits}
                 more["note"] = NOISE_NOTE if stderr >= min(value, ends[1]) else ""
@@ -439,9 +432,11 @@ class Release(PaidFor, FurtherQuestions):
         >>> release.triangles().value
         1.0
         """
-        value = triangles.triangles_value(self.sums, self.channel)
+        value = float(triangles.triangles_value(self.sums, self.channel))
         stderr = triangles.triangles_stderr(self.sums, self.channel)
-        return self._estimate("triangles", value, stderr, form=Triangles())
+        even = triangles.triangles_even(self.n, self.channel.weights, self._density)
+        more = self._ends(value, stderr, even)
+        return self._estimate("triangles", value, stderr, form=Triangles(), **more)
 
     def node_triangles(self) -> "Estimate[FloatArray]":
         """The number of triangles at every node, in the order of the universe.
@@ -468,7 +463,8 @@ class Release(PaidFor, FurtherQuestions):
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. On small dense graphs the interval reaches further up than down,
+            since the noise does.
 
         Examples
         --------
@@ -477,10 +473,10 @@ class Release(PaidFor, FurtherQuestions):
         >>> release.four_cycles().value
         0.0
         """
-        value = cycles.four_cycles_value(self.sums, self.channel)
-        return self._estimate(
-            "four_cycles", value, cycles.four_cycles_stderr(self.sums, self.channel)
-        )
+        value = float(cycles.four_cycles_value(self.sums, self.channel))
+        stderr = cycles.four_cycles_stderr(self.sums, self.channel)
+        even = cycles.four_cycles_even(self.n, self.channel.weights, self._density)
+        return self._estimate("four_cycles", value, stderr, **self._ends(value, stderr, even))
 
     def clustering(self) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -502,6 +498,28 @@ class Release(PaidFor, FurtherQuestions):
         stderr = triangles.clustering_stderr(self.sums, self.channel)
         ends = partial(triangles.clustering_ends, self.sums, self.channel)
         return self._clustering(value, stderr, ends, RATIO_NOTE)
+
+    @cached_property
+    def _density(self) -> float:
+        return degrees.highest_density(self.graph, self.channel)
+
+    @cached_property
+    def _stretch(self) -> float:
+        return degrees.stretch(self.graph, self.channel)
+
+    def _errors(self, stderr: float, even: float) -> tuple[float, float]:
+        """A standard error downwards and upwards.
+
+        A dense graph that looks thin by chance has a small standard error too. So upwards the error
+        is at least that of a graph whose edges are spread evenly, with as many edges as there can
+        be (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
+        Where few bits are wrong, both are stretched.
+        """
+        return self._stretch * stderr, self._stretch * max(stderr, math.sqrt(even))
+
+    def _ends(self, value: float, stderr: float, even: float) -> dict[str, Any]:
+        """The ends of an interval, if it is not the normal one."""
+        return uneven(value, stderr, *self._errors(stderr, even))
 
     @cached_property
     def sums(self) -> GraphSums:

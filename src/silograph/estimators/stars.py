@@ -29,6 +29,7 @@ Reference
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -40,8 +41,10 @@ from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
+    "far_above",
     "kstars_edges_covariance",
     "kstars_ends",
+    "kstars_even",
     "kstars_floor",
     "kstars_noise",
     "kstars_stderr",
@@ -158,10 +161,35 @@ def kstars_floor(n: int, w: Weights, k: int) -> Fraction:
     return n * _row_variance(n, 0, k, w) + (w.v0 * n * (n - 1) if k == 1 else 0)
 
 
+def kstars_even(n: int, w: Weights, k: int, p: float) -> float:
+    """The variance on a graph in which every node has the share p of all neighbours."""
+    degree = math.ceil(p * (n - 1))
+    edges = n * degree / 2
+    joined = edges * math.comb(max(degree - 1, 0), k - 1) ** 2
+    apart = edges * math.comb(degree, k - 1) ** 2
+    return float(kstars_noise(w, n, Counter({degree: n}), k, joined, apart))
+
+
+def far_above(distances: Sequence[Fraction]) -> float:
+    """How far a sum over all nodes can be above its estimate, from how far the part of each node
+    can. Two nodes share one of their n − 1 pairs."""
+    scale = max(distances, default=Fraction(0)) or Fraction(1)
+    each = np.array([float(distance / scale) for distance in distances])
+    own, together = float(each @ each), float(each.sum()) ** 2
+    return float(scale) * math.sqrt(own + (together - own) / max(len(each) - 1, 1))
+
+
 def kstars_ends(
-    noisy: BitRows, channel: Channel, k: int, value: float, stderr: float, level: float = 0.95
+    noisy: BitRows,
+    channel: Channel,
+    k: int,
+    value: float,
+    stderr: float,
+    upwards: float,
+    level: float = 0.95,
 ) -> tuple[float, float]:
-    """The interval of the number of k-stars, from its value and standard error."""
+    """The interval of the number of k-stars, from its value and its standard errors downwards and
+    upwards."""
     n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
     _, limits = degree_limits(noisy, channel, level)
     z = NormalDist().inv_cdf((1 + level) / 2)
@@ -169,12 +197,8 @@ def kstars_ends(
     for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True)):
         here = symmetric_polynomials(channel.weights, c, n - 1 - c, k)[k]
         distances[c] = max(math.comb(top, k) - max(here, Fraction(0)), Fraction(0))
-    scale = max(distances) or Fraction(1)
-    each = np.array([float(distances[c] / scale) for c in noisy.degrees.tolist()])
-    own, together = float(each @ each), float(each.sum()) ** 2
-    shared = (together - own) / (n - 1)
-    above = float(scale) * math.sqrt(own + shared)
-    low, high = value - z * stderr, value + max(z * stderr, above)
+    above = far_above([distances[c] for c in noisy.degrees.tolist()])
+    low, high = value - z * stderr, value + max(z * upwards, above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
 

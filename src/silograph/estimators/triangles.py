@@ -45,6 +45,7 @@ __all__ = [
     "node_triangle_variance_estimates",
     "perfect",
     "ratio_variance_estimate",
+    "triangles_even",
     "triangles_noise",
     "triangles_stderr",
     "triangles_value",
@@ -146,6 +147,13 @@ def clustering_ends(
     three = float(3 * triangles)
     found = fieller(three, float(top), float(wedges), float(bottom), covariance, level)
     return None if wedges <= 0 else share(found)
+
+
+def triangles_even(n: int, w: Weights, p: float) -> float:
+    """The variance of triangles on a graph in which each pair is an edge with the probability p:
+    the parts in which one to three pairs vary."""
+    v, triples = float(w.v0) + float(w.delta) * p, math.comb(n, 3)
+    return v * math.comb(n, 2) * ((n - 2) * p**2) ** 2 + v**2 * 3 * triples * p + v**3 * triples
 
 
 def node_triangle_values(noisy: GraphSums, channel: Channel) -> FloatArray:

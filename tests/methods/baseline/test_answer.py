@@ -220,7 +220,9 @@ class TestQueries:
         assert (answer.query, answer.parameters, answer.method) == ("kstars", {"k": 3}, "baseline")
         assert 2.99 < answer.epsilon <= 3.0
         assert answer.epsilon == reports.epsilon == reports.views[0].epsilon
-        assert "not unbiased" in reports.clustering().note
+        assert reports.clustering().note.startswith("no usable answer")
+        assert reports.clustering().interval == (0.0, 1.0)
+        assert "not unbiased" in draw(SILOS, 30.0, seed=1).clustering().note
         assert "3 reports of 200 nodes" in str(reports)
 
     @pytest.mark.parametrize("k", [0, -1, 200, 1.5, True, None])
@@ -232,6 +234,16 @@ class TestQueries:
         reports = draw(SMALL, 8.0, seed=1)
         for k in (15, 29):
             assert np.isfinite([reports.kstars(k).value, reports.kstars(k).stderr]).all()
+
+    def test_clustering_always_has_an_interval(self) -> None:
+        """On a star every ratio is possible in many draws: an interval by the error alone is not a
+        number then, or does not hold 0."""
+        star = Silo.from_edges(NodeUniverse.range(40), [(0, leaf) for leaf in range(1, 40)])
+        answers = [draw([star] * 3, 3.0, seed).clustering() for seed in range(15)]
+        for answer in answers:
+            low, high = answer.interval
+            assert 0 <= low <= high <= 1
+        assert sum(answer.interval[0] == 0 for answer in answers) >= 13
 
     def test_clustering_of_nothing(self) -> None:
         empty = Silo.from_pairs(NodeUniverse.range(5), np.empty((0, 2), dtype=np.uint32))

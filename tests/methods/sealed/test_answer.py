@@ -268,7 +268,27 @@ class TestIntervals:
         # Estimated errors: close to 95 %.
         for k in stars:
             assert hits[k] >= limits.binomial(runs, 0.93, variables=2)[0]
-            assert hits[k] <= limits.binomial(runs, 0.985, variables=2)[1]
+            assert hits[k] <= limits.binomial(runs, 0.99, variables=2)[1]
+
+    @pytest.mark.slow
+    def test_a_hub_that_looks_small(self) -> None:
+        """Its standard error is small then too: of intervals by standard errors alone, two thirds
+        hold the truth."""
+        star = Silo.from_edges(NodeUniverse.range(200), [(0, leaf) for leaf in range(1, 200)])
+        noise, held, truth = choose(0.1, 200, "degrees"), 0, math.comb(199, 5)
+        for seed in range(80):
+            low, high = SealedRelease.draw(star, noise, seed).kstars(5).interval
+            held += low <= truth <= high
+        assert limits.least_coverage(held, 80) >= 0.8
+
+    def test_a_ratio_of_which_nothing_is_known(self) -> None:
+        noise = choose(0.05, 60, "degrees", "two_stars", "triangles")
+        answers = [SealedRelease.draw(GRAPH, noise, seed).clustering() for seed in range(10)]
+        assert any(answer.note.startswith("no usable answer") for answer in answers)
+        for answer in answers:
+            low, high = answer.interval
+            assert 0 <= low <= high <= 1
+            assert math.isnan(answer.value) or 0 <= answer.value <= 1
 
     def test_the_normal_interval_would_not(self) -> None:
         """1.96 standard errors of one discrete Laplace variable hold 93.7 %."""

@@ -16,19 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
-from silograph.dp.channel import Channel, limbs
+from silograph.dp.channel import Channel, Weights, limbs
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError, UniverseError
+from silograph.estimators.cycles import four_cycles_even
 from silograph.estimators.estimate import (
+    Z95,
     Estimate,
     FloatArray,
     Origin,
     Provenance,
     definitions,
+    uneven,
     views_table,
 )
 from silograph.estimators.pair_sums import RowSample
-from silograph.estimators.stars import square_root
+from silograph.estimators.ratio import fieller, said_share, share
+from silograph.estimators.stars import far_above, kstars_even, square_root
+from silograph.estimators.triangles import triangles_even
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -43,6 +48,7 @@ __all__ = [
     "ReportWeights",
     "Reports",
     "kstars",
+    "kstars_above",
     "kstars_floor",
 ]
 
@@ -238,6 +244,23 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
     return Fraction(value, den**k), Fraction(own, den ** (2 * k)) + rest
 
 
+def kstars_above(
+    counts: ReportCounts, weights: ReportWeights, k: int, tops: Sequence[int]
+) -> float:
+    """How far the number of k-stars can be above its estimate, from upper limits of degrees.
+
+    A hub that looks small by chance has a small standard error too.
+    """
+    polynomials = _Polynomials(weights, k)
+    unit, known = polynomials.den**k, dict[Row, int]()
+    distances = []
+    for row, top in zip(map(tuple, counts.profiles.tolist()), tops, strict=True):
+        if row not in known:
+            known[row] = max(polynomials.of(row)[k], 0)
+        distances.append(max(math.comb(top, k) - Fraction(known[row], unit), Fraction(0)))
+    return far_above(distances)
+
+
 def kstars_floor(n: int, weights: ReportWeights, k: int) -> Fraction:
     """The variance on a graph without edges."""
     nobody = weights.variance(0)
@@ -386,6 +409,19 @@ class ReportWalks:
         variance = max(self.triple_variance(3.0, -ratio), floor)
         return ratio, math.sqrt(variance) / wedges
 
+    def clustering_ends(self, wedges: float, floor: float) -> tuple[float, float] | None:
+        """Fieller's interval, cut to [0, 1]; None if everything is possible. ``floor`` is the least
+        variance of the 2-stars."""
+        if wedges <= 0:
+            return None
+        # The variance of 3·T̂ − R·Ŝ2 is a square in R, so three ratios give all its parts.
+        at = [self.triple_variance(3.0, r) for r in (1.0, 0.0, -1.0)]
+        top = max(at[1], 9 * self._nobody**3 * math.comb(self.counts.n, 3))
+        bottom = max((at[0] + at[2]) / 2 - at[1], floor)
+        limit = math.sqrt(top * bottom)
+        covariance = min(max((at[0] - at[2]) / 4, -limit), limit)
+        return share(fieller(3 * self.triangles, top, wedges, bottom, covariance))
+
     def four_cycles_variance(self) -> float:
         """An estimate of the variance of :attr:`four_cycles`; see *Variance* above."""
         w, s = self.weights.weights, self.weights.spreads
@@ -467,7 +503,6 @@ class ReportWalks:
 # --- The reports of all silos, and queries --------------------------------------------------------
 #: The note of every raw answer.
 RAW_NOTE = "raw count on the union of the noisy reports, as printed: biased, without an error bar"
-_RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 
 
 @dataclass(frozen=True, eq=False)
@@ -686,13 +721,18 @@ class Reports:
         """
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k < self.n:
             raise ArgumentError(f"k must be an integer from 1 to {self.n - 1}, not {k!r}")
-        k, more = int(k), {"parameters": {"k": int(k)}}
+        k = int(k)
+        more: dict[str, Any] = {"parameters": {"k": k}}
         try:
             if raw:
                 stars = sum(math.comb(d, k) for d in self.union.degrees.tolist())
                 return self._raw("kstars", stars, **more)
             value, variance = kstars(self.counts, self.weights, k)
             stderr = square_root(max(variance, kstars_floor(self.n, self.weights, k)))
+            up = self._upwards(stderr, kstars_even(self.n, self._even, k, self._density))
+            more |= uneven(float(value), stderr, stderr, up)
+            if k > 2:
+                more |= {"ends": self._stars_ends(k, float(value), stderr, up)}
             return self._estimate("kstars", value, stderr, **more)
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
@@ -719,7 +759,9 @@ class Reports:
         """
         if raw:
             return self._raw("triangles", self.union.triangles)
-        return self._estimate("triangles", self.walks.triangles, self.walks.triangles_stderr())
+        value, stderr = self.walks.triangles, self.walks.triangles_stderr()
+        up = self._upwards(stderr, triangles_even(self.n, self._even, self._density))
+        return self._estimate("triangles", value, stderr, **uneven(value, stderr, stderr, up))
 
     def four_cycles(self, *, raw: bool = False) -> Estimate[float]:
         """The number of 4-cycles.
@@ -743,8 +785,9 @@ class Reports:
         """
         if raw:
             return self._raw("four_cycles", self.union.four_cycles)
-        stderr = self.walks.four_cycles_stderr()
-        return self._estimate("four_cycles", self.walks.four_cycles, stderr)
+        value, stderr = self.walks.four_cycles, self.walks.four_cycles_stderr()
+        up = self._upwards(stderr, four_cycles_even(self.n, self._even, self._density))
+        return self._estimate("four_cycles", value, stderr, **uneven(value, stderr, stderr, up))
 
     def clustering(self, *, raw: bool = False) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -759,7 +802,8 @@ class Reports:
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased, and neither if raw.
+            The coefficient, cut to [0, 1]; consistent but not unbiased, and neither if raw. Its
+            interval is [0, 1] if the noise leaves everything possible.
 
         Examples
         --------
@@ -773,7 +817,34 @@ class Reports:
             ratio = 3 * self.union.triangles / wedges if wedges else math.nan
             return self._raw("clustering", ratio)
         value, stderr = self.walks.clustering(self._wedges)
-        return self._estimate("clustering", value, stderr, note=_RATIO_NOTE)
+        floor = kstars_floor(self.n, self.weights, 2)
+        value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
+        return self._estimate("clustering", value, stderr, **said)
+
+    @cached_property
+    def _density(self) -> float:
+        """The upper 95 % limit of the share of pairs that are edges."""
+        pairs = math.comb(self.n, 2)
+        return min(max(self.edges().interval[1] / pairs, 0.0), 1.0) if pairs else 0.0
+
+    @property
+    def _even(self) -> Weights:
+        """Pairs whose variances are those of no holder, and of the holders with the most noise."""
+        nobody, *others = self.weights.variances
+        return Weights(Fraction(1), Fraction(0), nobody, max(others))
+
+    def _upwards(self, stderr: float, even: float) -> float:
+        """A standard error upwards: at least that of an evenly spread graph, as on a release."""
+        return max(stderr, math.sqrt(even))
+
+    def _stars_ends(self, k: int, value: float, stderr: float, up: float) -> tuple[float, float]:
+        """The interval of k-stars, which reaches further up than down and is possible."""
+        _, highest = self.degrees().interval
+        tops = np.clip(np.ceil(highest), 0, self.n - 1).astype(np.int64).tolist()
+        above = max(Z95 * up, kstars_above(self.counts, self.weights, k, tops))
+        most = float(self.n * math.comb(self.n - 1, k))
+        low, high = (min(max(end, 0.0), most) for end in (value - Z95 * stderr, value + above))
+        return low, high
 
     @cached_property
     def _wedges(self) -> float:

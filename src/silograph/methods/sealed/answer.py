@@ -20,7 +20,6 @@ from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import View, shown_loss
 from silograph.errors import ArgumentError
 from silograph.estimators.comparison import Comparison, compare
-from silograph.estimators.degrees import check_bins, degree_grid, sharpen
 from silograph.estimators.estimate import (
     Z95,
     Estimate,
@@ -30,7 +29,9 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
-from silograph.estimators.release import CURVE_NOTE, RATIO_NOTE, PaidFor, Release
+from silograph.estimators.histogram import OwnBlur, histogram
+from silograph.estimators.ratio import fieller, said_share, share
+from silograph.estimators.release import PaidFor, Release
 from silograph.estimators.stars import newton_differences, square_root
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
@@ -40,6 +41,7 @@ from silograph.methods.sealed.noise import PARTS, Answer, Parts, SealedNoise
 __all__ = [
     "SealedRelease",
     "effective_nodes",
+    "kstars_above",
     "kstars_floor",
     "kstars_value",
     "kstars_variance",
@@ -109,6 +111,27 @@ def kstars_floor(nodes: int, law: NoiseLaw, k: int) -> Fraction:
     distance of d from (k−1)/2, and grows with it.
     """
     return nodes * _variance_at((k - 1) // 2, law, k)
+
+
+def kstars_above(noisy: Iterable[int], law: NoiseLaw, k: int, nodes: int) -> float:
+    """How far the number of k-stars can be above its estimate, at a level of 95 %.
+
+    A hub that looks small by chance has a small standard error too. So the distance of each node is
+    taken to the stars that it would have at the upper limit of its degree, and the distances of
+    independent nodes add up as their squares do.
+
+    Reference: G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008).
+
+    >>> law = NoiseLaw(Fraction(2), shares=1, parties=1)
+    >>> law.margin(), round(kstars_above([3], law, 2, 100), 2)
+    (6, 36.0)
+    """
+    coefficients, margin, total = _coefficients(law, k), law.margin(), Fraction(0)
+    for y, count in Counter(noisy).items():
+        top = min(max(y, 0) + margin, nodes - 1)
+        distance = math.comb(top, k) - max(_at(y, coefficients, k), Fraction(0))
+        total += count * max(distance, Fraction(0)) ** 2
+    return square_root(total)
 
 
 def effective_nodes(noisy: Iterable[int], k: int) -> int:
@@ -370,17 +393,17 @@ class SealedRelease:
     def degree_histogram(self, bins: Sequence[int] | None = None) -> "Estimate[FloatArray]":
         """How many nodes have a degree in each bin [b0, b1), [b1, b2), …
 
-        The histogram is estimated by deconvolution.
-
         Parameters
         ----------
         bins
-            The edges of the bins; by default 0, 1, 2, 4, 8, … up to n.
+            The edges of the bins. By default 0, 1, 2, 4, 8, … up to n, joined until the noise can
+            tell them apart.
 
         Returns
         -------
         Estimate
-            The histogram; consistent but not unbiased.
+            The most likely histogram, with intervals of whole nodes. The interval of a bin that is
+            narrow beside the noise is wide.
 
         Raises
         ------
@@ -395,18 +418,9 @@ class SealedRelease:
         >>> release.degree_histogram([0, 1, 4]).value.shape
         (2,)
         """
-        edges = check_bins(bins, self.n)
         noisy, law = self._degrees("degree_histogram")
-        observed, counts = np.unique(noisy, return_counts=True)
-        top = min(self.n - 1, max(0, math.ceil(int(observed[-1]) + law.stderr)))
-        grid = degree_grid(top)
-        apart = np.abs(observed[:, None] - grid[None, :].astype(np.int64))
-        reach = int(apart.max())
-        # Noise beyond the reach of the table is unlikely, but still possible.
-        blur = np.maximum(law.probabilities(reach)[reach:], 1e-18)[apart]
-        value, stderr = sharpen(counts.astype(np.float64), grid, blur, edges)
-        more: dict[str, Any] = {"note": CURVE_NOTE, "parameters": {"bins": edges}}
-        return Estimate("degree_histogram", value, stderr, **self._cost(), **more)
+        found = histogram(noisy, OwnBlur(self.n, law), bins)
+        return Estimate("degree_histogram", found.value, found.stderr, **self._cost(), **found.said)
 
     def kstars(self, k: int) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).
@@ -422,7 +436,8 @@ class SealedRelease:
         Returns
         -------
         Estimate
-            The unbiased count.
+            The unbiased count. If it follows from degrees, the interval reaches further up than
+            down, since the noise does.
 
         Raises
         ------
@@ -447,10 +462,15 @@ class SealedRelease:
             value = float(kstars_value(values, law, k))
             variance = kstars_variance_estimate(values, law, k)
             stderr = square_root(max(variance, kstars_floor(self.n, law, k)))
+            margin = _factor(law.summed(min(effective_nodes(values, k), _MANY))) * stderr
+            if k == 1:
+                return self._estimate("kstars", value, stderr, margin=margin, **more)
+            above = max(margin, kstars_above(values, law, k, self.n))
+            most = float(self.n * math.comb(self.n - 1, k))
         except OverflowError:
             raise ArgumentError(f"k = {k}: the number of stars exceeds a float's range") from None
-        factor = _factor(law.summed(min(effective_nodes(values, k), _MANY)))
-        return self._estimate("kstars", value, stderr, margin=factor * stderr, **more)
+        low, high = (min(max(end, 0.0), most) for end in (value - margin, value + above))
+        return self._estimate("kstars", value, stderr, ends=(low, high), **more)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -486,7 +506,8 @@ class SealedRelease:
         Returns
         -------
         Estimate
-            The coefficient; consistent but not unbiased.
+            The coefficient, cut to [0, 1]; consistent but not unbiased. Its interval is [0, 1] if
+            the noise leaves everything possible.
 
         Raises
         ------
@@ -503,13 +524,15 @@ class SealedRelease:
         """
         triangles, stars = self.triangles(), self.kstars(2)
         if stars.value <= 0:
-            return self._estimate("clustering", math.nan, math.inf, note=RATIO_NOTE)
+            value, said = said_share(math.nan, None)
+            return self._estimate("clustering", value, math.inf, **said)
         ratio = 3 * triangles.value / stars.value
         stderr = math.hypot(3 * triangles.stderr, ratio * stars.stderr) / stars.value
-        factor = _factor(self._law("triangles"))
-        if stars.margin is not None and stars.stderr > 0:
-            factor = max(factor, stars.margin / stars.stderr)
-        return self._estimate("clustering", ratio, stderr, note=RATIO_NOTE, margin=factor * stderr)
+        # Normal errors whose intervals are as wide as those of the two counts.
+        above, below = (max(map(abs, _distances(each))) / Z95 for each in (triangles, stars))
+        ends = fieller(3 * triangles.value, (3 * above) ** 2, stars.value, below**2)
+        value, said = said_share(ratio, share(ends))
+        return self._estimate("clustering", value, stderr, **said)
 
     def compare(self, other: "PaidFor | SealedRelease") -> Comparison:
         """Whether the graph behind these answers and that behind others differ.
@@ -593,6 +616,12 @@ class SealedRelease:
 def around(value: Any, margin: float) -> tuple[Any, Any]:
     """The interval that reaches so far to both sides."""
     return value - margin, value + margin
+
+
+def _distances(found: Estimate[float]) -> tuple[float, float]:
+    """How far the ends of an interval are from the value."""
+    low, high = found.interval
+    return low - found.value, high - found.value
 
 
 def _factor(law: NoiseLaw) -> float:

@@ -1,0 +1,421 @@
+"""Whether 95 % intervals hold the truth: every query, method and channel, on graphs of many kinds.
+
+A cell is a graph, a method, an ε and a number t of colluding silos. Its releases are drawn again
+and again in the clear, by the samplers that the parties use, and all queries are asked of each. The
+goal for every promised interval: the lower 99.9 % limit of its coverage is at least 92 %.
+
+An interval that covers 95 % shows this after some hundred draws, or some thousand in a long table.
+So cells that are not sure after the first draws get more, up to ``--most``. A query is then *ok* or
+*missed*, or *open* after fewer draws: graphs of more than 1,000 nodes get few by default.
+Of answers with many values one is judged in each draw, in turn: a node, or a bin that the noise
+leaves in doubt. The last columns say in which share of draws the answer said that it is of no use,
+and how wide intervals are beside the truth. What has no interval is listed below the table. The
+exit code is 1 if an interval was missed.
+
+    make bench-coverage
+    python -m benchmarks.coverage --only hubs --sources masked --epsilons 1 --draws 100
+    python -m benchmarks.coverage --json coverage.json --seconds 3600     # and again, to go on
+
+With ``--json`` draws are kept, and a later call goes on where the last one ended.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+
+from benchmarks.fold import four_cycles
+from benchmarks.made import communities
+from reproduction.compared import draw_featplus
+from silograph import NodeUniverse, Silo, clustered_power_law, dataset, split
+from silograph.errors import ArgumentError
+from silograph.estimators.estimate import NO_ANSWER, Estimate
+from silograph.estimators.release import Release
+from silograph.graph.samples import seed_bytes
+from silograph.methods.baseline.answer import Reports
+from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.featplus.method import settle_featplus
+from silograph.methods.sealed.answer import SealedRelease
+from silograph.methods.sealed.noise import SealedNoise
+from silograph.methods.union import settle_union
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+SILOS = 4
+EPSILONS, COLLUSIONS = (0.1, 0.5, 1.0, 3.0, 8.0), (0, 1, 2)
+#: The goal, and how sure a verdict must be.
+COVERED, SURE = 0.92, 0.999
+#: Graphs up to this size get all draws, larger ones this share of them.
+SMALL, FEW = 1000, 0.05
+
+Answers = dict[str, Estimate[Any]]
+console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
+
+
+# --- Graphs ---------------------------------------------------------------------------------------
+
+
+def of_edges(n: int, edges: Any) -> Silo:
+    return Silo.from_edges(NodeUniverse.range(n), np.array(edges).reshape(-1, 2))
+
+
+def dense(n: int, share: float) -> Silo:
+    coins = np.random.default_rng(1).random((n, n)) < share
+    return of_edges(n, np.argwhere(np.triu(coins, 1)))
+
+
+MADE: dict[str, Callable[[], Silo]] = {
+    "dense-10": lambda: dense(10, 0.8),
+    "dense-100": lambda: dense(100, 0.5),
+    "star-200": lambda: of_edges(200, [(0, leaf) for leaf in range(1, 200)]),
+    "empty-200": lambda: of_edges(200, []),
+    "ring-100": lambda: of_edges(100, [(u, (u + 1) % 100) for u in range(100)]),
+    "hubs-500": lambda: clustered_power_law(500, 4, seed=2),
+    "communities-1000": lambda: communities(1000),
+    "hubs-20000": lambda: clustered_power_law(20_000, 4, seed=2),
+}
+REAL = ("facebook", "wiki-vote", "ca-hepph")
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph whose statistics are known."""
+
+    name: str
+    whole: Silo
+
+    @classmethod
+    def load(cls, name: str) -> "Graph":
+        if name in MADE:
+            return cls(name, MADE[name]())
+        folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
+        return cls(name, dataset(name, folder=folder))
+
+    @property
+    def n(self) -> int:
+        return len(self.whole.universe)
+
+    @cached_property
+    def parts(self) -> tuple[Silo, ...]:
+        return tuple(split(self.whole, SILOS))
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        return self.whole.degrees()
+
+    @cached_property
+    def truths(self) -> dict[str, Any]:
+        degrees, triangles = self.degrees.tolist(), self.whole.triangles()
+        stars = {k: sum(math.comb(d, k) for d in degrees) for k in (2, 3, 4, 5)}
+        return {
+            "edges": len(self.whole),
+            "degrees": self.degrees,
+            **{f"{k}-stars": count for k, count in stars.items()},
+            "triangles": triangles,
+            "4-cycles": four_cycles(self.whole),
+            # Without 2-stars there is no coefficient, and any answer is as good.
+            "clustering": 3 * triangles / stars[2] if stars[2] else math.nan,
+        }
+
+    def truth(self, query: str, answer: Estimate[Any]) -> Any:
+        if query == "histogram":
+            return np.histogram(self.degrees, answer.parameters["bins"])[0]
+        return self.truths[query]
+
+
+# --- What is drawn --------------------------------------------------------------------------------
+
+
+def asked(source: Any, queries: Sequence[str]) -> Answers:
+    """The answers of a release of any kind; not those that it cannot give."""
+    found = {}
+    for query in queries:
+        name, options = named(query)
+        ask = getattr(source, name, None)
+        try:
+            found[query] = ask(**options) if ask else None
+        except ArgumentError:
+            continue
+    return {query: answer for query, answer in found.items() if answer is not None}
+
+
+def named(query: str) -> tuple[str, dict[str, int]]:
+    """The name and the options of a query as methods know it."""
+    if query.endswith("-stars"):
+        return "kstars", {"k": int(query[0])}
+    return {"4-cycles": "four_cycles", "histogram": "degree_histogram"}.get(query, query), {}
+
+
+QUERIES = (
+    "edges", "degrees", "2-stars", "3-stars", "4-stars", "5-stars", "triangles", "4-cycles",
+    "clustering", "histogram",
+)  # fmt: skip
+Draw = Callable[[Graph, float, int, int, Sequence[str]], Answers]
+
+
+def union_draw(protocol: str) -> Draw:
+    def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
+        channel = union_of(protocol, epsilon, t).channel
+        return asked(Release.draw(graph.whole, channel, seed), queries)
+
+    return draw
+
+
+@cache
+def union_of(protocol: str, epsilon: float, t: int) -> Any:
+    return settle_union(protocol, epsilon, SILOS, t)
+
+
+def sealed_draw(*answers: Any) -> Draw:
+    def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
+        noise = SealedNoise.choose(epsilon, graph.n, SILOS, t, answers)
+        return asked(SealedRelease.draw(graph.whole, noise, seed), queries)
+
+    return draw
+
+
+def baseline_draw(
+    graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]
+) -> Answers:
+    channel = BaselineNoise.choose(epsilon, SILOS, t).channel
+    return asked(Reports.draw(graph.parts, channel, seed), queries)
+
+
+def featplus_draw(local: str) -> Draw:
+    """Each query is a run of its own, with a split that always answers locally."""
+
+    def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
+        found = {}
+        for query in queries:
+            name, options = named(query)
+            k = options.get("k")
+            try:
+                plan = settle_featplus(
+                    name, k, local, "paper", epsilon, SILOS, t, "masked", graph.n
+                )
+            except ArgumentError:
+                continue
+            found[query] = draw_featplus(plan, graph.parts, graph.whole, seed)
+        return found
+
+    return draw
+
+
+#: How each kind of release is drawn, and with which numbers of colluding silos.
+SOURCES: dict[str, tuple[Draw, Sequence[int]]] = {
+    "masked": (union_draw("masked"), (0, 1, 2)),
+    "committee": (union_draw("committee"), (0, 1)),
+    "sealed degrees": (sealed_draw("degrees"), (0, 1)),
+    "sealed counts": (sealed_draw("degrees", "two_stars", "triangles"), (0, 1)),
+    "baseline": (baseline_draw, (0,)),
+    "feat+ gradient": (featplus_draw("gradient"), (1, 2)),
+    "feat+ paper": (featplus_draw("paper"), (1, 2)),
+}
+
+
+# --- Cells, and what their draws say --------------------------------------------------------------
+
+
+@dataclass
+class Tally:
+    """How often the intervals of one query held the truth."""
+
+    draws: int = 0
+    covered: int = 0
+    #: Draws whose answer says that it is of no use, and draws without an interval.
+    unusable: int = 0
+    without: int = 0
+    #: The sum of the intervals' widths beside the truth, where it is not zero.
+    widths: float = 0.0
+
+    def add(self, answer: Estimate[Any], truth: Any, number: int) -> None:
+        low, high, due = (np.atleast_1d(x) for x in (*answer.interval, truth))
+        if answer.query == "degree_histogram":
+            # Bins of which the noise leaves no doubt are left out, unless they are wrong.
+            doubt = np.flatnonzero((low < high) | (low != due))
+            places = doubt if doubt.size else np.array([0])
+        else:
+            places = np.arange(len(low))
+        at = places[number % len(places)]
+        self.draws += 1
+        self.unusable += answer.note.startswith(NO_ANSWER)
+        if math.isnan(low[at]) or math.isnan(high[at]):
+            self.without += 1
+            return
+        self.covered += bool(low[at] <= due[at] <= high[at]) or math.isnan(due[at])
+        self.widths += float(high[at] - low[at]) / max(abs(float(due[at])), 1e-9)
+
+    @property
+    def judged(self) -> int:
+        return self.draws - self.without
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Both Clopper–Pearson limits of the coverage."""
+        k, n, tail = self.covered, self.judged, 1 - SURE
+        low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
+        high = float(stats.beta.ppf(SURE, k + 1, n - k)) if k < n else 1.0
+        return low, high
+
+    def verdict(self, most: int) -> str:
+        if not self.judged:
+            return "no interval"
+        low, high = self.limits
+        if low >= COVERED:
+            return "ok"
+        return "missed" if high < COVERED or self.draws >= most else "open"
+
+
+@dataclass
+class Cell:
+    """A graph, a method, an ε and a number of colluding silos, with its draws so far."""
+
+    graph: Graph
+    source: str
+    epsilon: float
+    collusion: int
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    drawn: int = 0
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.graph.name} | {self.source} | {self.epsilon:g} | {self.collusion}"
+
+    def measure(self, queries: Sequence[str], first: int, most: int, until: float) -> None:
+        """Draw so many times, and up to ``most`` times while a query is open."""
+        began = time.perf_counter()
+        draw = SOURCES[self.source][0]
+        while time.perf_counter() < until:
+            unsure = [q for q in queries if q in self.tallies or not self.drawn]
+            if self.drawn >= first:
+                unsure = [q for q in unsure if self.tallies[q].verdict(most) == "open"]
+            if not unsure or self.drawn >= most:
+                break
+            seed = int(np.frombuffer(seed_bytes(self.key, self.drawn)[:4], dtype=np.uint32)[0])
+            found = draw(self.graph, self.epsilon, self.collusion, seed, unsure)
+            for query, answer in found.items():
+                truth = self.graph.truth(query, answer)
+                self.tallies.setdefault(query, Tally()).add(answer, truth, self.drawn)
+            self.drawn += 1
+        self.seconds += time.perf_counter() - began
+
+    def record(self) -> dict[str, Any]:
+        tallies = {query: asdict(tally) for query, tally in self.tallies.items()}
+        return {"drawn": self.drawn, "seconds": round(self.seconds, 1), "tallies": tallies}
+
+    def restore(self, record: dict[str, Any]) -> None:
+        self.drawn, self.seconds = record["drawn"], record["seconds"]
+        self.tallies = {query: Tally(**tally) for query, tally in record["tallies"].items()}
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    for name in given.graphs:
+        if given.only and not any(part in name for part in given.only):
+            continue
+        graph = Graph.load(name)
+        for source in given.sources:
+            for epsilon in given.epsilons:
+                for t in sorted(set(given.collusions) & set(SOURCES[source][1])):
+                    yield Cell(graph, source, epsilon, t)
+
+
+# --- The table ------------------------------------------------------------------------------------
+
+
+def show(done: Sequence[Cell], most: Callable[[Graph], int]) -> bool:
+    """Print all cells; whether an interval was missed."""
+    table = Table(title=f"95 % intervals, m = {SILOS}; goal: lower 99.9 % limit ≥ {COVERED:g}")
+    columns = (
+        "graph",
+        "method",
+        "ε",
+        "t",
+        "query",
+        "draws",
+        "coverage",
+        "limit",
+        "no use",
+        "width",
+    )
+    for column in (*columns, ""):
+        table.add_column(column, no_wrap=True)
+    words: dict[str, int] = {}
+    without = []
+    for cell in done:
+        for query, tally in cell.tallies.items():
+            verdict = tally.verdict(most(cell.graph))
+            words[verdict] = words.get(verdict, 0) + 1
+            head = [cell.graph.name, cell.source, f"{cell.epsilon:g}", str(cell.collusion), query]
+            if not tally.judged:
+                without.append(", ".join(head))
+                continue
+            width = f"{tally.widths / tally.judged:.2g}" if tally.widths < 1e8 else ""
+            table.add_row(
+                *head,
+                str(tally.draws),
+                f"{tally.covered / tally.judged:.3f}",
+                f"{tally.limits[0]:.3f}",
+                f"{tally.unusable / tally.draws:.2f}" if tally.unusable else "",
+                width,
+                f"[red]{verdict}[/]" if verdict == "missed" else verdict,
+            )
+    console.print(table)
+    console.print("no interval: " + ("; ".join(without) or "none"))
+    console.print(", ".join(f"{count} {word}" for word, count in sorted(words.items())))
+    return "missed" in words
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    names = (*MADE, *REAL)
+    parser.add_argument("--graphs", nargs="+", default=names, choices=names)
+    parser.add_argument("--only", nargs="+", help="graphs whose names contain one of these")
+    parser.add_argument("--sources", nargs="+", default=tuple(SOURCES), choices=SOURCES)
+    parser.add_argument("--queries", nargs="+", default=QUERIES, choices=QUERIES)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--collusions", nargs="+", type=int, default=COLLUSIONS)
+    parser.add_argument("--draws", type=int, default=400, help="of a cell, up to 1,000 nodes")
+    parser.add_argument("--most", type=int, default=4000, help="of a cell that is not sure")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="at most, for everything")
+    parser.add_argument("--json", type=Path, help="keep draws there, and go on from there")
+    given = parser.parse_args()
+
+    def share_of(many: int) -> Callable[[Graph], int]:
+        return lambda graph: many if graph.n <= SMALL else max(1, int(FEW * many))
+
+    first = share_of(given.draws)
+    # A few draws of a large graph decide nothing: what is not sure then stays open.
+    most = share_of(max(given.most, given.draws))
+    until = time.perf_counter() + given.seconds
+    kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    done = []
+    console.print(f"load {os.getloadavg()[0]:.1f}, m = {SILOS}")
+    for cell in cells(given):
+        if cell.key in kept:
+            cell.restore(kept[cell.key])
+        cell.measure(given.queries, first(cell.graph), most(cell.graph), until)
+        if not cell.drawn:
+            continue
+        done.append(cell)
+        kept[cell.key] = cell.record()
+        print(cell.key, cell.drawn, f"{cell.seconds:.1f} s", file=sys.stderr, flush=True)
+        if given.json:
+            given.json.write_text(json.dumps(kept))
+    return int(show(done, lambda graph: most(graph) if graph.n <= SMALL else sys.maxsize))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
