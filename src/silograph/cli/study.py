@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from silograph import whole_files
+from silograph.cli.keys import ApproverKey, PassphraseFile, Reason, approver
 from silograph.cli.local_run import read_fold
 from silograph.cli.options import (
     Collusion,
@@ -94,6 +95,8 @@ def propose(
         bool,
         typer.Option("--detach", help="Only store the study; run it later with watch."),
     ] = False,
+    key: ApproverKey = None,
+    passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
     """Propose a study to the silos of the roster, and run it to its end."""
@@ -107,7 +110,7 @@ def propose(
     )  # fmt: skip
     service = _service(config)
     try:
-        plan = service.propose(question, 60 * minutes)
+        plan = service.propose(question, 60 * minutes, approver(key, passphrase_file))
         run = plan.study.run
         for words in (plan.advice, plan.assumes, _delta_note(plan.delta)):
             if words:
@@ -167,11 +170,18 @@ def result(
 
 
 @app.command()
-def abort(run: RunId, config: Config, as_json: Json = False) -> None:
+def abort(
+    run: RunId,
+    config: Config,
+    key: ApproverKey = None,
+    reason: Reason = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: Json = False,
+) -> None:
     """End a study for all parties. Budget that silos have spent stays spent."""
     service = _service(config)
     try:
-        service.request_abort(run)
+        service.request_abort(run, approver(key, passphrase_file), reason)
         study = service.find(run)[0]
         try:
             asyncio.run(service.carry(study.run))

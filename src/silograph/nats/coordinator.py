@@ -18,7 +18,7 @@ from silograph import whole_files
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
 from silograph.graph.fold import Fold
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
-from silograph.messages.identity import COORDINATOR, Roster
+from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.method import Outcome, SettledStudy
@@ -39,6 +39,7 @@ from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
+from silograph.party.approval import ABORTED, PROPOSED, check_reason, enrolled, record
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
 from silograph.party.opened import Clock, Party, locked
@@ -105,9 +106,16 @@ class CoordinatorService:
         """Close the store and the log."""
         self._party.close()
 
-    def propose(self, question: Question, seconds: float) -> SettledStudy:
-        """Draft a study with a deadline in ``seconds`` from now, sign it and store it."""
+    def propose(
+        self, question: Question, seconds: float, key: Identity | None = None
+    ) -> SettledStudy:
+        """Draft a study with a deadline in ``seconds`` from now, sign it and store it.
+
+        If the configuration enrols people, one of them signs with ``key`` that it is proposed.
+        """
         party = self._party
+        reason = " ".join(question.purpose.split())[:400]
+        person = enrolled(self._config.approvers, key, reason)
         names = tuple(silo.name for silo in party.roster.silos)
         if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not
             raise StudyError(f"a study takes more than 0 and at most {_LONGEST_SECONDS:,} seconds")
@@ -157,6 +165,8 @@ class CoordinatorService:
                 protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
                 collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
             )  # fmt: skip
+            if person is not None:
+                record(party.trail, study, party.name, PROPOSED, reason, key, person, party.clock)
         faultpoints.point("coordinator.drafted")
         return plan
 
@@ -189,11 +199,17 @@ class CoordinatorService:
     def _path(self, study: Study) -> Path:
         return self._results / f"{study.run}.json"
 
-    def request_abort(self, run: str) -> None:
+    def request_abort(self, run: str, key: Identity | None = None, reason: str = "") -> None:
         """Request the end of a run; the process that carries the run will end it."""
+        party, reason = self._party, check_reason(reason)
+        person = enrolled(self._config.approvers, key, reason)
         study, row = self.find(run)
-        if row.open:
-            self._store.decide(study.run, "abort", self._party.name)
+        if not row.open:
+            return
+        with self._store.together():
+            if person is not None or reason:
+                record(party.trail, study, party.name, ABORTED, reason, key, person, party.clock)
+            self._store.decide(study.run, "abort", party.name)
 
     # -- carrying --------------------------------------------------------------------------
 

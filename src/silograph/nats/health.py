@@ -66,6 +66,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "Studies that ended here, by how (done, refused, aborted, expired).", "method", "outcome",
     ),
     "silograph_runs_active": ("Runs that this party takes part in now.",),
+    "silograph_studies_waiting": ("Studies that wait for a person's decision here.",),
     "silograph_run_progress_ratio": (
         "How much of the study that is carried is done, 0 to 1.", "phase",
     ),
@@ -277,6 +278,8 @@ class Health:
         metrics.add("silograph_start_time_seconds", self.started)
         metrics.add("silograph_broker_connected", int(self.connected))
         metrics.add("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
+        waiting = sum(run.open and run.decision == "" for run in runs)
+        metrics.add("silograph_studies_waiting", waiting)
         ended = Counter(
             (study.method if (study := read_proposal(run.proposal)) else "unreadable", run.state)
             for run in runs

@@ -39,8 +39,10 @@ from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.part import SiloRun, last_words
+from silograph.party.approval import check_approved
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, Code, code_of
+from silograph.party.notice import Notice, Waiting
 from silograph.party.opened import Clock, Party
 from silograph.party.snapshots import Snapshots
 from silograph.party.store import Frozen, Run
@@ -79,6 +81,8 @@ class Service(ABC):
         self._judged: set[str] = set()  # runs that were decided, or wait for the operator
         self._studies: dict[str, Study] = {}  # verified
         self._plans: dict[str, SettledStudy] = {}  # settled
+        self._untold: list[Study] = []  # studies that wait, and nobody was told
+        self._notices: set[asyncio.Future[None]] = set()
         self._failed: asyncio.Future[None] | None = None
 
     # -- what only one kind of party has -------------------------------------------------------
@@ -143,7 +147,7 @@ class Service(ABC):
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _cancel([*serving, *self._tasks.values()])
+        await _cancel([*serving, *self._tasks.values(), *self._notices])
         for task in done:
             task.result()
 
@@ -179,6 +183,11 @@ class Service(ABC):
             self._act()
 
     def _act(self) -> None:
+        waiting = self._config.waiting
+        while self._untold and waiting is not None:
+            telling = asyncio.ensure_future(self._tell(self._untold.pop(), waiting))
+            self._notices.add(telling)
+            telling.add_done_callback(self._notices.discard)
         unsaid, self._unsaid = self._unsaid, set()
         refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
         for run in (*self._store.runs(ended=False), *refused):
@@ -198,8 +207,8 @@ class Service(ABC):
         if study is None:
             return
         if run.decision == "accepted":
-            if run.secret is None:  # accepted by the operator: check the policy too
-                if not self._allowed(study):
+            if run.secret is None:  # accepted by people: check the policy too
+                if not self._allowed(study) or not self._approved(study):
                     return
                 self._accept(study, run.decided_by)
             self._spawn(run.run, self._take_part(study))
@@ -290,8 +299,29 @@ class Service(ABC):
     def _judge(self, study: Study) -> None:
         """Refuse or accept a study, or leave the decision to the operator."""
         self._judged.add(study.run)
-        if self._allowed(study) and self._config.policy.accept == "auto":
+        if not self._allowed(study):
+            return
+        if self._config.policy.accept == "auto":
             self._accept(study, "policy")
+        elif self._config.waiting is not None:
+            self._untold.append(study)
+
+    def _approved(self, study: Study) -> bool:
+        """Whether enough enrolled people have signed; if not, the study is refused here."""
+        config = self._config
+        try:
+            check_approved(self._trail, study, config.name, config.policy, config.approvers)
+        except SilographError as error:
+            self._refuse(study, code_of(error), "policy", error)
+            return False
+        return True
+
+    async def _tell(self, study: Study, waiting: Waiting) -> None:
+        """Tell people that a study waits for them. Whatever happens, nothing depends on it."""
+        try:
+            await Notice(self._party.name, study).give(waiting)
+        except Exception as error:
+            self._log.event("notice.failed", level="warning", run=study.run, error=error)
 
     def _allowed(self, study: Study) -> bool:
         """Whether the party may take part in a study; if not, the study is refused here."""

@@ -211,6 +211,7 @@ class Store:
         if party not in (None, found[0][2]):
             raise StoreError(f"{self.path}: this is the store of {found[0][2]}, not of {party}")
         self.identity: str = found[0][1]
+        self.party: str = found[0][2]
 
     # -- runs ------------------------------------------------------------------------------
 
