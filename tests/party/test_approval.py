@@ -199,7 +199,7 @@ class TestVerification:
             {"why": "because"},
             {"by": "ben"},
             {"moment": "2031-01-01T00:00:00.000+00:00"},
-            {"key": BEN.public.hex()},
+            {"signer": BEN.public.hex()},
             {"signature": "00" * 64},
             {"run": f"{2:032x}", "study": study(2).digest.hex()},
         ],

@@ -42,6 +42,7 @@ from silograph.nats.part import cause, last_words
 from silograph.party.approval import ABORTED, PROPOSED, check_reason, enrolled, record
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
+from silograph.party.log import LONGEST_WHY
 from silograph.party.opened import Clock, Party, locked
 from silograph.party.store import Frozen, Run
 
@@ -114,7 +115,7 @@ class CoordinatorService:
         If the configuration enrols people, one of them signs with ``key`` that it is proposed.
         """
         party = self._party
-        reason = " ".join(question.purpose.split())[:400]
+        reason = " ".join(question.purpose.split())[:LONGEST_WHY]
         person = enrolled(self._config.approvers, key, reason)
         names = tuple(silo.name for silo in party.roster.silos)
         if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not

@@ -29,6 +29,7 @@ from silograph.errors import (
 )
 from silograph.messages.identity import Identity, Member, pack, verify
 from silograph.methods.study import Study, read_proposal
+from silograph.party.log import LONGEST_WHY
 from silograph.party.policy import Policy
 from silograph.party.store import Run, Store
 from silograph.party.trail import Trail
@@ -57,7 +58,6 @@ ACCEPTED, REFUSED, PROPOSED, ABORTED = "accepted", "refused", "proposed", "abort
 OPERATOR = "operator"
 #: Names that a trail uses for others than people.
 RESERVED = frozenset({OPERATOR, "policy", "deadline"})
-_LONGEST_REASON = 400
 EVENT = "study.vote"
 
 
@@ -124,9 +124,9 @@ class Decided:
 def check_reason(reason: str) -> str:
     """A reason without space around it, if it can stand in a trail."""
     reason = reason.strip()
-    if len(reason) > _LONGEST_REASON or not reason.isprintable():
+    if len(reason) > LONGEST_WHY or not reason.isprintable():
         raise ArgumentError(
-            f"a reason is one line of at most {_LONGEST_REASON} printable characters"
+            f"a reason is one line of at most {LONGEST_WHY} printable characters"
         )
     return reason
 
@@ -237,7 +237,7 @@ def votes_of(trail: Trail, run: str | None = None) -> list[Vote]:
 
 
 def _vote(entry: dict[str, object]) -> Vote:
-    names = ("run", "study", "party", "code", "why", "moment", "by", "key", "signature")
+    names = ("run", "study", "party", "code", "why", "moment", "by", "signer", "signature")
     return Vote(*(str(entry.get(name, "")) for name in names))
 
 

@@ -32,7 +32,7 @@ from silograph.errors import (
     TrailError,
 )
 
-__all__ = ["FIELDS", "Log", "plain_fields"]
+__all__ = ["FIELDS", "LONGEST_WHY", "Log", "plain_fields"]
 
 
 # --- What a line may say: a list of fields, each of one kind, and nothing else --------------------
@@ -44,6 +44,8 @@ __all__ = ["FIELDS", "Log", "plain_fields"]
 # data.
 
 _LONGEST_REASON = 400
+#: The most characters of a reason that a person gives.
+LONGEST_WHY = 280
 #: Errors whose texts are logged: they name only files, parties, protocol numbers, settings and
 #: terms of a study.
 _TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
@@ -70,7 +72,7 @@ def _text(value: object) -> Value:
 
 
 def _reason(value: object) -> Value:
-    if isinstance(value, str) and 0 < len(value) <= _LONGEST_REASON and value.isprintable():
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_WHY and value.isprintable():
         return value
     raise ValueError
 
@@ -120,7 +122,7 @@ FIELDS: dict[str, _Check] = {
     # parties
     "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _names,
     # what a person said: a reason in the person's own words, when, with which key
-    "why": _reason, "moment": _time, "key": _digest, "signature": _matching(r"[0-9a-f]{128}"),
+    "why": _reason, "moment": _time, "signer": _digest, "signature": _matching(r"[0-9a-f]{128}"),
     # amounts that others may know
     "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
     # budget

@@ -109,13 +109,13 @@ class Trail:
         code: str,
         why: str | None = None,
         moment: str | None = None,
-        key: str | None = None,
+        signer: str | None = None,
         signature: str | None = None,
     ) -> Mark:
         """Record what a person said about a study; see :mod:`~silograph.party.approval`."""
         return self._add(
             "study.vote", run=run, study=study, party=party, by=by, code=code, why=why,
-            moment=moment, key=key, signature=signature,
+            moment=moment, signer=signer, signature=signature,
         )  # fmt: skip
 
     def spent(
