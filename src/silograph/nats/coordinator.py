@@ -36,7 +36,7 @@ from silograph.methods.study import (
 from silograph.methods.union import default_protocol
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
-from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
+from silograph.nats.health import ProgressFile, SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
 from silograph.party.approval import ABORTED, PROPOSED, check_reason, enrolled, record
@@ -186,6 +186,10 @@ class CoordinatorService:
             raise StudyError(f"study {found[0].run} was made by another version of Silograph")
         return study, found[0]
 
+    def progress(self, run: str) -> StudyProgress | None:
+        """How far a study is, or was when it ended; None if nobody has carried it yet."""
+        return ProgressFile(self._config.state, self.find(run)[0].run).read()
+
     def result(self, run: str) -> dict[str, Any]:
         """The stored result of a study that is done."""
         study, row = self.find(run)
@@ -232,7 +236,14 @@ class CoordinatorService:
                     health.link = link = await self._connect()
                     try:
                         if row.open:
-                            run_ = _CoordinatorRun(self, study, row, link, progress, watch)
+                            file = ProgressFile(self._config.state, study.run)
+
+                            def shown(progress: StudyProgress) -> None:
+                                file.note(progress)
+                                watch(progress)
+
+                            shown(progress)
+                            run_ = _CoordinatorRun(self, study, row, link, progress, shown)
                             await run_.carry()
                         else:
                             await self._repeat(study, link)

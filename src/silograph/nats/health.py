@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +44,7 @@ __all__ = [
     "Health",
     "Metrics",
     "MetricsBoard",
+    "ProgressFile",
     "SiloProgress",
     "StudyHealth",
     "StudyProgress",
@@ -364,6 +365,50 @@ class StudyProgress:
     def seconds(self) -> float:
         """Seconds since this process started to carry the run."""
         return time.monotonic() - self.began
+
+
+class ProgressFile:
+    """The progress of a run in a file, for those who look from another process.
+
+    It is written when a phase changes, and otherwise at most twice a second. A failure to write it
+    is not an error of the run.
+    """
+
+    def __init__(self, state: Path, run: str) -> None:
+        self._path = state / f"{run}.progress"
+        self._shown: tuple[str, ...] = ()
+        self._next = 0.0
+
+    def note(self, progress: StudyProgress) -> None:
+        """Write how far the run is, if that is news."""
+        phases = (progress.phase, *(silo.phase for silo in progress.silos))
+        now = time.monotonic()
+        if phases == self._shown and now < self._next:
+            return
+        self._shown, self._next = phases, now + 0.5
+        content = {
+            "phase": progress.phase,
+            "done": progress.done,
+            "total": progress.total,
+            "seconds": round(progress.seconds, 1),
+            "silos": [asdict(silo) for silo in progress.silos],
+        }
+        beside = self._path.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):
+            beside.write_text(json.dumps(content))
+            beside.replace(self._path)
+
+    def read(self) -> StudyProgress | None:
+        """The progress that was last written; None if there is none."""
+        try:
+            found = json.loads(self._path.read_bytes())
+            silos = [SiloProgress(**silo) for silo in found["silos"]]
+            began = time.monotonic() - found["seconds"]
+            return StudyProgress(
+                self._path.stem, found["phase"], silos, found["done"], found["total"], began
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
 
 class StudyHealth:

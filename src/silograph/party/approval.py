@@ -125,9 +125,7 @@ def check_reason(reason: str) -> str:
     """A reason without space around it, if it can stand in a trail."""
     reason = reason.strip()
     if len(reason) > LONGEST_WHY or not reason.isprintable():
-        raise ArgumentError(
-            f"a reason is one line of at most {LONGEST_WHY} printable characters"
-        )
+        raise ArgumentError(f"a reason is one line of at most {LONGEST_WHY} printable characters")
     return reason
 
 

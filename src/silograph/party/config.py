@@ -20,6 +20,10 @@ names the file and the key. Paths are relative to the configuration file. An exa
     file = "state/metrics.prom"
     port = 9464                     # on the loopback interface; without it no port is opened
 
+    [console]                       # optional, as are its keys; see `silograph console`
+    listen = "127.0.0.1:8470"       # any other address needs cert and key (TLS)
+    hosts = ["console.north.example"]   # names by which browsers reach it, if others
+
     [[approvers]]                   # optional: people who sign what they decide (any number)
     name = "anna"
     key = "ed25519:…"
@@ -60,6 +64,7 @@ may leave out ``universe``; the helper then does not check which node list a stu
 files may state their role, too (``silo`` or ``coordinator``).
 """
 
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -81,6 +86,7 @@ from silograph.party.policy import Policy
 from silograph.party.roster import new_member
 
 __all__ = [
+    "ConsoleConfig",
     "CoordinatorConfig",
     "DataConfig",
     "HelperConfig",
@@ -101,6 +107,8 @@ _LARGEST = 1 << 18
 _LONGEST_PASSPHRASE_FILE = 4096
 #: The universe without a node list. A file of this name has a folder before it.
 OPEN = Path("open")
+#: Addresses that only programs of this machine can reach.
+LOOPBACK = ("127.0.0.1", "::1")
 T = TypeVar("T")
 
 
@@ -134,6 +142,30 @@ class MetricsConfig:
 
 
 @dataclass(frozen=True)
+class ConsoleConfig:
+    """Where a party's web console listens, by which names it is reached, and its TLS files."""
+
+    host: str = "127.0.0.1"
+    port: int = 8470
+    #: Further values of the header ``Host`` that are the console's own.
+    hosts: tuple[str, ...] = ()
+    cert: Path | None = None
+    key: Path | None = None
+
+    @property
+    def tls(self) -> bool:
+        """Whether the console is reached over TLS."""
+        return self.cert is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All values of the header ``Host`` that are the console's own."""
+        address = f"[{self.host}]" if ":" in self.host else self.host
+        own = (address, "localhost") if self.host in LOOPBACK else (address,)
+        return (*(f"{name}:{self.port}" for name in own), *self.hosts)
+
+
+@dataclass(frozen=True)
 class PartyConfig:
     """The settings that all parties share."""
 
@@ -152,6 +184,7 @@ class PartyConfig:
     metrics: MetricsConfig
     #: People who answer for decisions, by name and public key; see :mod:`.approval`.
     approvers: tuple[Member, ...]
+    console: ConsoleConfig
 
     @property
     def store(self) -> Path:
@@ -370,7 +403,34 @@ def _party(top: _Table, role: str) -> dict[str, Any]:
         "broker": _broker(top.table("broker")),
         "metrics": _metrics(top, state / "metrics.prom"),
         "approvers": _approvers(top),
+        "console": _console(top),
     }
+
+
+def _console(top: _Table) -> ConsoleConfig:
+    if not top.has("console"):
+        return ConsoleConfig()
+    table = top.table("console")
+    host, _, port = (table.maybe("listen", str) or "127.0.0.1:8470").rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        ipaddress.ip_address(host)
+        found = int(port)
+    except ValueError:
+        host, found = "", 0
+    if not host or not 0 < found < 1 << 16:
+        raise ConfigError(
+            f"{top.file}: console.listen must be an address and a port: 127.0.0.1:8470"
+        )
+    hosts = table.texts("hosts") if table.has("hosts") else ()
+    cert, key = table.maybe_path("cert"), table.maybe_path("key")
+    if (cert is None) != (key is None):
+        raise ConfigError(f"{top.file}: console: cert and key come together")
+    if cert is None and host not in LOOPBACK:
+        raise ConfigError(
+            f"{top.file}: console: at another address than 127.0.0.1 it needs TLS: cert and key"
+        )
+    return ConsoleConfig(host, found, hosts, cert, key)
 
 
 def _approvers(top: _Table) -> tuple[Member, ...]:
