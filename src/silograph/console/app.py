@@ -47,6 +47,7 @@ _ASSETS = {
     "console.css": ("silograph.console", "text/css"),
     "page.js": ("silograph.page", "text/javascript"),
     "console.js": ("silograph.console", "text/javascript"),
+    "icon.svg": ("silograph.console", "image/svg+xml"),
 }
 #: What is said after something was done.
 _SAID = {
@@ -118,6 +119,7 @@ class Console:
             return [
                 *routes,
                 Route("/propose", self.form),
+                Route("/plan", self.plan, methods=["POST"]),
                 Route("/propose", self.propose, methods=["POST"]),
                 Route("/studies/{run}/abort", self.abort, methods=["POST"]),
                 Route("/studies/{run}/carry", self.carry, methods=["POST"]),
@@ -143,8 +145,11 @@ class Console:
             "check": (FORGERY, forgery_token(request.state.secret)) if person else None,
             "said": _SAID.get(request.query_params.get("said", ""), ""),
             "mark": self.live.mark,
+            # What answers a form cannot be loaded again, and so is not live.
+            "live": person is not None and request.method == "GET",
             "unwell": self.desk.alive() if person else "",
             "problem": "",
+            "sentence": lambda text: text[:1].upper() + text[1:],
         }
         text = self._pages.get_template(name).render(common | values)
         return HTMLResponse(text, status)
@@ -262,10 +267,11 @@ class Console:
 
     def form(self, request: Request) -> Response:
         """The form of a proposal, with the planner beside it."""
-        fields: dict[str, str] = {}
-        for name, value in request.query_params.multi_items():
-            fields[name] = f"{fields[name]},{value}" if name in fields else value
-        return self._form(request, Draft(fields))
+        return self._form(request, Draft({}))
+
+    def plan(self, request: Request) -> Response:
+        """The same with what is filled in, and a plan for it."""
+        return self._form(request, Draft.of(request.state.form))
 
     def _form(self, request: Request, draft: Draft, problem: str = "") -> Response:
         desk, person = _hub(self.desk), request.state.person
@@ -278,7 +284,7 @@ class Console:
 
     def propose(self, request: Request) -> Response:
         """Propose a study."""
-        draft = Draft(request.state.form)
+        draft = Draft.of(request.state.form)
         try:
             passphrase = request.state.form.get("passphrase", "")
             run = _hub(self.desk).propose(request.state.person, draft, passphrase)

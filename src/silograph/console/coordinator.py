@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from silograph.console.access import FORGERY, Person
 from silograph.console.desk import Check, Desk, moment, shown_vote
@@ -26,7 +25,6 @@ from silograph.estimators.release_file import FOLDED, kind_of
 from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
 from silograph.methods.cost import size_text
 from silograph.methods.planner import PLANNED, plan
-from silograph.methods.planner import Option as Planned
 from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import StudyProgress
@@ -37,6 +35,8 @@ from silograph.party.store import Run
 __all__ = ["CoordinatorDesk", "Draft"]
 
 _MOST_MINUTES = 7 * 24 * 60
+#: Fields of the form that are no part of a draft.
+_NOT_KEPT = frozenset({FORGERY, "passphrase", "take"})
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,14 @@ class Draft:
 
     fields: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> "Draft":
+        """The draft of a form; a button of the plan that was pressed sets method and protocol."""
+        fields = {name: value for name, value in form.items() if name not in _NOT_KEPT}
+        if "take" in form:
+            fields["method"], _, fields["protocol"] = form["take"].partition(" ")
+        return cls(fields)
 
     def text(self, name: str, default: str = "") -> str:
         """A field without space around it."""
@@ -88,23 +96,15 @@ class Draft:
                 self.problems.append(f"{word}: an option is name=value, with each name once")
             options[name] = _value(value)
         asked = tuple(name for name in self.text("silos").split(",") if name)
+        purpose = self.text("purpose").replace("\r\n", "\n")  # as browsers send it
         made = Question(
             self.text("query"), epsilon or 0.0, self.text("method", "feat") or "feat",
             self.text("protocol") or None, self.whole("k"), self.number("delta"),
-            self.whole("collusion", 1) or 0, asked, options, self.text("purpose"),
+            self.whole("collusion", 1) or 0, asked, options, purpose,
         )  # fmt: skip
         if self.problems:
             raise ArgumentError("; ".join(self.problems))
         return made
-
-
-def _taking(draft: Draft, option: Planned) -> str:
-    """The form's fields with the planner's method and protocol, as a query of an address."""
-    protocol = "" if option.protocol == "reports" else option.protocol
-    taken = {"method": option.method, "protocol": protocol}
-    kept = {k: v for k, v in draft.fields.items() if k not in (FORGERY, "passphrase", "silos")}
-    silos = [("silos", name) for name in draft.text("silos").split(",") if name]
-    return urlencode([*(kept | taken).items(), *silos])
 
 
 def _value(text: str) -> Option:
@@ -184,7 +184,8 @@ class CoordinatorDesk(Desk):
             )  # fmt: skip
         except SilographError as error:
             return {"refusal": str(error)}
-        best = next((o for o in found.options if not o.needs), found.best)
+        given = {"helpers"} if self._service.party.roster.helpers else set()
+        best = next((o for o in found.options if o.needs <= given), found.best)
         return {
             "refusal": "",
             "count": f"{found.count:,.4g}",
@@ -206,7 +207,7 @@ class CoordinatorDesk(Desk):
                     "best": option is best,
                     # A fold is chosen on the command line, where its hubs can be named.
                     "usable": not option.arguments,
-                    "query": _taking(draft, option),
+                    "take": f"{option.method} {option.protocol}".removesuffix(" reports"),
                 }
                 for option in found.options
             ],
@@ -278,7 +279,7 @@ class CoordinatorDesk(Desk):
             "code": row.code,
             "open": row.open,
             "answer": self._answer(row),
-            "progress": None if progress is None else _progress(progress),
+            "progress": None if progress is None else _progress(progress, row.state),
         }
 
     def _answer(self, row: Run) -> dict[str, str] | None:
@@ -294,10 +295,10 @@ class CoordinatorDesk(Desk):
         if isinstance(answer["value"], list):
             many = f"{len(answer['value']):,} values"
             return {"value": many, "error": "", "interval": "", "note": answer["note"]}
-        low, high = (number(float(end)) for end in answer["interval"])
+        low, high = (_shown(end) for end in answer["interval"])
         return {
-            "value": number(float(answer["value"])),
-            "error": number(float(answer["stderr"])),
+            "value": _shown(answer["value"]),
+            "error": _shown(answer["stderr"]),
             "interval": f"{low} … {high}",
             "note": answer["note"],
         }
@@ -314,7 +315,7 @@ class CoordinatorDesk(Desk):
             "collusion": study.collusion,
             "digest": study.digest.hex(),
             "ending": row.open and row.decision == "abort",
-            "progress": None if progress is None else _progress(progress),
+            "progress": None if progress is None else _progress(progress, row.state),
             "votes": [shown_vote(vote) for vote in self.votes() if vote.run == study.run],
             "trail": self.entries(study.run),
             "page": self._release(row) is not None,
@@ -359,8 +360,18 @@ class CoordinatorDesk(Desk):
         return result_page(asked(study.k) if study.k else asked())
 
 
-def _progress(progress: StudyProgress) -> dict[str, Any]:
+def _shown(value: object) -> str:
+    """A number as the page of an answer shows it; what is none is a dash."""
+    return number(float(value)).replace("-", "−") if isinstance(value, int | float) else "–"
+
+
+def _progress(progress: StudyProgress, state: str) -> dict[str, Any]:
+    """How far each party is; in a study that is done, all are."""
     share = progress.done / progress.total if progress.total else 0.0
+    if state == "done":
+        share = 1.0
+        for silo in progress.silos:
+            silo.phase = "done"
     answered = sum(silo.phase != "asked" for silo in progress.silos)
     return {
         "phase": progress.phase,

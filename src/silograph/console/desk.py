@@ -5,7 +5,6 @@ nothing between pages, so that it can be ended at any time without harm.
 """
 
 import asyncio
-import contextlib
 import json
 import time
 from abc import ABC, abstractmethod
@@ -34,6 +33,8 @@ __all__ = ["Check", "Desk", "moment", "shown_vote"]
 _ENTRIES = 200
 #: A service that wrote its status longer ago than this is not running.
 _LONGEST_SILENCE = 60.0
+#: How long a preflight tries to reach the broker.
+_REACH_SECONDS = 5.0
 
 
 def moment(seconds: float) -> str:
@@ -194,7 +195,7 @@ class Desk(ABC):
     def _broker(self) -> Check:
         async def reach() -> float:
             began = time.perf_counter()
-            link = await Link.connect(self.config.broker, self.config.name, 5.0)
+            link = await Link.connect(self.config.broker, self.config.name, _REACH_SECONDS)
             await link.close()
             return time.perf_counter() - began
 
@@ -233,21 +234,33 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
         return Check(name, False, str(error))
 
 
+#: Events of a trail in words.
+_EVENTS = {
+    "study.proposed": "proposed",
+    "study.vote": "a person's word",
+    "study.decided": "decided",
+    "budget.spent": "budget spent",
+    "house.left": "sent",
+    "run.ended": "ended",
+}
+#: Fields of an entry that stand elsewhere on the page, or that only programs compare.
+_APART = frozenset(
+    {"number", "time", "event", "chain", "run", "by", "signature", "signer", "study", "party",
+     "moment", "head"}
+)  # fmt: skip
+
+
 def _entry(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry as a page shows it: its own columns, and the rest as names and values."""
-    head = ("number", "time", "event", "chain", "run", "by", "signature", "signer")
-    rest = {k.replace("_", " "): v for k, v in entry.items() if k not in head}
-    with contextlib.suppress(ValueError):
-        stamp = datetime.fromisoformat(entry["time"]).strftime("%Y-%m-%d %H:%M:%S")
-        entry = {**entry, "time": stamp}
     return {
         "number": entry["number"],
-        "time": entry["time"],
-        "event": entry["event"],
+        "time": str(entry["time"])[:19].replace("T", " "),
+        "event": _EVENTS.get(entry["event"], entry["event"]),
         "run": str(entry.get("run", "")),
         "by": str(entry.get("by", "")).replace(",", ", "),
         "signed": "signature" in entry,
-        "rest": rest,
+        "why": str(entry.get("why", "")),
+        "rest": {k: v for k, v in entry.items() if k not in _APART and k != "why"},
     }
 
 
