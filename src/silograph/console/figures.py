@@ -181,7 +181,8 @@ def _course(
     ticks = tuple(Tick(across(first + span * part), _day(first + span * part, span))
                   for part in (0.0, 0.5, 1.0))  # fmt: skip
     heights = tuple(Tick(up(top * part / 4), f"{top * part / 4:g}") for part in range(5))
-    words = f"From {_when(first)} to {_when(now)}: {len(dots)} steps up to ε = {shown_loss(spent)}"
+    steps = "one step" if len(dots) == 1 else f"{len(dots)} steps"
+    words = f"From {_when(first)} to {_when(now)}: {steps} up to ε = {shown_loss(spent)}"
     words += (
         f", under a limit of {shown_loss(limit, left=True)}." if limit else ", without a limit."
     )
