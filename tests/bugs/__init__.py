@@ -3,6 +3,7 @@
 from tests.bugs import (
     commands,
     committee,
+    console,
     decoders,
     deployment,
     featplus,
@@ -33,4 +34,5 @@ BUGS = [
     *metrics.BUGS,
     *timing.BUGS,
     *commands.BUGS,
+    *console.BUGS,
 ]

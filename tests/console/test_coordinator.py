@@ -29,6 +29,12 @@ def made(tmp_path: Path) -> LocalDeployment:
     return deployment(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> LocalDeployment:
+    """One for all tests that leave nothing behind."""
+    return deployment(tmp_path_factory.mktemp("untouched"))
+
+
 @pytest.fixture
 def carried(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The processes that would carry studies; there is no broker here."""
@@ -90,14 +96,19 @@ class TestProposing:
         ],
     )
     def test_what_cannot_be_asked(
-        self, anna: Visitor, console: Console, carried: list[list[str]],
-        change: dict[str, str], said: str,
-    ) -> None:  # fmt: skip
-        answer = anna.act("/propose", **FORM | change)
-        assert answer.status_code == 400
-        assert said in answer.text
-        assert console.desk.store.runs() == []
-        assert carried == []
+        self,
+        untouched: LocalDeployment,
+        carried: list[list[str]],
+        change: dict[str, str],
+        said: str,
+    ) -> None:
+        with console_of(untouched.coordinator()) as console:
+            anna = Visitor(console, "anna", untouched.folder / "anna.person.key")
+            answer = anna.act("/propose", **FORM | change)
+            assert answer.status_code == 400
+            assert said in answer.text
+            assert console.desk.store.runs() == []
+            assert carried == []
 
     def test_who_has_no_key_proposes_nothing(self, console: Console) -> None:
         guest = Visitor(console, "guest")

@@ -9,6 +9,7 @@ from markupsafe import escape
 from silograph.console.app import Console
 from silograph.ledger.book import Ledger
 from silograph.methods.study import StudyMember
+from silograph.party import keys
 from silograph.party.approval import check_approved, check_votes, votes_of
 from silograph.party.opened import open_store
 from tests.console.world import NASTY, NODE, Visitor, console_of, deployment, propose
@@ -25,6 +26,14 @@ def _no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def made(tmp_path: Path) -> LocalDeployment:
     return deployment(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> LocalDeployment:
+    """One for all tests that leave nothing behind; a study waits there."""
+    made = deployment(tmp_path_factory.mktemp("untouched"))
+    propose(made)
+    return made
 
 
 @pytest.fixture
@@ -80,13 +89,14 @@ class TestDeciding:
         ],
     )
     def test_what_cannot_be_said(
-        self, made: LocalDeployment, console: Console, fields: dict[str, str], said: str
+        self, untouched: LocalDeployment, fields: dict[str, str], said: str
     ) -> None:
-        study = propose(made)
-        answer = person(console, made, "anna").act(f"/studies/{study.run}/decide", **fields)
-        assert answer.status_code == 400
-        assert said in answer.text
-        assert votes_of(console.desk.trail) == []
+        with console_of(untouched.silo("silo-1")) as console:
+            anna = person(console, untouched, "anna")
+            answer = anna.act(f"/studies/{1:032x}/decide", **fields)
+            assert answer.status_code == 400
+            assert said in answer.text
+            assert votes_of(console.desk.trail) == []
 
     def test_who_has_no_key_looks(self, made: LocalDeployment, console: Console) -> None:
         study = propose(made)
@@ -103,7 +113,10 @@ class TestDeciding:
         assert "not that of an approver" in answer.text
         assert votes_of(console.desk.trail) == []
 
-    def test_a_sealed_key_asks_each_time(self, tmp_path: Path) -> None:
+    def test_a_sealed_key_asks_each_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(keys, "_LOG_N", 10)  # a cheap passphrase
         made = deployment(tmp_path, ("anna",), wanted=1, passphrase=PASSPHRASE)
         study = propose(made)
         with console_of(made.silo("silo-1")) as console:
@@ -163,9 +176,10 @@ class TestPages:
         assert "cannot be carried out" in answer.text
 
     @pytest.mark.parametrize("run", ["0" * 31, "x" * 32, "..%2f..", f"{9:032x}"])
-    def test_no_such_study(self, made: LocalDeployment, console: Console, run: str) -> None:
-        answer = person(console, made, "anna").get(f"/studies/{run}")
-        assert answer.status_code in (400, 404)
+    def test_no_such_study(self, untouched: LocalDeployment, run: str) -> None:
+        with console_of(untouched.silo("silo-1")) as console:
+            answer = person(console, untouched, "anna").get(f"/studies/{run}")
+            assert answer.status_code in (400, 404)
 
     def test_the_budget(self, made: LocalDeployment, console: Console) -> None:
         anna = person(console, made, "anna")

@@ -263,9 +263,6 @@ class Guard:
     ``state.person``, ``state.secret`` and, where they change something, ``state.form``.
     """
 
-    #: Pages that need no session: signing in, and files without anything of the party in them.
-    _OPEN = ("/enter", "/assets/")
-
     def __init__(
         self, app: ASGIApp, people: People, hosts: Iterable[str], cookie: str, *, tls: bool
     ) -> None:
@@ -315,7 +312,8 @@ class Guard:
                 state["form"] = await read_form(scope, receive)
             except ValueError:
                 raise HTTPException(400, "This form cannot be read.") from None
-        if scope["path"].startswith(self._OPEN):
+        # Signing in, and files without anything of the party in them, need no session.
+        if scope["path"] == "/enter" or scope["path"].startswith("/assets/"):
             return
         if person is None:
             if post:
