@@ -81,7 +81,7 @@ def test_from_a_question_to_its_answer(browser: Any, world: Consoles) -> None:
     hub.tab_to("#query")
     hub.page.keyboard.type("ed")  # the list jumps to what is typed
     hub.type("#epsilon", "2")
-    hub.press('button[formaction="/plan"]')
+    hub.press('button[formaction="/plan#plan"]')
     expect(hub.page.locator(".plan .best")).to_contain_text("feat masked")
     hub.press('.plan .best button[name="take"]')
     expect(hub.page.locator("#protocol")).to_have_value("masked")

@@ -21,7 +21,7 @@ from silograph.console.coordinator import CoordinatorDesk, Draft
 from silograph.console.desk import Desk
 from silograph.console.live import Live
 from silograph.console.silo import SiloDesk
-from silograph.errors import DeploymentError, SilographError
+from silograph.errors import DeploymentError, SilographError, TrailError
 from silograph.extras import library
 from silograph.page.html import environment
 from silograph.party.approval import ACCEPTED, REFUSED
@@ -228,7 +228,11 @@ class Console:
     def trail(self, request: Request) -> Response:
         """The trail, and its verification if that is asked for."""
         verified = self.desk.verify() if request.query_params.get("verify") else None
-        return self._page(request, "trail.html", entries=self.desk.entries(), verified=verified)
+        try:
+            entries = self.desk.entries()
+        except TrailError:  # a trail that was tampered with is not shown as if it were one
+            entries, verified = [], self.desk.verify()
+        return self._page(request, "trail.html", entries=entries, verified=verified)
 
     def roster(self, request: Request) -> Response:
         """The parties."""

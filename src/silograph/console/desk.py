@@ -76,9 +76,7 @@ class Desk(ABC):
     def version(self) -> str:
         """A text that changes whenever a page would show something else."""
         runs = [(r.run, r.decision, r.spent, r.phase, r.state, r.code) for r in self.store.runs()]
-        with self.store.together() as connection:
-            (entries,) = connection.execute("SELECT ifnull(max(number), 0) FROM trail").fetchone()
-        return repr((runs, entries, self.alive(), self._version()))
+        return repr((runs, self.store.entries(), self.alive(), self._version()))
 
     @abstractmethod
     def _version(self) -> str:
@@ -246,8 +244,14 @@ _EVENTS = {
 #: Fields of an entry that stand elsewhere on the page, or that only programs compare.
 _APART = frozenset(
     {"number", "time", "event", "chain", "run", "by", "signature", "signer", "study", "party",
-     "moment", "head"}
+     "moment", "head", "why"}
 )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """A value of an entry; a time without what nobody reads."""
+    text = str(value)
+    return f"{text[:16].replace('T', ' ')} UTC" if text.endswith(".000+00:00") else value
 
 
 def _entry(entry: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +264,7 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
         "by": str(entry.get("by", "")).replace(",", ", "),
         "signed": "signature" in entry,
         "why": str(entry.get("why", "")),
-        "rest": {k: v for k, v in entry.items() if k not in _APART and k != "why"},
+        "rest": {k: _plain(v) for k, v in entry.items() if k not in _APART},
     }
 
 

@@ -465,6 +465,14 @@ class Store:
         except OSError as error:
             raise StoreError(f"{self.path}: the store cannot be used: {error.strerror}") from None
 
+    def entries(self) -> int:
+        """The number of entries of the trail."""
+        with self._reading() as connection:
+            found: int = connection.execute("SELECT ifnull(max(number), 0) FROM trail").fetchone()[
+                0
+            ]
+        return found
+
     def settings(self) -> dict[str, str | int]:
         """The values of the pragmas on which durability and wiping depend."""
         with self._reading() as connection:
