@@ -17,8 +17,9 @@ from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import ProgressFile, SiloProgress, StudyProgress
 from silograph.party.approval import check_votes, votes_of
 from silograph.party.keys import load_identity
+from tests.cli.test_operations import ok
 from tests.console.world import NASTY, Visitor, console_of, deployment, named
-from tests.support.local_deployment import LocalDeployment
+from tests.support.local_deployment import HUB, LocalDeployment
 
 FORM = {"query": "triangles", "epsilon": "1.5", "method": "feat", "protocol": "masked",
         "collusion": "1", "minutes": "30", "purpose": "Rings of fraud in 2030"}  # fmt: skip
@@ -235,3 +236,15 @@ def test_the_desk_goes_on_where_the_console_ends(made: LocalDeployment) -> None:
         assert seen["start_new_session"] is True
     finally:
         desk.close()
+
+
+def test_the_command_line_writes_the_same_page(
+    made: LocalDeployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("silograph.page.result.lay_out", lambda facts: f"page: {facts.title}")
+    run, hub = _answered(made), made.folder / f"{HUB}.toml"
+    ok("study", "result", run, "-c", hub, "--html", tmp_path / "answer.html")
+    with console_of(made.coordinator()) as console:
+        anna = Visitor(console, "anna", made.folder / "anna.person.key")
+        assert anna.get(f"/studies/{run}/page").text == (tmp_path / "answer.html").read_text()
+    assert "Edges" in (tmp_path / "answer.html").read_text()

@@ -152,12 +152,21 @@ def result(
     release: Annotated[
         Path | None, typer.Option(help="Copy the release to this file.", show_default=False)
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page about the answer to this file.", show_default=False),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Show the answer of a finished study."""
     service = _service(config)
     try:
         found = service.result(run)
+        if html is not None:
+            from silograph.page import save_page  # noqa: PLC0415 - needs the extra
+
+            check_output(html, [], force=force)
+            save_page(html, service.answer(run))
     finally:
         service.close()
     if release is not None:

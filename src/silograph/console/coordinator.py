@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
@@ -19,9 +18,6 @@ from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
 from silograph.estimators.estimate import number
-from silograph.estimators.folded_release import FoldedRelease
-from silograph.estimators.release import Release
-from silograph.estimators.release_file import FOLDED, kind_of
 from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
 from silograph.methods.cost import size_text
 from silograph.methods.planner import PLANNED, plan
@@ -318,7 +314,7 @@ class CoordinatorDesk(Desk):
             "progress": None if progress is None else _progress(progress, row.state),
             "votes": [shown_vote(vote) for vote in self.votes() if vote.run == study.run],
             "trail": self.entries(study.run),
-            "page": self._release(row) is not None,
+            "page": self._has_page(row),
             "took": self._took(row),
             "observers": [],
         }  # fmt: skip
@@ -337,27 +333,17 @@ class CoordinatorDesk(Desk):
         except (SilographError, ValueError, KeyError):
             return ""
 
-    def _release(self, row: Run) -> Path | None:
-        """The release of a study that is done; None if its method leaves none."""
-        if row.state != "done":
-            return None
+    def _has_page(self, row: Run) -> bool:
+        """Whether a study is done and has left a release to make a page of."""
         try:
-            kept = self._service.result(row.run)["release"]
+            kept = self._service.result(row.run)["release"] if row.state == "done" else None
         except (SilographError, ValueError, KeyError):
-            return None
-        return Path(kept) if kept and kept.endswith(".release") and Path(kept).exists() else None
+            return False
+        return str(kept).endswith(".release")
 
     def page(self, run: str) -> str:
-        """The page of a study's answer, as ``silograph count --page`` makes it."""
-        study, row = self._service.find(run)
-        path = self._release(row)
-        if path is None:
-            raise StudyError(f"study {study.run[:12]} has left no release to make a page of")
-        release = FoldedRelease.load(path) if kind_of(path) == FOLDED else Release.load(path)
-        if study.query == RELEASE or isinstance(release, FoldedRelease):
-            return result_page(release)
-        asked: Any = getattr(release, study.query)
-        return result_page(asked(study.k) if study.k else asked())
+        """The page of a study's answer, as ``silograph study result --html`` writes it."""
+        return result_page(self._service.answer(run))
 
 
 def _shown(value: object) -> str:

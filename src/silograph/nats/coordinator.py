@@ -16,12 +16,16 @@ from typing import Any
 
 from silograph import whole_files
 from silograph.errors import AbortedError, DeadlineError, StoreError, StudyError, TransportError
+from silograph.estimators.estimate import Estimate
+from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.release import Release
+from silograph.estimators.release_file import FOLDED, kind_of
 from silograph.graph.fold import Fold
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.committee.rounds import MEMBERS
-from silograph.methods.method import Outcome, SettledStudy
+from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import (
     COMMITTEE,
@@ -200,6 +204,22 @@ class CoordinatorService:
         content = whole_files.read(self._path(study), 1 << 26, StoreError)
         found: dict[str, Any] = json.loads(content)
         return found
+
+    def answer(self, run: str) -> Estimate[Any] | Release | FoldedRelease:
+        """The answer of a study, with the release behind it; or the release, to make a page of.
+
+        It is computed from the stored release, which costs nothing. It is the release itself if
+        that was asked for, if nodes are folded, or if the answer rests on more than the release
+        (feat+). Raises :class:`StudyError` if the method leaves no release.
+        """
+        study, kept = self.find(run)[0], self.result(run)["release"]
+        if not kept or not kept.endswith(".release"):
+            raise StudyError(f"study {study.run[:12]} has left no release to make a page of")
+        path = Path(kept)
+        if kind_of(path) == FOLDED:
+            return FoldedRelease.load(path)
+        release = Release.load(path)
+        return answered(release, study).answer or release if study.method == "feat" else release
 
     def _path(self, study: Study) -> Path:
         return self._results / f"{study.run}.json"

@@ -40,6 +40,7 @@ __all__ = [
     "OPERATOR",
     "PROPOSED",
     "REFUSED",
+    "RESERVED",
     "Decided",
     "Vote",
     "check_approved",
