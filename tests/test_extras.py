@@ -52,6 +52,7 @@ FEATURES = {
     ),
     "import_module('silograph.nats.silo')": ("deployments", "nats", "deploy"),
     "import_module('silograph.nats.coordinator')": ("deployments", "nats", "deploy"),
+    "import_module('silograph.console.app')": ("consoles", "starlette", "console"),
     "BrokerConfig(('ws://localhost:1',), None, websocket=True).connect_options()": (
         "brokers over WebSocket",
         "aiohttp",

@@ -20,6 +20,7 @@ LAYERS = [
     {"party"},
     {"nats"},
     {"audit", "page"},
+    {"console"},
     {"cli"},
 ]
 #: Modules with randomness of their own making would be the end of every guarantee.

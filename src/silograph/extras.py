@@ -14,6 +14,7 @@ EXTRAS = {
     "websocket": ("aiohttp",),
     "dask": ("dask", "distributed"),
     "report": ("altair", "jinja2", "vl_convert"),
+    "console": ("jinja2", "python_multipart", "starlette", "uvicorn"),
 }
 
 

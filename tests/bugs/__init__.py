@@ -3,6 +3,7 @@
 from tests.bugs import (
     commands,
     committee,
+    console,
     decoders,
     deployment,
     enrolment,
@@ -37,4 +38,5 @@ BUGS = [
     *timing.BUGS,
     *questions.BUGS,
     *commands.BUGS,
+    *console.BUGS,
 ]

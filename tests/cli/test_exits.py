@@ -144,7 +144,7 @@ def test_the_version_says_how_it_was_built(
     first, core, extras = capsys.readouterr().out.splitlines()
     assert first.startswith(f"silograph {__version__} (CPython 3.")
     assert core.startswith(f"core: Rust, release profile, {simd_levels()[-1]}; commit ")
-    assert extras == "extras: interop, deploy, websocket, dask, report"
+    assert extras == "extras: interop, deploy, websocket, dask, report, console"
     monkeypatch.setattr(_core, "build", lambda: ("debug", "0123abc"))
     monkeypatch.setattr("silograph.cli.app.find_spec", lambda _: None)
     assert cli.main(["--version"]) == 0

@@ -3,6 +3,7 @@ again."""
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,10 +11,12 @@ import pytest
 
 from silograph.errors import GraphError
 from silograph.messages.envelope import EVERYONE, Envelope, seal
-from silograph.messages.identity import COORDINATOR
-from silograph.methods.study import PROPOSE, Study
+from silograph.messages.identity import COORDINATOR, Identity, Member
+from silograph.methods.study import PROPOSE, Study, read_proposal
+from silograph.nats.health import Health
 from silograph.nats.link import Link
 from silograph.nats.silo import SiloService
+from silograph.party.approval import ACCEPTED, decide
 from silograph.party.control import Code
 from tests.nats.proposals import (
     LONGEST_JUDGING,
@@ -120,6 +123,37 @@ def test_an_operator_s_word_does_not_come_before_the_policy(made: LocalDeploymen
     assert after is not None
     assert (after.state, after.code, after.secret) == ("refused", "policy", None)
     assert not service._tasks
+    service.close()
+
+
+def test_a_decision_without_its_signatures_is_none(made: LocalDeployment) -> None:
+    """Whoever can write the store can write a decision, but not the approvers' signatures."""
+    person = Identity(bytes([7]) * 32)
+    config = made.silo("silo-1")
+    policy = replace(config.policy, accept="ask")
+    config = replace(config, policy=policy, approvers=(Member("anna", person.public),))
+    service = SiloService(config)
+    service._link = cast(Link, object())  # nothing is sent before its turn
+    roster, key = roster_and_key(made)
+    for number, signs in ((11, False), (12, True)):
+        values = fair(made, service, number)
+        run = str(values["run"])
+        service._consider(signed(values, roster, key))
+        assert "silograph_studies_waiting 1.0" in Health(service._party, None, 0).metrics().text()
+        if signs:
+            decide(service._store, "silo-1", config.policy, config.approvers, run, ACCEPTED,
+                   reason="as agreed", key=person)  # fmt: skip
+            study = read_proposal(service._store.run(run).proposal)  # type: ignore[union-attr]
+            assert study is not None
+            assert service._approved(study)
+            continue
+        service._store.decide(run, "accepted", "anna")
+        row = service._store.run(run)
+        assert row is not None
+        service._resume(row)
+        after = service._store.run(run)
+        assert after is not None
+        assert (after.state, after.code, after.secret) == ("refused", "policy", None)
     service.close()
 
 

@@ -38,7 +38,7 @@ from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
 from silograph.party.config import PartyConfig, load_silo
-from silograph.party.keys import load_identity, new_identity
+from silograph.party.keys import key_text, load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
 from silograph.party.trail import Trail
@@ -112,6 +112,40 @@ class TestOperator:
             'silograph_studies_total{method="feat",outcome="done"} 1'
             in (made.silo("silo-1").state / "metrics.prom").read_text()
         )
+
+    def test_two_people_sign(self, tmp_path: Path) -> None:
+        with Deployment(tmp_path, Terms(accept="ask")) as made:
+            asyncio.run(self._sign(made))
+        said = command("trail", "verify", "-c", made.silo_file("silo-1"))
+        assert "2 signed decisions" in said
+        shown = command("trail", "show", "-c", made.silo_file("silo-1"), "--event", "study")
+        assert "by=anna code=accepted why=as agreed" in shown
+        assert "by=anna,ben code=accepted" in shown
+
+    async def _sign(self, made: LocalDeployment) -> None:
+        """The first silo enrols two people, and tells them by a command that hangs at last."""
+        folder, text = made.folder, made.silo_file("silo-1").read_text()
+        for name in ("anna", "ben"):
+            key = key_text(new_identity(folder / f"{name}.person").public)
+            text += f'[[approvers]]\nname = "{name}"\nkey = "{key}"\n'
+        told = folder / "told"
+        text += f'[waiting]\ncommand = ["/bin/sh", "-c", "cat > {told}; sleep 60"]\n'
+        text = text.replace('accept = "ask"', 'accept = "ask"\napprovals = 2')
+        made.silo_file("silo-1").write_text(text)
+        async with serving(made):
+            asked = asyncio.create_task(ask(made, QUESTION, 20.0))
+            await until("people are told", 10, lambda: told.exists() and told.read_text())
+            run = json.loads(told.read_text())["run"]
+            for name in ("silo-2", "silo-3"):
+                await until("the study came", 5, lambda name=name: runs(made, name))
+                command("silo", "approve", run, "-c", made.silo_file(name))
+            for name, missing in (("anna", 1), ("ben", 0)):
+                said = json.loads(
+                    command("silo", "approve", run, "-c", made.silo_file("silo-1"), "--key",
+                            folder / f"{name}.person", "--reason", "as agreed", "--json")
+                )  # fmt: skip
+                assert said["missing"] == missing
+            assert (await asked)["answer"]["query"] == "edges"
 
     def test_ends_a_run_that_is_under_way(self, tmp_path: Path) -> None:
         with Deployment(tmp_path) as made:

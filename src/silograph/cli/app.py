@@ -43,9 +43,12 @@ _COMMANDS = {
     "silo": ("silo", _DEPLOYMENT),
     "study": ("study", _DEPLOYMENT),
     "trail": ("trail", _DEPLOYMENT),
+    "console": ("console", _DEPLOYMENT),
 }
 #: Commands that have commands of their own: ``app`` in their module.
-_GROUPS = {"ledger", "universe", "keys", "roster", "certs", "broker", "silo", "study", "trail"}
+_GROUPS = {
+    "ledger", "universe", "keys", "roster", "certs", "broker", "silo", "study", "trail", "console",
+}  # fmt: skip
 #: Paragraphs of a help text flow.
 _STYLE: Literal["markdown"] = "markdown"
 

@@ -9,10 +9,19 @@ from silograph import whole_files
 from silograph.cli.options import Json
 from silograph.cli.output import echo_json
 from silograph.errors import KeyFileError
+from silograph.messages.identity import Identity
 from silograph.party import keys
 from silograph.party.keys import show_identity
 
-__all__ = ["PassphraseFile", "app", "for_identity", "new_passphrase"]
+__all__ = [
+    "ApproverKey",
+    "PassphraseFile",
+    "Reason",
+    "app",
+    "approver",
+    "for_identity",
+    "new_passphrase",
+]
 
 
 # --- Passphrases: typed at a prompt or read from a file, but never an argument --------------------
@@ -24,6 +33,20 @@ PassphraseFile = Annotated[
     ),
 ]
 _LARGEST = 4096
+
+#: The key and the reason of a decision that a person signs.
+ApproverKey = Annotated[
+    Path | None,
+    typer.Option("--key", help="The approver's key, which signs this.", show_default=False),
+]
+Reason = Annotated[
+    str, typer.Option(help="Why; it is kept in the trail for ever.", show_default=False)
+]
+
+
+def approver(key: Path | None, passphrase_file: Path | None) -> Identity | None:
+    """The identity of the person who decides; None if no key is given."""
+    return None if key is None else keys.load_identity(key, for_identity(key, passphrase_file))
 
 
 def for_identity(identity: Path, file: Path | None) -> str | None:

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from silograph.cli.exits import FINE, NO
+from silograph.cli.keys import ApproverKey, PassphraseFile, Reason, approver
 from silograph.cli.options import Json
 from silograph.cli.output import echo_json
 from silograph.dp.loss import shown_loss
-from silograph.errors import ConfigError, StudyError
+from silograph.errors import ConfigError
 from silograph.methods.study import Study, read_proposal
+from silograph.party.approval import ACCEPTED, REFUSED, decide
 from silograph.party.config import HelperConfig, SiloConfig, read_served
 from silograph.party.opened import held, locked, open_store
 from silograph.party.store import Run
@@ -131,35 +133,60 @@ def studies(config: Config, as_json: Json = False) -> None:
 
 
 @app.command()
-def approve(run: RunId, config: Config, as_json: Json = False) -> None:
-    """Accept a study that the policy allows but leaves to the operator to decide."""
-    _decide(read_served(config), run, "accepted", as_json)
+def approve(
+    run: RunId,
+    config: Config,
+    key: ApproverKey = None,
+    reason: Reason = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: Json = False,
+) -> None:
+    """Accept a study that the policy allows but leaves to people to decide.
+
+    If the configuration enrols approvers, one of them signs with --key and gives a --reason; both
+    are kept in the trail. The policy may want several of them.
+    """
+    _decide(read_served(config), run, ACCEPTED, reason, key, passphrase_file, as_json)
 
 
 @app.command()
-def refuse(run: RunId, config: Config, as_json: Json = False) -> None:
-    """Refuse a study, or end one that is running. Budget already spent stays spent."""
-    _decide(read_served(config), run, "refused", as_json)
+def refuse(
+    run: RunId,
+    config: Config,
+    key: ApproverKey = None,
+    reason: Reason = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: Json = False,
+) -> None:
+    """Refuse a study, or end one that is running. Budget already spent stays spent.
+
+    If the configuration enrols approvers, one of them signs with --key and gives a --reason.
+    """
+    _decide(read_served(config), run, REFUSED, reason, key, passphrase_file, as_json)
 
 
-def _decide(config: SiloConfig | HelperConfig, run: str, decision: str, as_json: bool) -> None:
-    found = [(study, row) for study, row in _studies(config) if run and study.run.startswith(run)]
-    if len(found) != 1:
-        raise StudyError(f"{len(found)} studies begin with {run!r}")
-    study, row = found[0]
-    if not row.open:
-        raise StudyError(f"study {study.run[:12]} is over: {row.state}")
-    if row.decision and decision == "accepted":
-        raise StudyError(f"study {study.run[:12]} is already {row.decision}")
+def _decide(
+    config: SiloConfig | HelperConfig,
+    run: str,
+    decision: str,
+    reason: str,
+    key: Path | None,
+    passphrase_file: Path | None,
+    as_json: bool,
+) -> None:
+    person = approver(key, passphrase_file)
     store = open_store(config)
     try:
-        store.decide(study.run, "abort" if row.decision else decision, "operator")
+        done = decide(
+            store, config.name, config.policy, config.approvers, run, decision, reason=reason,
+            key=person,
+        )  # fmt: skip
     finally:
         store.close()
     if as_json:
-        echo_json({"run": study.run, "decision": decision})
+        echo_json({"run": done.study.run, "decision": done.decision, "missing": done.missing})
     else:
-        console.print(f"{study.run[:12]}: {decision}; the service acts on it")
+        console.print(f"{done.study.run[:12]}: {done.words}")
 
 
 def _studies(config: SiloConfig | HelperConfig) -> list[tuple[Study, Run]]:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from silograph import whole_files
 from silograph.cli.exits import FINE, NO
+from silograph.cli.keys import ApproverKey, PassphraseFile, Reason, approver
 from silograph.cli.local_run import read_fold
 from silograph.cli.options import (
     Collusion,
@@ -105,6 +106,8 @@ def propose(
         bool,
         typer.Option("--detach", help="Only store the study; run it later with watch."),
     ] = False,
+    key: ApproverKey = None,
+    passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
     """Propose a study to the silos of the roster, and run it to its end."""
@@ -124,7 +127,7 @@ def propose(
                 for answer in answers:
                     note(_line_of(answer))
                 raise AbortedError("not proposed: not all parties are well", code="ping")
-        plan = service.propose(question, 60 * minutes)
+        plan = service.propose(question, 60 * minutes, approver(key, passphrase_file))
         run = plan.study.run
         for words in (plan.advice, plan.assumes, _delta_note(plan.delta)):
             if words:
@@ -166,12 +169,21 @@ def result(
     release: Annotated[
         Path | None, typer.Option(help="Copy the release to this file.", show_default=False)
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page about the answer to this file.", show_default=False),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Show the answer of a finished study."""
     service = _service(config)
     try:
         found = service.result(run)
+        if html is not None:
+            from silograph.page import save_page  # noqa: PLC0415 - needs the extra
+
+            check_output(html, [], force=force)
+            save_page(html, service.answer(run))
     finally:
         service.close()
     if release is not None:
@@ -184,11 +196,18 @@ def result(
 
 
 @app.command()
-def abort(run: RunId, config: Config, as_json: Json = False) -> None:
+def abort(
+    run: RunId,
+    config: Config,
+    key: ApproverKey = None,
+    reason: Reason = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: Json = False,
+) -> None:
     """End a study for all parties. Budget that silos have spent stays spent."""
     service = _service(config)
     try:
-        service.request_abort(run)
+        service.request_abort(run, approver(key, passphrase_file), reason)
         study = service.find(run)[0]
         try:
             asyncio.run(service.carry(study.run))

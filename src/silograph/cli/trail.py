@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.options import Json
-from silograph.cli.output import echo_json
+from silograph.cli.output import echo_json, note
 from silograph.errors import ArgumentError
+from silograph.party.approval import check_votes, votes_of
 from silograph.party.config import read_config
 from silograph.party.store import Store
 from silograph.party.trail import Mark, Trail
@@ -84,14 +85,26 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Follow the chain through all entries; with --mark, see that nothing was cut off before it."""
+    """Follow the chain through all entries, and check the signatures of people's decisions.
+
+    With --mark, see that nothing was cut off before it. With --config, decisions are named whose
+    keys are not enrolled there now.
+    """
     known = None if mark is None else _mark(mark)
+    people = () if config is None else read_config(config).approvers
     with _trail(file, config) as (path, trail):
         head = trail.verify(known)
+        strangers = check_votes(trail, people)
+        signed = sum(vote.signed for vote in votes_of(trail))
     if as_json:
-        echo_json({"path": str(path), "entries": head.number, "mark": str(head)})
-    else:
-        typer.echo(f"{path}: whole, {head.number} entries\nmark {head}")
+        others = sorted({vote.by for vote in strangers}) if config else []
+        echo_json({"path": str(path), "entries": head.number, "mark": str(head),
+                   "signed": signed, "not_enrolled": others})  # fmt: skip
+        return
+    decisions = f", {signed} signed decisions" if signed else ""
+    typer.echo(f"{path}: whole, {head.number} entries{decisions}\nmark {head}")
+    for vote in strangers if config else ():
+        note(f"run {vote.run[:12]}: the key of {vote.by} is not enrolled in {config} now")
 
 
 def _mark(text: str) -> Mark:

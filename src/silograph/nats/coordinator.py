@@ -24,12 +24,16 @@ from silograph.errors import (
     StudyError,
     TransportError,
 )
+from silograph.estimators.estimate import Estimate
+from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.release import Release
+from silograph.estimators.release_file import FOLDED, kind_of
 from silograph.graph.fold import Fold
 from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
-from silograph.messages.identity import COORDINATOR, Roster
+from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.committee.rounds import MEMBERS
-from silograph.methods.method import Outcome, SettledStudy
+from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import (
     COMMITTEE,
@@ -44,10 +48,11 @@ from silograph.methods.study import (
 from silograph.methods.union import default_protocol
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
-from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
+from silograph.nats.health import ProgressFile, SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
 from silograph.nats.preflight import Answer, notice_of, ping
+from silograph.party.approval import ABORTED, PROPOSED, check_reason, enrolled, record
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import (
     ABORT,
@@ -60,6 +65,7 @@ from silograph.party.control import (
     Notice,
     code_of,
 )
+from silograph.party.log import LONGEST_WHY
 from silograph.party.opened import Clock, Party, held, locked
 from silograph.party.store import Frozen, Run
 
@@ -126,9 +132,16 @@ class CoordinatorService:
         """Close the store and the log."""
         self._party.close()
 
-    def propose(self, question: Question, seconds: float) -> SettledStudy:
-        """Draft a study with a deadline in ``seconds`` from now, sign it and store it."""
+    def propose(
+        self, question: Question, seconds: float, key: Identity | None = None
+    ) -> SettledStudy:
+        """Draft a study with a deadline in ``seconds`` from now, sign it and store it.
+
+        If the configuration enrols people, one of them signs with ``key`` that it is proposed.
+        """
         party = self._party
+        reason = " ".join(question.purpose.split())[:LONGEST_WHY]
+        person = enrolled(self._config.approvers, key, reason)
         names = tuple(silo.name for silo in party.roster.silos)
         if not 0 < seconds <= _LONGEST_SECONDS:  # NaN is not
             raise StudyError(f"a study takes more than 0 and at most {_LONGEST_SECONDS:,} seconds")
@@ -178,6 +191,8 @@ class CoordinatorService:
                 protocol=study.protocol or None, epsilon=study.epsilon, delta=study.delta,
                 collusion=study.collusion, deadline=datetime.fromtimestamp(study.deadline, UTC),
             )  # fmt: skip
+            if person is not None:
+                record(party.trail, study, party.name, PROPOSED, reason, key, person, party.clock)
         faultpoints.point("coordinator.drafted")
         return plan
 
@@ -213,6 +228,10 @@ class CoordinatorService:
             raise StudyError(f"study {found[0].run} was made by another version of Silograph")
         return study, found[0]
 
+    def progress(self, run: str) -> StudyProgress | None:
+        """How far a study is, or was when it ended; None if nobody has carried it yet."""
+        return ProgressFile(self._config.state, self.find(run)[0].run).read()
+
     def result(self, run: str) -> dict[str, Any]:
         """The stored result of a study that is done."""
         study, row = self.find(run)
@@ -224,6 +243,22 @@ class CoordinatorService:
         content = whole_files.read(self._path(study), 1 << 26, StoreError)
         found: dict[str, Any] = json.loads(content)
         return found
+
+    def answer(self, run: str) -> Estimate[Any] | Release | FoldedRelease:
+        """The answer of a study, with the release behind it; or the release, to make a page of.
+
+        It is computed from the stored release, which costs nothing. It is the release itself if
+        that was asked for, if nodes are folded, or if the answer rests on more than the release
+        (feat+). Raises :class:`StudyError` if the method leaves no release.
+        """
+        study, kept = self.find(run)[0], self.result(run)["release"]
+        if not kept or not kept.endswith(".release"):
+            raise StudyError(f"study {study.run[:12]} has left no release to make a page of")
+        path = Path(kept)
+        if kind_of(path) == FOLDED:
+            return FoldedRelease.load(path)
+        release = Release.load(path)
+        return answered(release, study).answer or release if study.method == "feat" else release
 
     def _path(self, study: Study) -> Path:
         return self._results / f"{study.run}.json"
@@ -252,11 +287,17 @@ class CoordinatorService:
         except StoreError as error:
             self._party.log.event("end.unkept", level="warning", error=error)
 
-    def request_abort(self, run: str) -> None:
+    def request_abort(self, run: str, key: Identity | None = None, reason: str = "") -> None:
         """Request the end of a run; the process that carries the run will end it."""
+        party, reason = self._party, check_reason(reason)
+        person = enrolled(self._config.approvers, key, reason)
         study, row = self.find(run)
-        if row.open:
-            self._store.decide(study.run, "abort", self._party.name)
+        if not row.open:
+            return
+        with self._store.together():
+            if person is not None or reason:
+                record(party.trail, study, party.name, ABORTED, reason, key, person, party.clock)
+            self._store.decide(study.run, "abort", party.name)
 
     # -- carrying --------------------------------------------------------------------------
 
@@ -279,7 +320,14 @@ class CoordinatorService:
                     progress.trouble = ""
                     try:
                         if row.open:
-                            run_ = _CoordinatorRun(self, study, row, link, progress, watch)
+                            file = ProgressFile(self._config.state, study.run)
+
+                            def shown(progress: StudyProgress) -> None:
+                                file.note(progress)
+                                watch(progress)
+
+                            shown(progress)
+                            run_ = _CoordinatorRun(self, study, row, link, progress, shown)
                             await run_.carry()
                         else:
                             await self._repeat(study, link)

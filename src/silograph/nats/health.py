@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +45,7 @@ __all__ = [
     "Health",
     "Metrics",
     "MetricsBoard",
+    "ProgressFile",
     "SiloProgress",
     "StudyHealth",
     "StudyProgress",
@@ -67,6 +68,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "Studies that ended here, by how (done, refused, aborted, expired).", "method", "outcome",
     ),
     "silograph_runs_active": ("Runs that this party takes part in now.",),
+    "silograph_studies_waiting": ("Studies that wait for a person's decision here.",),
     "silograph_run_progress_ratio": (
         "How much of the study that is carried is done, 0 to 1.", "phase",
     ),
@@ -298,6 +300,8 @@ class Health:
         metrics.add("silograph_start_time_seconds", self.started)
         metrics.add("silograph_broker_connected", int(self.connected))
         metrics.add("silograph_runs_active", sum(run.open and run.decision != "" for run in runs))
+        waiting = sum(run.open and run.decision == "" for run in runs)
+        metrics.add("silograph_studies_waiting", waiting)
         ended = Counter(
             (study.method if (study := read_proposal(run.proposal)) else "unreadable", run.state)
             for run in runs
@@ -424,6 +428,50 @@ class StudyProgress:
     def seconds(self) -> float:
         """Seconds since this process started to carry the run."""
         return time.monotonic() - self.began
+
+
+class ProgressFile:
+    """The progress of a run in a file, for those who look from another process.
+
+    It is written when a phase changes, and otherwise at most twice a second. A failure to write it
+    is not an error of the run.
+    """
+
+    def __init__(self, state: Path, run: str) -> None:
+        self._path = state / f"{run}.progress"
+        self._shown: tuple[str, ...] = ()
+        self._next = 0.0
+
+    def note(self, progress: StudyProgress) -> None:
+        """Write how far the run is, if that is news."""
+        phases = (progress.phase, *(silo.phase for silo in progress.silos))
+        now = time.monotonic()
+        if phases == self._shown and now < self._next:
+            return
+        self._shown, self._next = phases, now + 0.5
+        content = {
+            "phase": progress.phase,
+            "done": progress.done,
+            "total": progress.total,
+            "seconds": round(progress.seconds, 1),
+            "silos": [asdict(silo) for silo in progress.silos],
+        }
+        beside = self._path.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):
+            beside.write_text(json.dumps(content))
+            beside.replace(self._path)
+
+    def read(self) -> StudyProgress | None:
+        """The progress that was last written; None if there is none."""
+        try:
+            found = json.loads(self._path.read_bytes())
+            silos = [SiloProgress(**silo) for silo in found["silos"]]
+            began = time.monotonic() - found["seconds"]
+            return StudyProgress(
+                self._path.stem, found["phase"], silos, found["done"], found["total"], began
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
 
 class StudyHealth:

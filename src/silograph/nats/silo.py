@@ -44,8 +44,11 @@ from silograph.nats.notices import Notices
 from silograph.nats.part import SiloRun, last_words
 from silograph.nats.preflight import check_lineage
 from silograph.party import accounts
+from silograph.party.approval import check_approved
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, WAIT, Code, Notice, code_of
+from silograph.party.notice import Notice as Call
+from silograph.party.notice import Waiting
 from silograph.party.opened import Clock, Party
 from silograph.party.snapshots import Snapshots
 from silograph.party.store import Frozen, Run
@@ -91,6 +94,8 @@ class Service(ABC):
         self._judged: set[str] = set()  # runs that were decided, or wait for the operator
         self._studies: dict[str, Study] = {}  # verified
         self._plans: dict[str, SettledStudy] = {}  # settled
+        self._uncalled: list[Study] = []  # studies that wait, and nobody was called
+        self._calls: set[asyncio.Future[None]] = set()
         self._failed: asyncio.Future[None] | None = None
         self._tell: Tell = lambda _line: None
         self._trouble = "not connected yet"  # why there is no connection
@@ -180,7 +185,7 @@ class Service(ABC):
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _cancel([*serving, *self._tasks.values(), *self._notices.tasks])
+        await _cancel([*serving, *self._tasks.values(), *self._notices.tasks, *self._calls])
         for task in done:
             task.result()
 
@@ -250,6 +255,11 @@ class Service(ABC):
         for name in asking:
             if name in self._studies:
                 self._notices.say(self._say_waiting(self._studies[name]))
+        waiting = self._config.waiting
+        while self._uncalled and waiting is not None:
+            calling = asyncio.ensure_future(self._call(self._uncalled.pop(), waiting))
+            self._calls.add(calling)
+            calling.add_done_callback(self._calls.discard)
         unsaid, self._unsaid = self._unsaid, set()
         refused = [run for name in unsaid if (run := self._store.run(name)) is not None]
         for run in (*self._store.runs(ended=False), *refused):
@@ -269,8 +279,8 @@ class Service(ABC):
         if study is None:
             return
         if run.decision == "accepted":
-            if run.secret is None:  # accepted by the operator: check the policy too
-                if not self._allowed(study):
+            if run.secret is None:  # accepted by people: check the policy too
+                if not self._allowed(study) or not self._approved(study):
                     return
                 self._accept(study, run.decided_by)
             self._spawn(run.run, self._take_part(study))
@@ -389,6 +399,25 @@ class Service(ABC):
             self._accept(study, "policy")
         else:
             self._asking.add(study.run)
+            if self._config.waiting is not None:
+                self._uncalled.append(study)
+
+    def _approved(self, study: Study) -> bool:
+        """Whether enough enrolled people have signed; if not, the study is refused here."""
+        config = self._config
+        try:
+            check_approved(self._trail, study, config.name, config.policy, config.approvers)
+        except SilographError as error:
+            self._refuse(study, code_of(error), "policy", error)
+            return False
+        return True
+
+    async def _call(self, study: Study, waiting: Waiting) -> None:
+        """Tell people that a study waits for them. Whatever happens, nothing depends on it."""
+        try:
+            await Call(self._party.name, study).give(waiting)
+        except Exception as error:
+            self._log.event("notice.failed", level="warning", run=study.run, error=error)
 
     def _allowed(self, study: Study) -> bool:
         """Whether the party may take part in a study; if not, the study is refused here."""

@@ -20,6 +20,18 @@ names the file and the key. Paths are relative to the configuration file. An exa
     file = "state/metrics.prom"
     port = 9464                     # on the loopback interface; without it no port is opened
 
+    [console]                       # optional, as are its keys; see `silograph console`
+    listen = "127.0.0.1:8470"       # any other address needs cert and key (TLS)
+    hosts = ["console.north.example"]   # names by which browsers reach it, if others
+
+    [[approvers]]                   # optional: people who sign what they decide (any number)
+    name = "anna"
+    key = "ed25519:…"
+
+    [waiting]                       # optional: what is called when a study waits for a person
+    command = ["/usr/local/bin/tell-officer"]       # gets JSON on its input; no shell
+    webhook = "https://chat.example/hooks/silograph"  # gets the same JSON by POST
+
     [data]                          # this section and those below: silos only
     edges = "edges.csv"
     lineage = "claims"
@@ -40,6 +52,7 @@ names the file and the key. Paths are relative to the configuration file. An exa
         { name = "notary", key = "ed25519:…", organisation = "Notary & Sons" },
     ]
     helpers = true                  # whether parties without edges may be among them
+    approvals = 2                   # different approvers who must agree (if any are enrolled)
     coordinator_in_committee = false
 
 ``universe = "open"`` means that there is no node list: any identifier is a node, character by
@@ -51,6 +64,7 @@ may leave out ``universe``; the helper then does not check which node list a stu
 files may state their role, too (``silo`` or ``coordinator``).
 """
 
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -64,12 +78,15 @@ from silograph.graph.samples import read_graph
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.identity import Member
+from silograph.party.approval import RESERVED
 from silograph.party.connection import BrokerConfig, TlsFiles
 from silograph.party.keys import read_key
+from silograph.party.notice import Waiting
 from silograph.party.policy import Policy
 from silograph.party.roster import new_member
 
 __all__ = [
+    "ConsoleConfig",
     "CoordinatorConfig",
     "DataConfig",
     "HelperConfig",
@@ -90,6 +107,8 @@ _LARGEST = 1 << 18
 _LONGEST_PASSPHRASE_FILE = 4096
 #: The universe without a node list. A file of this name has a folder before it.
 OPEN = Path("open")
+#: Addresses that only programs of this machine can reach.
+LOOPBACK = ("127.0.0.1", "::1")
 T = TypeVar("T")
 
 
@@ -123,6 +142,30 @@ class MetricsConfig:
 
 
 @dataclass(frozen=True)
+class ConsoleConfig:
+    """Where a party's web console listens, by which names it is reached, and its TLS files."""
+
+    host: str = "127.0.0.1"
+    port: int = 8470
+    #: Further values of the header ``Host`` that are the console's own.
+    hosts: tuple[str, ...] = ()
+    cert: Path | None = None
+    key: Path | None = None
+
+    @property
+    def tls(self) -> bool:
+        """Whether the console is reached over TLS."""
+        return self.cert is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All values of the header ``Host`` that are the console's own."""
+        address = f"[{self.host}]" if ":" in self.host else self.host
+        own = (address, "localhost") if self.host in LOOPBACK else (address,)
+        return (*(f"{name}:{self.port}" for name in own), *self.hosts)
+
+
+@dataclass(frozen=True)
 class PartyConfig:
     """The settings that all parties share."""
 
@@ -139,6 +182,9 @@ class PartyConfig:
     state: Path
     broker: BrokerConfig
     metrics: MetricsConfig
+    #: People who answer for decisions, by name and public key; see :mod:`.approval`.
+    approvers: tuple[Member, ...]
+    console: ConsoleConfig
 
     @property
     def store(self) -> Path:
@@ -172,6 +218,7 @@ class SiloConfig(PartyConfig):
     data: DataConfig
     ledger: LedgerConfig
     policy: Policy
+    waiting: Waiting | None
 
     @classmethod
     def read(cls, path: Path) -> "SiloConfig":
@@ -179,9 +226,10 @@ class SiloConfig(PartyConfig):
         top = _Table.of(path)
         made = cls(
             **_party(top, cls.role), data=_data(top), ledger=_ledger(top),
-            policy=_policy(top.table("policy")),
+            policy=_policy(top.table("policy")), waiting=_waiting(top),
         )  # fmt: skip
         top.finish()
+        _check_approvals(made)
         return made
 
 
@@ -192,6 +240,7 @@ class HelperConfig(PartyConfig):
     role = "helper"
 
     policy: Policy
+    waiting: Waiting | None
 
     @classmethod
     def read(cls, path: Path) -> "HelperConfig":
@@ -200,8 +249,10 @@ class HelperConfig(PartyConfig):
         for key in ("data", "ledger"):
             if top.has(key):
                 raise ConfigError(f"{top.file}: {key}: a helper has no data and no ledger")
-        made = cls(**_party(top, cls.role), policy=_policy(top.table("policy")))
+        policy = _policy(top.table("policy"))
+        made = cls(**_party(top, cls.role), policy=policy, waiting=_waiting(top))
         top.finish()
+        _check_approvals(made)
         return made
 
 
@@ -351,7 +402,55 @@ def _party(top: _Table, role: str) -> dict[str, Any]:
         "state": state,
         "broker": _broker(top.table("broker")),
         "metrics": _metrics(top, state / "metrics.prom"),
+        "approvers": _approvers(top),
+        "console": _console(top),
     }
+
+
+def _console(top: _Table) -> ConsoleConfig:
+    if not top.has("console"):
+        return ConsoleConfig()
+    table = top.table("console")
+    host, _, port = (table.maybe("listen", str) or "127.0.0.1:8470").rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        ipaddress.ip_address(host)
+        found = int(port)
+    except ValueError:
+        host, found = "", 0
+    if not host or not 0 < found < 1 << 16:
+        raise ConfigError(
+            f"{top.file}: console.listen must be an address and a port: 127.0.0.1:8470"
+        )
+    hosts = table.texts("hosts") if table.has("hosts") else ()
+    cert, key = table.maybe_path("cert"), table.maybe_path("key")
+    if (cert is None) != (key is None):
+        raise ConfigError(f"{top.file}: console: cert and key come together")
+    if cert is None and host not in LOOPBACK:
+        raise ConfigError(
+            f"{top.file}: console: at another address than 127.0.0.1 it needs TLS: cert and key"
+        )
+    return ConsoleConfig(host, found, hosts, cert, key)
+
+
+def _approvers(top: _Table) -> tuple[Member, ...]:
+    if not top.has("approvers"):
+        return ()
+    found = tuple(_approver(entry) for entry in top.tables("approvers"))
+    for what, values in (
+        ("name", {person.name for person in found}),
+        ("key", {person.public for person in found}),
+    ):
+        if len(values) != len(found):
+            raise ConfigError(f"{top.file}: approvers: two of them have the same {what}")
+    return found
+
+
+def _approver(entry: _Table) -> Member:
+    name, key = entry.take("name", str), entry.take("key", str)
+    if name in RESERVED:
+        raise ConfigError(f"{entry.file}: approvers: {name!r} cannot be the name of a person")
+    return entry.checked(lambda: new_member(name, read_key(key)))
 
 
 def _universe(top: _Table) -> Path:
@@ -377,6 +476,24 @@ def _metrics(top: _Table, file: Path) -> MetricsConfig:
     if port is not None and not 0 < port < 1 << 16:
         raise ConfigError(f"{top.file}: metrics.port must be a number from 1 to 65535")
     return MetricsConfig(file, port)
+
+
+def _waiting(top: _Table) -> Waiting | None:
+    if not top.has("waiting"):
+        return None
+    table = top.table("waiting")
+    command = table.texts("command") if table.has("command") else ()
+    webhook, seconds = table.maybe("webhook", str) or "", table.maybe("seconds", float)
+    return table.checked(lambda: Waiting(command, webhook, 10.0 if seconds is None else seconds))
+
+
+def _check_approvals(config: SiloConfig | HelperConfig) -> None:
+    wanted, people = config.policy.approvals, len(config.approvers)
+    if wanted > 1 and wanted > people:
+        raise ConfigError(
+            f"{config.file}: policy.approvals: {wanted} are wanted, and [[approvers]] enrols "
+            f"{people}"
+        )
 
 
 def _data(top: _Table) -> DataConfig:
@@ -416,6 +533,7 @@ def _policy(table: _Table) -> Policy:
         "largest": int,
         "longest": int,
         "accept": str,
+        "approvals": int,
     }
     for part in fields(Policy):
         if part.name in ("methods", "queries") and table.has(part.name):

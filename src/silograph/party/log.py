@@ -32,17 +32,20 @@ from silograph.errors import (
     TrailError,
 )
 
-__all__ = ["FIELDS", "Log", "plain_fields"]
+__all__ = ["FIELDS", "LONGEST_WHY", "Log", "plain_fields"]
 
 
 # --- What a line may say: a list of fields, each of one kind, and nothing else --------------------
 #
 # Logs are copied, shipped and read by people who may not see the data. So a field that is not
-# listed is refused when it is written, not filtered when it is read. No field takes free text, a
-# list or a nested value. An error is logged by its name; its text is added only for the kinds of
-# error whose texts contain nothing of a silo's data.
+# listed is refused when it is written, not filtered when it is read. No field takes a list or a
+# nested value, and none free text but the reason that a person gives and signs. An error is logged
+# by its name; its text is added only for the kinds of error whose texts contain nothing of a silo's
+# data.
 
 _LONGEST_REASON = 400
+#: The most characters of a reason that a person gives.
+LONGEST_WHY = 280
 #: Errors whose texts are logged: they name only files, parties, protocol numbers, settings and
 #: terms of a study.
 _TOLD = (ProtocolError, LedgerError, DeploymentError, CryptoError, StudyError)
@@ -64,6 +67,12 @@ def _matching(pattern: str) -> _Check:
 
 def _text(value: object) -> Value:
     if isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable():
+        return value
+    raise ValueError
+
+
+def _reason(value: object) -> Value:
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_WHY and value.isprintable():
         return value
     raise ValueError
 
@@ -100,6 +109,8 @@ def _run(value: object) -> Value:
 
 _word = _matching(r"[a-z0-9][a-z0-9_./+-]{0,63}")
 _name = _matching(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_names = _matching(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}(,[A-Za-z0-9][A-Za-z0-9._@-]{0,63}){0,15}")
+_time = _matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
 _version = _matching(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 
 #: Every field that a line may have, with the check of its value.
@@ -109,7 +120,9 @@ FIELDS: dict[str, _Check] = {
     "round": _word, "sequence": _count, "kind": _word, "method": _word, "protocol": _word,
     "query": _word, "k": _count, "silos": _count, "deadline": _moment,
     # parties
-    "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _name,
+    "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _names,
+    # what a person said: a reason in the person's own words, when, with which key
+    "why": _reason, "moment": _time, "signer": _digest, "signature": _matching(r"[0-9a-f]{128}"),
     # amounts that others may know
     "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
     # budget

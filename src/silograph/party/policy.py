@@ -24,6 +24,8 @@ from silograph.methods.study import Study
 
 __all__ = ["Policy"]
 
+_MOST_APPROVALS = 16
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -64,10 +66,16 @@ class Policy:
     longest: int = 7 * 24 * 3600
     #: ``auto``: every study that the policy allows is accepted. ``ask``: an operator decides.
     accept: Literal["auto", "ask"] = "ask"
+    #: How many enrolled people with different keys must approve a study, where people are enrolled.
+    approvals: int = 1
 
     def __post_init__(self) -> None:
         if self.accept not in ("auto", "ask"):
             raise ArgumentError("accept must be 'auto' or 'ask'")
+        if not 1 <= self.approvals <= _MOST_APPROVALS:
+            raise ArgumentError(f"approvals must be from 1 to {_MOST_APPROVALS}")
+        if self.approvals > 1 and self.accept == "auto":
+            raise ArgumentError("approvals are for accept = 'ask': 'auto' asks nobody")
         if not self.coordinators or not self.methods:
             raise ArgumentError("a policy names the coordinators and the methods that it allows")
         if not 0 < self.epsilon < math.inf or not 0 <= self.delta < 1:

@@ -240,6 +240,7 @@ class Store:
                 self._bring_up_to_date(connection)
             self._own(connection)
         self.identity: str = found[0][1]
+        self.party: str = found[0][2]
 
     def _bring_up_to_date(self, connection: sqlite3.Connection) -> None:
         """Give the rows of a store of version 3 their marks."""
@@ -574,6 +575,14 @@ class Store:
             raise StoreError(f"{self.path}: the store cannot be used: {name}") from None
         except OSError as error:
             raise StoreError(f"{self.path}: the store cannot be used: {error.strerror}") from None
+
+    def entries(self) -> int:
+        """The number of entries of the trail."""
+        with self._reading() as connection:
+            found: int = connection.execute("SELECT ifnull(max(number), 0) FROM trail").fetchone()[
+                0
+            ]
+        return found
 
     def settings(self) -> dict[str, str | int]:
         """The values of the pragmas on which durability and wiping depend."""

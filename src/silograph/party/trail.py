@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from silograph.errors import TrailError
@@ -62,6 +63,16 @@ class Trail:
         self._store = store
         self._clock = clock
 
+    @property
+    def path(self) -> Path:
+        """The file that the trail is in."""
+        return self._store.path
+
+    @property
+    def party(self) -> str:
+        """The party whose trail it is."""
+        return self._store.party
+
     # -- writing -----------------------------------------------------------------------------
 
     def proposed(
@@ -88,6 +99,24 @@ class Trail:
     def decided(self, run: bytes, by: str, code: str, error: BaseException | None = None) -> Mark:
         """Record that a study was accepted or refused, by ``policy`` or by the named operator."""
         return self._add("study.decided", run=run, by=by, code=code, error=error)
+
+    def voted(
+        self,
+        run: bytes,
+        study: bytes,
+        party: str,
+        by: str,
+        code: str,
+        why: str | None = None,
+        moment: str | None = None,
+        signer: str | None = None,
+        signature: str | None = None,
+    ) -> Mark:
+        """Record what a person said about a study; see :mod:`~silograph.party.approval`."""
+        return self._add(
+            "study.vote", run=run, study=study, party=party, by=by, code=code, why=why,
+            moment=moment, signer=signer, signature=signature,
+        )  # fmt: skip
 
     def spent(
         self,

@@ -1,0 +1,377 @@
+"""The console of a coordinator: ask a question with the planner at hand, and see answers arrive.
+
+A study that is proposed here is carried by a process of its own, as by ``silograph study watch``.
+It does not end with the console.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from silograph.console.access import FORGERY, Person
+from silograph.console.desk import Check, Desk, moment, shown_vote
+from silograph.console.silo import observed
+from silograph.dp.loss import shown_loss
+from silograph.errors import ArgumentError, SilographError, StudyError
+from silograph.estimators.estimate import number
+from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
+from silograph.methods.cost import size_text
+from silograph.methods.planner import PLANNED, plan
+from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.health import StudyProgress
+from silograph.page import result_page
+from silograph.party.config import CoordinatorConfig
+from silograph.party.store import Run
+
+__all__ = ["CoordinatorDesk", "Draft"]
+
+_MOST_MINUTES = 7 * 24 * 60
+#: Fields of the form that are no part of a draft.
+_NOT_KEPT = frozenset({FORGERY, "passphrase", "take"})
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A proposal as it stands in the form, and what is wrong with it."""
+
+    fields: Mapping[str, str]
+    problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> "Draft":
+        """The draft of a form; a button of the plan that was pressed sets method and protocol."""
+        fields = {name: value for name, value in form.items() if name not in _NOT_KEPT}
+        if "take" in form:
+            fields["method"], _, fields["protocol"] = form["take"].partition(" ")
+        return cls(fields)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A field without space around it."""
+        return self.fields.get(name, default).strip()
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        """A field that holds a number; a text that is none is a problem."""
+        text = self.text(name).replace(",", ".")
+        if not text:
+            return default
+        try:
+            return float(text)
+        except ValueError:
+            self.problems.append(f"{name} is not a number")
+            return default
+
+    def whole(self, name: str, default: int | None = None) -> int | None:
+        """A field that holds a whole number."""
+        found = self.number(name)
+        if found is None:
+            return default
+        if found != int(found):
+            self.problems.append(f"{name} is not a whole number")
+            return default
+        return int(found)
+
+    def silos(self, known: Sequence[str]) -> tuple[str, ...]:
+        """The silos that take part: those that are ticked, or all."""
+        asked = {name for name in self.text("silos").split(",") if name}
+        return tuple(name for name in known if not asked or name in asked)
+
+    def question(self) -> Question:
+        """What is asked for, in the coordinator's terms."""
+        epsilon = self.number("epsilon")
+        if epsilon is None:
+            self.problems.append("epsilon is missing")
+        options: dict[str, Option] = {}
+        for word in self.text("options").split():
+            name, equals, value = word.partition("=")
+            if not equals or name in options:
+                self.problems.append(f"{word}: an option is name=value, with each name once")
+            options[name] = _value(value)
+        asked = tuple(name for name in self.text("silos").split(",") if name)
+        purpose = self.text("purpose").replace("\r\n", "\n")  # as browsers send it
+        made = Question(
+            self.text("query"), epsilon or 0.0, self.text("method", "feat") or "feat",
+            self.text("protocol") or None, self.whole("k"), self.number("delta"),
+            self.whole("collusion", 1) or 0, asked, options, purpose,
+        )  # fmt: skip
+        if self.problems:
+            raise ArgumentError("; ".join(self.problems))
+        return made
+
+
+def _value(text: str) -> Option:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+class CoordinatorDesk(Desk):
+    """A coordinator's files."""
+
+    pages = {  # noqa: RUF012
+        "/": "Studies",
+        "/propose": "Propose",
+        "/trail": "Trail",
+        "/roster": "Roster",
+        "/health": "Health",
+    }
+
+    def __init__(self, config: CoordinatorConfig, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(config, clock)
+        self._own = config
+        self._service = CoordinatorService(config, clock=clock)
+        self._carriers: list[subprocess.Popen[bytes]] = []
+
+    def close(self) -> None:
+        """Close the files. Studies go on in their own processes."""
+        self._service.close()
+        super().close()
+
+    def alive(self) -> str:
+        """A coordinator has no service that must always run."""
+        return ""
+
+    def _version(self) -> str:
+        self._carriers = [carrier for carrier in self._carriers if carrier.poll() is None]
+        return repr([self._service.progress(run.run) for run in self.store.runs(ended=False)])
+
+    def _own_checks(self) -> Sequence[Check]:
+        return []
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def form(self, draft: Draft) -> dict[str, Any]:
+        """What the form can be filled with, and the planner's view of what it asks."""
+        roster, universe = self._service.party.roster, self._service.party.universe
+        names = [silo.name for silo in roster.silos]
+        return {
+            "fields": draft.fields,
+            "queries": [*QUERIES, RELEASE],
+            "methods": list(METHODS),
+            "protocols": [p for p in PROTOCOLS if p != "clear"],
+            "silos": names,
+            "chosen": draft.silos(names),
+            "nodes": f"{universe.size:,}" if universe.size else "open",
+            "plan": self._plan(draft, names),
+        }
+
+    def _plan(self, draft: Draft, names: Sequence[str]) -> dict[str, Any] | None:
+        """All ways to answer, by error; with a reason where there are none."""
+        query, epsilon = draft.text("query"), draft.number("epsilon")
+        nodes = self._service.party.universe.size
+        if not query or epsilon is None or not nodes:
+            return None
+        if query not in PLANNED:
+            return {"refusal": "For this question there is no formula that predicts the error."}
+        try:
+            found = plan(
+                query, epsilon=epsilon, silos=len(draft.silos(names)), nodes=nodes,
+                edges=draft.number("edges"), k=draft.whole("k"), delta=draft.number("delta"),
+                collusion=draft.whole("collusion", 1) or 0, trust=tuple(TRUST),
+            )  # fmt: skip
+        except SilographError as error:
+            return {"refusal": str(error)}
+        given = {"helpers"} if self._service.party.roster.helpers else set()
+        best = next((o for o in found.options if o.needs <= given), found.best)
+        return {
+            "refusal": "",
+            "count": f"{found.count:,.4g}",
+            "source": found.source,
+            "options": [
+                {
+                    "label": option.label,
+                    "method": option.method,
+                    "protocol": option.protocol,
+                    "error": f"{option.error:,.4g}",
+                    "percent": option.percent,
+                    "width": round(100 * min(option.relative, 1.0), 2),
+                    "kind": "good" if option.relative < 0.1
+                    else "half" if option.relative < 0.5 else "bad",
+                    "needs": [TRUST[need] for need in sorted(option.needs)],
+                    "assumes": option.assumes,
+                    "cost": "" if option.cost is None else str(option.cost),
+                    "note": option.note,
+                    "best": option is best,
+                    # A fold is chosen on the command line, where its hubs can be named.
+                    "usable": not option.arguments,
+                    "take": f"{option.method} {option.protocol}".removesuffix(" reports"),
+                }
+                for option in found.options
+            ],
+        }  # fmt: skip
+
+    def propose(self, person: Person, draft: Draft, passphrase: str) -> str:
+        """Propose a study in a person's name, and begin to carry it; returns its run."""
+        refusal = self.may_sign(person)
+        if refusal:
+            raise StudyError(refusal)
+        question = draft.question()
+        minutes = draft.number("minutes", 60.0) or 0.0
+        if not 0 < minutes <= _MOST_MINUTES or draft.problems:
+            raise ArgumentError("; ".join(draft.problems) or "minutes: at most a week")
+        with self._acting() as service:
+            settled = service.propose(question, 60 * minutes, person.identity(passphrase))
+        self.carry(settled.study.run)
+        return settled.study.run
+
+    def abort(self, person: Person, run: str, reason: str, passphrase: str) -> None:
+        """End a study for all parties, in a person's name."""
+        refusal = self.may_sign(person)
+        if refusal:
+            raise StudyError(refusal)
+        with self._acting() as service:
+            service.request_abort(run, person.identity(passphrase), reason)
+        self.carry(run)
+
+    def carry(self, run: str) -> None:
+        """Carry a study in a process of its own; it ends at once if another carries it."""
+        run = self._service.find(run)[0].run
+        command = [sys.executable, "-m", "silograph", "study", "watch", run, "--json"]
+        self._carriers.append(
+            subprocess.Popen(  # noqa: S603 - our own program, with our own arguments
+                [*command, "--config", str(self.config.file)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )
+        )  # fmt: skip
+
+    @contextmanager
+    def _acting(self) -> Iterator[CoordinatorService]:
+        """The service as a command would open it: with the roster as it is now."""
+        service = CoordinatorService(self._own, clock=self.clock)
+        try:
+            yield service
+        finally:
+            service.close()
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def overview(self) -> dict[str, Any]:
+        """All studies, those that are under way first."""
+        found = self.studies()
+        return {
+            "running": [self._line(*pair) for pair in found if pair[1].open],
+            "past": [self._line(*pair) for pair in found if not pair[1].open],
+        }
+
+    def _line(self, study: Study, row: Run) -> dict[str, Any]:
+        progress = self._service.progress(study.run) if row.open else None
+        return {
+            "run": study.run,
+            "query": f"{study.k}-stars" if study.k else study.query.replace("_", " "),
+            "method": study.how,
+            "purpose": study.purpose,
+            "epsilon": shown_loss(study.epsilon),
+            "deadline": moment(study.deadline),
+            "state": row.state,
+            "code": row.code,
+            "open": row.open,
+            "answer": self._answer(row),
+            "progress": None if progress is None else _progress(progress, row.state),
+        }
+
+    def _answer(self, row: Run) -> dict[str, str] | None:
+        """The answer in one line; None if there is none."""
+        if row.state != "done":
+            return None
+        try:
+            answer = self._service.result(row.run)["answer"]
+        except (SilographError, ValueError, KeyError):
+            return None
+        if answer is None:
+            return {"value": "a release", "error": "", "interval": "", "note": ""}
+        if isinstance(answer["value"], list):
+            many = f"{len(answer['value']):,} values"
+            return {"value": many, "error": "", "interval": "", "note": answer["note"]}
+        low, high = (_shown(end) for end in answer["interval"])
+        return {
+            "value": _shown(answer["value"]),
+            "error": _shown(answer["stderr"]),
+            "interval": f"{low} … {high}",
+            "note": answer["note"],
+        }
+
+    def study(self, run: str) -> dict[str, Any]:
+        """Everything about one study."""
+        study, row = self._service.find(run)
+        progress = self._service.progress(study.run)
+        found = {
+            **self._line(study, row),
+            "silos": study.silos,
+            "members": [(member.name, member.kind) for member in study.members],
+            "delta": shown_loss(study.delta) if study.delta else "",
+            "collusion": study.collusion,
+            "digest": study.digest.hex(),
+            "ending": row.open and row.decision == "abort",
+            "progress": None if progress is None else _progress(progress, row.state),
+            "votes": [shown_vote(vote) for vote in self.votes() if vote.run == study.run],
+            "trail": self.entries(study.run),
+            "page": self._has_page(row),
+            "took": self._took(row),
+            "observers": [],
+        }  # fmt: skip
+        try:
+            return found | {"observers": observed(plan_study(study))}
+        except StudyError:
+            return found
+
+    def _took(self, row: Run) -> str:
+        if row.state != "done":
+            return ""
+        try:
+            kept = self._service.result(row.run)
+            size = kept["bytes"]["received"] + kept["bytes"]["sent"]
+            return f"{kept['seconds']:.1f} s, {size_text(size)}"
+        except (SilographError, ValueError, KeyError):
+            return ""
+
+    def _has_page(self, row: Run) -> bool:
+        """Whether a study is done and has left a release to make a page of."""
+        try:
+            kept = self._service.result(row.run)["release"] if row.state == "done" else None
+        except (SilographError, ValueError, KeyError):
+            return False
+        return str(kept).endswith(".release")
+
+    def page(self, run: str) -> str:
+        """The page of a study's answer, as ``silograph study result --html`` writes it."""
+        return result_page(self._service.answer(run))
+
+
+def _shown(value: object) -> str:
+    """A number as the page of an answer shows it; what is none is a dash."""
+    return number(float(value)).replace("-", "−") if isinstance(value, int | float) else "–"
+
+
+def _progress(progress: StudyProgress, state: str) -> dict[str, Any]:
+    """How far each party is; in a study that is done, all are."""
+    share = progress.done / progress.total if progress.total else 0.0
+    if state == "done":
+        share = 1.0
+        for silo in progress.silos:
+            silo.phase = "done"
+    answered = sum(silo.phase != "asked" for silo in progress.silos)
+    return {
+        "phase": progress.phase,
+        "percent": round(100 * share, 1),
+        "answered": answered,
+        "of": len(progress.silos),
+        "silos": [
+            {
+                "name": silo.name,
+                "phase": silo.phase,
+                "kind": {"asked": "", "refused": "bad", "aborted": "bad"}.get(silo.phase, "good"),
+                "messages": f"{silo.messages:,}",
+                "size": size_text(silo.bytes),
+            }
+            for silo in progress.silos
+        ],
+    }

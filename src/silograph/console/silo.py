@@ -1,0 +1,261 @@
+"""The console of a silo or a helper: studies to decide, what they cost, and what they could show.
+
+Nothing here reads edges. What a page says of a study follows from its proposal, from the policy and
+from the ledger. Decisions go the way of ``silograph silo approve`` and ``refuse``.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from silograph.console.access import Person
+from silograph.console.desk import Check, Desk, moment, shown_vote
+from silograph.console.figures import Lineage, bar_of, lineages
+from silograph.dp.loss import shown_loss
+from silograph.errors import LedgerError, SilographError, StudyError
+from silograph.estimators.estimate import Origin, Provenance
+from silograph.ledger.book import Ledger
+from silograph.ledger.chain import Witness
+from silograph.ledger.entries import loss_at
+from silograph.methods.catalogue import plan_study
+from silograph.methods.method import SettledStudy
+from silograph.methods.planner import PLANNED, plan
+from silograph.methods.study import Study
+from silograph.page.answer import observers
+from silograph.page.texts import method_told
+from silograph.party.approval import ACCEPTED, Decided, Vote, decide, find_study
+from silograph.party.config import HelperConfig, SiloConfig
+from silograph.party.store import Run
+
+__all__ = ["SiloDesk", "observed", "predicted"]
+
+#: With more nodes than this, predicting an error takes longer than somebody waits for a page.
+_MOST_NODES = 200_000
+
+
+class SiloDesk(Desk):
+    """A silo's or a helper's files."""
+
+    pages = {  # noqa: RUF012
+        "/": "Studies",
+        "/budget": "Budget",
+        "/trail": "Trail",
+        "/roster": "Roster",
+        "/health": "Health",
+    }
+
+    def __init__(
+        self, config: SiloConfig | HelperConfig, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(config, clock)
+        self._own = config
+        self._predicted: dict[str, dict[str, str] | None] = {}
+
+    def _version(self) -> str:
+        return ""
+
+    def alive(self) -> str:
+        """Whether the service is at work, in words; empty if it is."""
+        return self._status()
+
+    # -- studies -----------------------------------------------------------------------------
+
+    def overview(self) -> dict[str, Any]:
+        """All studies: those that wait for people first."""
+        found, said = self.studies(), self.votes()
+        waiting = [p for p in found if p[1].open and not p[1].decision]
+        running = [p for p in found if p[1].open and p[1].decision]
+        return {
+            "waiting": [self._line(*pair, said) for pair in waiting],
+            "running": [self._line(*pair, said) for pair in running],
+            "past": [self._line(*pair, said) for pair in found if not pair[1].open],
+            "lineages": self.budget(),
+        }
+
+    def _line(self, study: Study, row: Run, said: list[Vote]) -> dict[str, Any]:
+        return {
+            "run": study.run,
+            "query": _asked(study),
+            "method": study.how,
+            "coordinator": study.coordinator,
+            "purpose": study.purpose,
+            "epsilon": shown_loss(study.epsilon),
+            "deadline": moment(study.deadline),
+            "late": study.deadline <= self.clock(),
+            "decision": row.decision,
+            "by": row.decided_by.replace(",", ", "),
+            "phase": row.phase,
+            "state": row.state,
+            "code": row.code,
+            "spent": row.spent,
+            "votes": [shown_vote(vote) for vote in said if vote.run == study.run],
+        }
+
+    def study(self, run: str) -> dict[str, Any]:
+        """Everything about one study that somebody who decides should know."""
+        study, row = find_study(self.store, run)
+        found = {
+            **self._line(study, row, self.votes()),
+            "wanted": self._own.policy.approvals if self._own.approvers else 0,
+            "silos": study.silos,
+            "members": [(member.name, member.kind) for member in study.members],
+            "delta": shown_loss(study.delta) if study.delta else "",
+            "collusion": study.collusion,
+            "nodes": f"{study.nodes:,}" if study.nodes else "any, in the agreed form",
+            "options": dict(study.options),
+            "digest": study.digest.hex(),
+            "open": row.open,
+            "waits": row.open and not row.decision,
+            "trail": self.entries(study.run),
+            "sent": [(kind, count, size) for kind, count, size in self.store.left(study.run)],
+            "refusal": "", "observers": [], "price": None, "predicted": None, "told": [],
+        }  # fmt: skip
+        try:
+            settled = plan_study(study)
+        except StudyError as error:
+            return found | {"refusal": str(error)}
+        folded = study.index.folded
+        return found | {
+            "observers": observed(settled),
+            "price": self._price(settled, row),
+            "predicted": self._error(study),
+            "told": method_told(study.method, settled.protocol, folded=folded),
+        }
+
+    def _price(self, settled: SettledStudy, row: Run) -> dict[str, Any] | None:
+        """What a study costs, against what is left; None for a helper, who pays nothing."""
+        if self.ledger is None or not isinstance(self._own, SiloConfig):
+            return None
+        lineage = self._own.data.lineage
+        limit, spent = self.ledger.limit(lineage), self.ledger.spent(lineage)
+        level = self._own.ledger.collusion if limit is None else limit.collusion
+        _, epsilon = loss_at(settled.losses, level)
+        before = spent.epsilon - (epsilon if row.spent else 0.0)
+        most = self._own.ledger.epsilon if limit is None else limit.epsilon
+        over = row.open and not row.spent and before + epsilon > most
+        return {
+            "lineage": lineage,
+            "epsilon": shown_loss(epsilon),
+            "delta": shown_loss(settled.delta) if settled.delta else "",
+            "left": shown_loss(max(most - before, 0.0), left=True),
+            "paid": row.spent,
+            "bar": bar_of(max(before, 0.0), epsilon, most),
+            "over": over,
+            "level": level,
+        }
+
+    def _error(self, study: Study) -> dict[str, str] | None:
+        if study.run not in self._predicted:
+            self._predicted[study.run] = predicted(study)
+        return self._predicted[study.run]
+
+    def decide(
+        self, person: Person, run: str, decision: str, reason: str, passphrase: str
+    ) -> Decided:
+        """Approve or refuse a study in a person's name."""
+        refusal = self.may_sign(person)
+        if refusal:
+            raise StudyError(refusal)
+        return decide(
+            self.store, self.config.name, self._own.policy, self._own.approvers, run, decision,
+            reason=reason, key=person.identity(passphrase), clock=self.clock,
+        )  # fmt: skip
+
+    def has_approved(self, person: Person, run: str) -> bool:
+        """Whether a person's approval of a study is in the trail."""
+        own = (run, person.public_or_empty)
+        said = [vote for vote in self.votes() if (vote.run, vote.key) == own]
+        return bool(said) and said[-1].decision == ACCEPTED
+
+    # -- budget ------------------------------------------------------------------------------
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """The ledger's file; None for a helper."""
+        return self._own.ledger.path if isinstance(self._own, SiloConfig) else None
+
+    @cached_property
+    def _ledger(self) -> Ledger | None:
+        path = self.ledger_path
+        return Ledger(path, create=False) if path is not None else None
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The open ledger; None for a helper, and before the service has made it."""
+        path = self.ledger_path
+        return self._ledger if path is not None and path.exists() else None
+
+    def budget(self) -> list[Lineage]:
+        """The lineages of the ledger, in figures."""
+        return [] if self.ledger is None else lineages(self.ledger, self.clock())
+
+    def _own_checks(self) -> Sequence[Check]:
+        if self.ledger_path is None:
+            return []
+        if self.ledger is None:
+            return [Check("ledger", False, f"{self.ledger_path}: there is none yet.")]
+        try:
+            head, seen = self.ledger.verify(), self.store.witness()
+            if seen:
+                self.ledger.check_not_older_than(Witness.parse(seen))
+        except LedgerError as error:
+            return [Check("ledger", False, str(error))]
+        return [Check("ledger", True, f"Whole, {head.serial:,} entries, none missing.")]
+
+    def close(self) -> None:
+        """Close the store and the ledger."""
+        if "_ledger" in self.__dict__ and self._ledger is not None:
+            self._ledger.close()
+        super().close()
+
+
+def _asked(study: Study) -> str:
+    return f"{study.k}-stars" if study.k else study.query.replace("_", " ")
+
+
+def observed(settled: SettledStudy) -> list[dict[str, Any]]:
+    """Who could learn what from a study, as the page of its answer will say it."""
+    study = settled.study
+    made = Provenance(study.method, settled.protocol, settled.silos, study.collusion, study.run)
+    origin = Origin(made, settled.views, settled.losses, study.nodes, study.universe)
+    return [
+        {
+            "who": each.who,
+            "learns": each.learns,
+            "claimed": each.claimed,
+            "kind": "good" if each.claimed else "bad" if math.isinf(each.epsilon) else "half",
+            "epsilon": shown_loss(each.epsilon),
+            "delta": shown_loss(each.delta) if each.delta else "",
+            "width": round(100 * math.tanh(each.epsilon / 2), 2),
+        }
+        for each in observers(origin)
+    ]
+
+
+def predicted(study: Study) -> dict[str, str] | None:
+    """The error that a study's answer will have on a graph of that size; None if nobody can tell.
+
+    The graph is guessed from the number of nodes alone: no edge of this party has a part in it.
+    """
+    if study.query not in PLANNED or not 3 <= study.nodes <= _MOST_NODES:
+        return None
+    try:
+        found = plan(
+            study.query, epsilon=study.epsilon, silos=len(study.silos), nodes=study.nodes,
+            k=study.k, delta=study.delta, collusion=study.collusion, trust=("helpers",),
+        )  # fmt: skip
+    except SilographError:
+        return None
+    for option in found.options:
+        same = (option.method, option.protocol) == (study.method, study.protocol)
+        if same and ("fold" in option.arguments) == study.index.folded:
+            return {
+                "error": f"{option.error:,.4g}",
+                "percent": option.percent,
+                "count": f"{found.count:,.4g}",
+                "source": found.source,
+            }
+    return None
