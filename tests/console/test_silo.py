@@ -231,7 +231,8 @@ class TestPages:
         page = person(console, made, "anna").act("/health").text
         assert "The service has not been started here" in page
         assert page.count("not fine") >= 3, "no service, no broker, no ledger"
-        assert "Signed by all 4 parties" in page
+        assert "3 silos, coordinator hub" in page
+        assert "edges" not in page, "they are not even counted"
 
 
 def test_no_edge_is_in_any_response(made: LocalDeployment, console: Console) -> None:

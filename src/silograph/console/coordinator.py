@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
-from silograph.console.desk import Check, Desk, moment, shown_vote
+from silograph.console.desk import Desk, moment, shown_vote
 from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
@@ -143,9 +143,6 @@ class CoordinatorDesk(Desk):
     def _version(self) -> str:
         self._carriers = [carrier for carrier in self._carriers if carrier.poll() is None]
         return repr([self._service.progress(run.run) for run in self.store.runs(ended=False)])
-
-    def _own_checks(self) -> Sequence[Check]:
-        return []
 
     # -- asking ------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -175,20 +175,19 @@ class Desk(ABC):
     # -- health ------------------------------------------------------------------------------
 
     def preflight(self) -> list[Check]:
-        """Look at everything that a study needs. This is the one place that says what that is."""
-        unwell = self.alive()
+        """Look at everything that a study needs of this party."""
         return [
-            Check("service", not unwell, unwell or "It is running and reaches the broker."),
+            self.service_check(),
             self._broker(),
             *self._certificate(),
             _tried("roster", self._roster_check),
             self.verify(),
-            *self._own_checks(),
         ]
 
-    @abstractmethod
-    def _own_checks(self) -> Sequence[Check]:
-        """What only this kind of party has to look at."""
+    def service_check(self) -> Check:
+        """Whether the service runs and reaches the broker."""
+        unwell = self.alive()
+        return Check("service", not unwell, unwell or "It is running and reaches the broker.")
 
     def _broker(self) -> Check:
         async def reach() -> float:

@@ -4,9 +4,10 @@ Nothing here reads edges. What a page says of a study follows from its proposal,
 from the ledger. Decisions go the way of ``silograph silo approve`` and ``refuse``.
 """
 
+import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ from silograph.console.access import Person
 from silograph.console.desk import Check, Desk, moment, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
-from silograph.errors import LedgerError, SilographError, StudyError
+from silograph.errors import SilographError, StudyError
 from silograph.estimators.estimate import Origin, Provenance
 from silograph.ledger.book import Ledger
-from silograph.ledger.chain import Witness
 from silograph.ledger.entries import loss_at
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
 from silograph.methods.planner import PLANNED, plan
 from silograph.methods.study import Study
+from silograph.nats.preflight import Preflight
 from silograph.page.answer import observers
 from silograph.page.texts import method_told
 from silograph.party.approval import ACCEPTED, Decided, Vote, decide, find_study
@@ -192,18 +193,12 @@ class SiloDesk(Desk):
         """The lineages of the ledger, in figures."""
         return [] if self.ledger is None else lineages(self.ledger, self.clock())
 
-    def _own_checks(self) -> Sequence[Check]:
-        if self.ledger_path is None:
-            return []
-        if self.ledger is None:
-            return [Check("ledger", False, f"{self.ledger_path}: there is none yet.")]
-        try:
-            head, seen = self.ledger.verify(), self.store.witness()
-            if seen:
-                self.ledger.check_not_older_than(Witness.parse(seen))
-        except LedgerError as error:
-            return [Check("ledger", False, str(error))]
-        return [Check("ledger", True, f"Whole, {head.serial:,} entries, none missing.")]
+    def preflight(self) -> list[Check]:
+        """The checks of ``silograph silo check``, except that nothing here reads edges."""
+        made = Preflight(self._own, self.clock, data=False)
+        asyncio.run(made.run())
+        checks = [Check(c.name, c.state == "ok", c.said) for c in made.checks]
+        return [self.service_check(), *checks, self.verify()]
 
     def close(self) -> None:
         """Close the store and the ledger."""
