@@ -232,7 +232,7 @@ class TestPages:
         assert "The service has not been started here" in page
         assert page.count("not fine") >= 3, "no service, no broker, no ledger"
         assert "3 silos, coordinator hub" in page
-        assert "edges" not in page, "they are not even counted"
+        assert "seen by nobody else" not in page, "edges are not even counted"
 
 
 def test_no_edge_is_in_any_response(made: LocalDeployment, console: Console) -> None:
