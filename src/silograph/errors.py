@@ -21,6 +21,7 @@
     ├── StudyError           a study cannot be read, is not valid, or is not for us
     │   ├── PolicyError      a silo's policy does not allow the study
     │   └── DeadlineError    the deadline of the study has passed
+    │       └── SlowLineError the line is too slow for the deadline
     ├── ExperimentError      parameters, a journal or results of the reproduction are refused
     ├── AbortedError         a run ended without an answer
     ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
@@ -88,6 +89,7 @@ __all__ = [
     "SignatureError",
     "SilographError",
     "SilographWarning",
+    "SlowLineError",
     "SplitWarning",
     "StoreError",
     "StudyError",
@@ -216,6 +218,10 @@ class PolicyError(StudyError):
 
 class DeadlineError(StudyError):
     """The deadline of the study has passed. It does not continue."""
+
+
+class SlowLineError(DeadlineError):
+    """The line to the broker is too slow for a study's deadline. Nothing was spent."""
 
 
 class ExperimentError(SilographError):

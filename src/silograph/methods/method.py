@@ -99,6 +99,11 @@ class SettledStudy(ABC):
         return None
 
     @property
+    def upload(self) -> int:
+        """The bytes that a silo sends, roughly; 0 if they are few."""
+        return 0 if self.cost is None else self.cost.sent
+
+    @property
     def folds(self) -> bool:
         """Whether the study's method and protocol can work on folded nodes."""
         return False

@@ -32,8 +32,6 @@ __all__ = ["UNPROVEN", "Carrier", "Seat", "Voice"]
 UNPROVEN = (EnvelopeError, SignatureError, BindingError)
 #: How many messages may be on their way to the broker at the same time.
 _WINDOW = 4
-#: For how many seconds after a study's deadline the broker keeps its streams.
-_AFTERLIFE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,8 @@ class Voice:
         self.run = seat.study.run
         self._store = store
         self._link = link
-        self._stream = ""
+        self._stream = link.own_stream(self.run)
         self._acked: list[Name] = []
-
-    async def open(self, now: float) -> None:
-        """Create the stream, and send frozen messages that the broker may not have yet."""
-        lifetime = self.seat.study.deadline - now + _AFTERLIFE
-        self._stream = await self._link.own_stream(self.run, lifetime)
-        await self.repeat()
 
     async def say(self, word: str, code: Code = Code.NONE) -> None:
         """Send a control message about the run."""
@@ -93,10 +85,6 @@ class Voice:
         """Record which messages the broker has confirmed."""
         acked, self._acked = self._acked, []
         self._store.acked(self.run, acked)
-
-    async def clear(self) -> None:
-        """Remove this party's messages from the broker, when nobody needs them any more."""
-        await self._link.drop_stream(self._stream)
 
     async def _send(self, frozen: list[Frozen]) -> None:
         """Send messages, in their order for each receiver, and to several receivers at once."""

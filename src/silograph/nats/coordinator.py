@@ -39,6 +39,7 @@ from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
+from silograph.nats.sweep import clear_run, keep_swept
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
 from silograph.party.opened import Clock, Party, locked
@@ -49,6 +50,8 @@ __all__ = ["CoordinatorService", "Question", "SiloProgress", "StudyProgress"]
 #: The time limits of one attempt to reach the broker, and of all attempts together.
 _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
+#: For how many seconds after a study's deadline the broker keeps messages, if nobody removes them.
+_AFTERLIFE = 3600.0
 #: A year.
 _LONGEST_SECONDS = 366 * 86_400
 
@@ -213,13 +216,16 @@ class CoordinatorService:
                 health = StudyHealth(self._party, progress)
                 async with health.shown():
                     health.link = link = await self._connect()
+                    sweeping = asyncio.create_task(keep_swept(link, self._party, self.seat))
                     try:
                         if row.open:
                             run_ = _CoordinatorRun(self, study, row, link, progress, watch)
                             await run_.carry()
                         else:
                             await self._repeat(study, link)
+                        await clear_run(link, self.seat(study))
                     finally:
+                        sweeping.cancel()
                         await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)
@@ -239,7 +245,7 @@ class CoordinatorService:
     async def _repeat(self, study: Study, link: Link) -> None:
         """Send the last message of a run that has ended, in case the broker does not have it."""
         voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
-        await last_words(voice.open(now), study.deadline - now, self._party.log)
+        await last_words(voice.repeat(), study.deadline - now, self._party.log)
         voice.settle()
 
     def plan(self, study: Study) -> SettledStudy:
@@ -252,6 +258,11 @@ class CoordinatorService:
         """The coordinator's place in a run."""
         members = study.parties(self._party.roster)
         return Seat(study, members, COORDINATOR, self._party.identity, "coordinator")
+
+    @property
+    def replicas(self) -> int:
+        """How many servers of the broker keep a copy of every stream."""
+        return self._config.replicas
 
     @property
     def party(self) -> Party:
@@ -347,8 +358,9 @@ class _CoordinatorRun:
         left = max(self._study.deadline - self._clock(), 0.0)
         try:
             async with asyncio.timeout(left):
-                await self._carrier.open(self._clock())
-                await self._link.announce(self._proposal)
+                await self._make_streams(left)
+                await self._carrier.repeat()
+                await self._link.announce(self._proposal, self._service.replicas)
                 faultpoints.point("coordinator.proposed")
                 await self._rounds()
             # All messages are here, so the deadline no longer applies.
@@ -361,6 +373,14 @@ class _CoordinatorRun:
             await self._abort(found, Code.REFUSED if refused else code_of(found))
         else:
             await self._end("done", "", self._carrier.word(END))
+
+    async def _make_streams(self, left: float) -> None:
+        """Create the streams of all parties, before any of them hears of the run."""
+        if left > 0:
+            roster, hub = self._carrier.seat.roster, self._study.coordinator
+            names = [hub, *(roster.member(place).name for place in roster.places)]
+            replicas, lifetime = self._service.replicas, left + _AFTERLIFE
+            await self._link.make_streams(self._study.run, names, lifetime, replicas)
 
     async def _rounds(self) -> None:
         async with self._parts as parts:

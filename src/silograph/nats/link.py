@@ -4,9 +4,10 @@ What
     Each sender has one stream per run; a stream is a sequence of messages that the broker stores.
     Each message has its own subject. It is published on the condition that the subject is still
     empty, and again until the broker confirms it. So it is stored once, even if the connection is
-    lost. A reader pulls one message after the other. After a lost connection it continues behind
-    the last message that it saw, so nothing is skipped. Messages that are not pulled stay with the
-    broker.
+    lost. A message that may be on its way is not sent again: the broker is asked for it first, and
+    a late confirmation counts (see :mod:`~silograph.nats.pace`). A reader pulls one message after
+    the other. After a lost connection it continues behind the last message that it saw, so nothing
+    is skipped. Messages that are not pulled stay with the broker.
 What it does not do
     It proves nothing. A broker can drop, repeat, reorder and invent messages; the session that
     processes them detects this.
@@ -14,7 +15,10 @@ What it does not do
 
 import asyncio
 import contextlib
+import functools
+import json
 import logging
+import socket
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,29 +28,48 @@ from silograph.extras import library
 
 library("nats", "deployments")  # a clear error before the import would fail
 
-import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy, StreamConfig
-from nats.js.errors import APIError, NotFoundError
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    PubAck,
+    RetentionPolicy,
+    StreamConfig,
+)
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from silograph.errors import TransportError
+from silograph.nats.pace import Pace
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 
 __all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
 
+#: The receiver of notes that nobody reads; no party has this name.
+_NOBODY = "_"
 #: The stream of all proposals.
 STUDIES_STREAM = f"{connection.PREFIX}-studies"
 
-_PUBLISH_SECONDS = 4.0
+#: How long the broker may take to answer a small request, in seconds.
+_ANSWER_SECONDS = 4.0
+#: How long it may take to send a large message back; large ones take minutes on a slow line.
+_READ_BACK_SECONDS = 300.0
 _IDLE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
+#: How often a party that waits for a confirmation looks whether the connection was lost.
+_LOOK_SECONDS = 1.0
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
-_WRONG_LAST_SEQUENCE = 10071
+#: After so many seconds without a sign of life on a connection with data under way, the system
+#: gives the connection up. It counts acknowledged packets: a slow line is alive.
+_DEAD_SECONDS = 20
+#: Codes of the broker's errors.
+_TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
+_NO_CLUSTER = 10074
 #: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
 _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 
@@ -93,8 +116,11 @@ class Link:
         self._client = client
         self._party = party
         self.traffic = Traffic()
-        self._streams: JetStreamContext = client.jetstream(timeout=_PUBLISH_SECONDS)
-        self._made: dict[str, StreamConfig] = {}
+        self.pace = Pace()
+        #: What keeps the broker from storing messages, for people; empty if nothing does.
+        self.trouble = ""
+        self._streams: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
+        self._patient: JetStreamContext = client.jetstream(timeout=_READ_BACK_SECONDS)
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
@@ -103,7 +129,10 @@ class Link:
         logging.getLogger("asyncio").addFilter(_no_news)
         try:
             async with asyncio.timeout(seconds):
-                client = await nats.connect(**options)
+                client = Client()
+                options["reconnected_cb"] = functools.partial(_give_up_when_dead, client)
+                await client.connect(**options)
+                await _give_up_when_dead(client)
         except _PASSING as error:
             what = str(error) or "no answer"
             raise TransportError(f"{', '.join(broker.urls)}: cannot connect: {what}") from None
@@ -119,135 +148,256 @@ class Link:
         """How often the connection was lost and restored."""
         return int(self._client.stats["reconnects"])
 
-    async def own_stream(self, run: str, lifetime: float) -> str:
-        """Create this party's stream of a run if it does not exist; returns its name."""
-        name = stream_name(run, self._party)
-        subject = f"{connection.PREFIX}.{run}.{self._party}.>"
-        await self._make(
-            StreamConfig(
-                name=name,
-                subjects=[subject],
-                retention=RetentionPolicy.LIMITS,
-                max_age=max(lifetime, 60.0),
-                allow_direct=True,
-            )
-        )
-        return name
+    # -- streams -----------------------------------------------------------------------------
 
-    async def studies_stream(self) -> str:
+    async def make_streams(
+        self, run: str, senders: Iterable[str], lifetime: float, replicas: int = 1
+    ) -> None:
+        """Create the streams of a run that do not exist, one for each sender.
+
+        The coordinator does this before it proposes the run. ``replicas`` is the number of servers
+        that keep a copy.
+        """
+        async with asyncio.TaskGroup() as making:
+            for sender in senders:
+                config = StreamConfig(
+                    name=stream_name(run, sender),
+                    subjects=[f"{connection.PREFIX}.{run}.{sender}.>"],
+                    retention=RetentionPolicy.LIMITS,
+                    max_age=max(lifetime, 60.0),
+                    num_replicas=replicas,
+                    allow_direct=True,
+                    allow_rollup_hdrs=True,  # see _accepts
+                )
+                making.create_task(self._make(config))
+
+    def own_stream(self, run: str) -> str:
+        """The name of this party's stream of a run."""
+        return stream_name(run, self._party)
+
+    async def studies_stream(self, replicas: int = 1) -> str:
         """Create the stream of proposals if it does not exist; returns its name."""
-        await self._make(
-            StreamConfig(
-                name=STUDIES_STREAM,
-                subjects=[connection.STUDIES],
-                retention=RetentionPolicy.LIMITS,
-                max_age=30 * 24 * 3600.0,
-            )
+        config = StreamConfig(
+            name=STUDIES_STREAM,
+            subjects=[connection.STUDIES],
+            retention=RetentionPolicy.LIMITS,
+            max_age=30 * 24 * 3600.0,
+            num_replicas=replicas,
         )
+        if not await self._make(config):  # the number of replicas may have changed
+            with contextlib.suppress(*_PASSING):
+                await self._streams.update_stream(config)
         return STUDIES_STREAM
 
-    async def _make(self, config: StreamConfig) -> None:
-        assert config.name is not None  # noqa: S101 - both callers give one
+    async def _make(self, config: StreamConfig) -> bool:
+        """Create a stream; False if there is one of this name with other settings."""
         while True:
             try:
                 await self._streams.add_stream(config)
-                break
+                self.trouble = ""
+                return True
             except APIError as error:
                 if error.err_code == _STREAM_NAME_IN_USE:  # made before a restart
-                    break
-                await self._pause()
+                    return False
+                if error.err_code == _NO_CLUSTER:
+                    raise TransportError(
+                        f"replicas = {config.num_replicas} needs a cluster of as many servers, and "
+                        "the broker is a single one"
+                    ) from None
+                self._name_trouble(error)
             except _PASSING:
-                await self._pause()
-        self._made[config.name] = config
+                pass
+            await self._pause()
 
-    async def drop_stream(self, name: str) -> None:
-        """Remove one of this party's streams. If that fails, the broker lets it expire."""
-        self._made.pop(name, None)
-        with contextlib.suppress(*_PASSING):
-            await self._streams.delete_stream(name)
+    async def drop_streams(self, names: Iterable[str]) -> None:
+        """Remove streams. Those that cannot be removed now are left for the next sweep."""
+        for name in names:
+            with contextlib.suppress(*_PASSING):
+                await self._streams.delete_stream(name)
+            _heed()
+
+    async def stream_names(self) -> list[str]:
+        """The names of all streams of runs that the broker has."""
+        found: list[str] = []
+        while True:
+            asked = {"subject": f"{connection.PREFIX}.*.>", "offset": len(found)}
+            try:
+                answer = await self._client.request(
+                    "$JS.API.STREAM.NAMES", json.dumps(asked).encode(), timeout=_ANSWER_SECONDS
+                )
+                page = json.loads(answer.data)
+                names = page.get("streams") or []
+            except (*_PASSING, ValueError) as error:
+                raise TransportError(f"the broker does not say what it stores: {error}") from None
+            found += names
+            if not names or len(found) >= page.get("total", 0):
+                return [name for name in found if name != STUDIES_STREAM]
+
+    # -- publishing --------------------------------------------------------------------------
 
     async def publish(self, stream: str, subject: str, raw: bytes) -> None:
         """Publish a message once; waits until the broker has it, without a time limit."""
+        async with self.pace.turn(len(raw)):
+            while not await self._attempt(stream, subject, raw):
+                # Nothing large goes out again before the broker takes what is small.
+                while not await self._accepts(stream):
+                    await asyncio.sleep(_LOOK_SECONDS)
+        self.trouble = ""
+        self.traffic.went()
+
+    async def _attempt(self, stream: str, subject: str, raw: bytes) -> bool:
+        """Send a message and wait until the broker has it, or surely does not: then False."""
+        while not self.connected:  # what is sent now would wait in the client
+            await self._pause()
         headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
+        epoch, began, absent = self.reconnects, time.monotonic(), 0
+        try:
+            ack = await self._streams.publish_async(subject, raw, stream=stream, headers=headers)
+        except _PASSING:
+            await self._pause()
+            return False
+        try:
+            while absent < 2:
+                await asyncio.wait({ack}, timeout=_LOOK_SECONDS)
+                _heed()
+                if ack.done():
+                    return await self._judged(ack, stream, subject, raw)
+                lost = self.reconnects != epoch
+                if not lost and time.monotonic() < began + self.pace.patience:
+                    continue
+                # The question goes the same way, behind the message: if the answer is that there
+                # is none, it did not arrive. It may still be being stored, so ask twice.
+                stored = await self._stored(stream, subject)
+                if stored and not ack.done():
+                    return bool(await self._holds(stream, subject, raw))
+                absent += (2 if lost else 1) if stored is False else 0
+            return False
+        finally:
+            ack.cancel()
+
+    async def _judged(
+        self, ack: "asyncio.Future[PubAck]", stream: str, subject: str, raw: bytes
+    ) -> bool:
+        """Whether the broker's answer means that it has the message."""
+        error = ack.exception()
+        if isinstance(error, APIError):
+            if error.err_code in _TAKEN:
+                return bool(await self._holds(stream, subject, raw))
+            self._name_trouble(error)
+        elif error is not None and not isinstance(error, _PASSING):
+            raise error
+        return error is None
+
+    async def _stored(self, stream: str, subject: str) -> bool | None:
+        """Whether something is stored under a subject; None if the broker does not say."""
+        try:
+            found = await self._streams.stream_info(stream, subjects_filter=subject)
+            return bool(found.state.subjects)
+        except NotFoundError:  # the stream itself
+            return False
+        except _PASSING:
+            _heed()
+            return None
+
+    async def _accepts(self, stream: str) -> bool:
+        """Whether the broker stores a small message now. It replaces the one before it."""
+        run = stream.split("-")[1]
+        subject = f"{connection.PREFIX}.{run}.{self._party}.{_NOBODY}.room"
+        try:
+            await self._streams.publish(
+                subject, b"", timeout=_ANSWER_SECONDS, stream=stream, headers={"Nats-Rollup": "sub"}
+            )
+            self.trouble = ""
+        except APIError as error:
+            return not self._name_trouble(error)
+        except NoStreamResponseError:
+            self.trouble = (
+                "the broker has no stream for this run: it was removed, or its server is down"
+            )
+            return False
+        except _PASSING:
+            _heed()
+            return False
+        return True
+
+    async def look(self, run: str) -> None:
+        """Find out, for somebody who waits, whether the broker stores messages: ``trouble``."""
+        await self._accepts(self.own_stream(run))
+
+    def _name_trouble(self, error: APIError) -> bool:
+        """Note that the broker's disk is full, if an error says so."""
+        said = error.description or ""
+        if "resources" in said or "space" in said:
+            self.trouble = (
+                f"the broker's disk is full ({said}): give it room, or raise max_file_store; "
+                "everything continues then"
+            )
+            return True
+        return False
+
+    async def announce(self, raw: bytes, replicas: int = 1) -> None:
+        """Publish a proposal, possibly more than once, which does no harm."""
+        stream = await self.studies_stream(replicas)
         while True:
             try:
                 await self._streams.publish(
-                    subject, raw, timeout=_PUBLISH_SECONDS, stream=stream, headers=dict(headers)
+                    connection.STUDIES, raw, timeout=_ANSWER_SECONDS, stream=stream
                 )
-                _heed()
-                self.traffic.went()
+                self.trouble = ""
                 return
             except APIError as error:
-                if error.err_code == _WRONG_LAST_SEQUENCE:
-                    if await self._holds(stream, subject, raw):
-                        return
-                    raise TransportError(
-                        f"{subject}: another message stands under this name; somebody squats on it"
-                    ) from None
-                await self._pause()
-            except _PASSING as error:
-                if stream in self._made and "NoStreamResponse" in type(error).__name__:
-                    await self._make(self._made[stream])
-                await self._pause()
-
-    async def announce(self, raw: bytes) -> None:
-        """Publish a proposal, possibly more than once, which does no harm."""
-        stream = await self.studies_stream()
-        while True:
-            try:
-                await self._streams.publish(
-                    connection.STUDIES, raw, timeout=_PUBLISH_SECONDS, stream=stream
-                )
-                return
+                self._name_trouble(error)
             except _PASSING:
-                await self._pause()
+                pass
+            await self._pause()
 
     async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
-        """Whether the last message of a subject has these bytes: it is our own, sent before."""
+        """Whether what is stored under a subject is this message, sent before.
+
+        False if nothing is stored; raises if it is another message.
+        """
         while True:
             try:
-                found = await self._streams.get_last_msg(stream, subject)
-                return found.data == raw
+                found = await self._patient.get_last_msg(stream, subject)
             except NotFoundError:
                 return False
             except _PASSING:
                 await self._pause()
+                continue
+            if found.data != raw:
+                raise TransportError(
+                    f"{subject}: another message stands under this name; somebody squats on it"
+                )
+            return True
 
-    async def stored_bytes(self, run: str, senders: Iterable[str]) -> dict[str, int]:
-        """The bytes that the broker stores of each sender's messages in a run, 0 if none.
-
-        The broker counts subjects and headers, too. A party removes its stream at the run's end.
-        """
-        found = {}
-        for sender in senders:
+    async def measure(self, size: int) -> float:
+        """The rate of the line to the broker, in bytes a second, by a probe that nobody stores."""
+        subject = f"{connection.PREFIX}.probe.{self._party}.line"
+        while True:
+            epoch = self.reconnects
             try:
-                info = await self._streams.stream_info(stream_name(run, sender))
-                found[sender] = int(info.state.bytes)
-            except NotFoundError:
-                found[sender] = 0
-            except _PASSING as error:
-                raise TransportError(f"the broker does not say what it stores: {error}") from None
-        return found
+                alone = await self._client.rtt(timeout=60)
+                began = time.monotonic()
+                await self._client.publish(subject, bytes(size))
+                await self._client.flush(timeout=60)
+            except _PASSING:
+                await self._pause()
+                continue
+            _heed()
+            if epoch == self.reconnects:
+                return size / max(time.monotonic() - began - alone, 1e-4)
+
+    # -- reading -----------------------------------------------------------------------------
 
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """Read the messages of a stream from its beginning."""
-        return Reader(self._streams, stream, filters, self.traffic)
+        return Reader(self, self._streams, stream, filters)
 
     def reader_of(self, run: str, sender: str, receiver: str, *, everyone: bool) -> "Reader":
         """Read what a party sends to another one in a run, and, if asked, what it sends to all."""
         to = (receiver, connection.ALL) if everyone else (receiver,)
         filters = [f"{connection.PREFIX}.{run}.{sender}.{name}.>" for name in to]
         return self.reader(stream_name(run, sender), filters)
-
-    async def has_stream(self, run: str, sender: str) -> bool:
-        """Whether a sender's stream of a run exists; a broker that does not answer has it."""
-        try:
-            await self._streams.stream_info(stream_name(run, sender))
-        except NotFoundError:
-            return False
-        except _PASSING:
-            _heed()
-        return True
 
     async def said(self, run: bytes, sender: str, word: str) -> bytes | None:
         """A party's message of one kind to everyone, or None if there is none yet."""
@@ -258,6 +408,14 @@ class Link:
         except _PASSING:  # also if there is no such message
             _heed()
             return None
+
+    async def settled(self, epoch: int) -> None:
+        """Wait until all that the broker has sent to this party is here, or the line was lost."""
+        while self.connected and self.reconnects == epoch:
+            with contextlib.suppress(*_PASSING):
+                await self._client.rtt(timeout=60)
+                return
+            _heed()
 
     @staticmethod
     async def _pause() -> None:
@@ -275,13 +433,14 @@ class Reader:
     """Reads the messages of one stream in order, from the first one on."""
 
     def __init__(
-        self, streams: JetStreamContext, stream: str, filters: Sequence[str], traffic: Traffic
+        self, link: Link, streams: JetStreamContext, stream: str, filters: Sequence[str]
     ) -> None:
+        self._link = link
         self._streams = streams
-        self._traffic = traffic
         self._stream = stream
         self._filters = list(filters)
         self._subscription: JetStreamContext.PullSubscription | None = None
+        self._epoch = 0  # of the connection that the consumer belongs to
         self._seen = 0  # the position of the last message in the stream
         self._count = 0  # messages that this consumer has delivered
         self._pause = _SHORTEST_PAUSE
@@ -295,19 +454,28 @@ class Reader:
                 _heed()
                 place = message.metadata.sequence
                 if place.consumer != self._count + 1:
-                    raise TimeoutError  # a message was lost on the way
+                    raise ValueError  # a message was lost on the way
                 self._count = place.consumer
                 self._pause = _SHORTEST_PAUSE
                 if place.stream > self._seen:
                     self._seen = place.stream
-                    self._traffic.came(len(message.data))
+                    self._link.traffic.came(len(message.data))
                     return bytes(message.data)
-            except (*_PASSING, ValueError):
+            except (*_PASSING, ValueError) as error:
                 _heed()
+                if isinstance(error, asyncio.TimeoutError) and await self._under_way():
+                    continue
                 # A new consumer even if this one was only idle: a message to it may be lost.
                 await self._stop()
                 await asyncio.sleep(self._pause)
                 self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    async def _under_way(self) -> bool:
+        """Whether a message was on a slow line when the time was over. It has arrived then."""
+        if self._subscription is None:
+            return False
+        await self._link.settled(self._epoch)
+        return self._link.reconnects == self._epoch and self._subscription.pending_msgs > 0
 
     async def _begin(self) -> JetStreamContext.PullSubscription:
         config = ConsumerConfig(
@@ -318,7 +486,7 @@ class Reader:
             mem_storage=True,
             inactive_threshold=30.0,
         )
-        self._count = 0
+        self._count, self._epoch = 0, self._link.reconnects
         self._subscription = await self._streams.pull_subscribe(
             "", stream=self._stream, config=config
         )
@@ -333,6 +501,19 @@ class Reader:
     async def close(self) -> None:
         """Stop reading."""
         await self._stop()
+
+
+async def _give_up_when_dead(client: Client) -> None:
+    """Let the system notice a dead connection soon, and leave a slow one alone.
+
+    Answers to the client's own pings come behind everything that is under way, so they are late on
+    a slow line.
+    """
+    writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
+    line = writer.get_extra_info("socket") if writer is not None else None
+    if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        with contextlib.suppress(OSError):
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
 async def _ignore(_error: Any) -> None:

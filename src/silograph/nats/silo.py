@@ -39,6 +39,7 @@ from silograph.nats.carrier import Seat, Voice
 from silograph.nats.health import Health, Metrics, MetricsBoard
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.part import SiloRun, last_words
+from silograph.nats.sweep import keep_swept, past_use
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
 from silograph.party.control import ABORT, REFUSE, Code, code_of
 from silograph.party.opened import Clock, Party
@@ -138,7 +139,8 @@ class Service(ABC):
         self._failed = asyncio.get_running_loop().create_future()
         for run in self._store.runs():
             self._resume(run)
-        work = (stop.wait(), self._hear(self._link), self._poll())
+        swept = keep_swept(self._link, self._party)
+        work = (stop.wait(), self._hear(self._link), self._poll(), swept)
         serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
@@ -368,7 +370,9 @@ class Service(ABC):
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
-        await last_words(voice.open(self._party.clock()), left, self._log)
+        if past_use(study, self._party.clock(), own=True):
+            return  # nobody waits any more
+        await last_words(voice.repeat(), left, self._log)
         voice.settle()
 
     async def _take_part(self, study: Study) -> None:
@@ -382,7 +386,6 @@ class Service(ABC):
         await run.carry()
         self._forget(study.run)
         self._tidy()
-        await run.linger()
 
     def _begin(self, study: Study) -> SiloRun:
         run = self._store.run(study.run)
@@ -391,7 +394,8 @@ class Service(ABC):
         if self._party.has_universe and study.universe != self._party.universe.digest:
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
-        return SiloRun(seat, session, self._party, self._line, lambda: self._pay(plan))
+        pay = lambda: self._pay(plan)  # noqa: E731
+        return SiloRun(seat, session, self._party, self._line, pay, plan.upload)
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""

@@ -15,6 +15,7 @@ from silograph.errors import (
     PayloadError,
     PolicyError,
     ProtocolError,
+    SlowLineError,
     StudyError,
 )
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
@@ -38,6 +39,8 @@ class Code(IntEnum):
     PROTOCOL = 6
     REFUSED = 7
     INTERNAL = 8
+    #: The line to the broker is too slow for the deadline.
+    SLOW = 9
 
     @property
     def word(self) -> str:
@@ -49,6 +52,7 @@ def code_of(error: BaseException) -> Code:
     """The code that other parties get for an error. It tells only the kind of refusal."""
     kinds: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Code], ...] = (
         (PolicyError, Code.POLICY),
+        (SlowLineError, Code.SLOW),
         (DeadlineError, Code.DEADLINE),
         (StudyError, Code.STUDY),
         (BudgetError, Code.BUDGET),

@@ -39,6 +39,11 @@ class SettledBaseline(SettledStudy):
             channel.p11, channel.p01, self.silos, study.pairs, study.subject
         )
 
+    @property
+    def upload(self) -> int:
+        """One bit a pair."""
+        return self.study.pairs // 8
+
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:

@@ -17,6 +17,7 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
+from silograph.methods.cost import union_cost
 from silograph.methods.featplus.answer import combine, local_report, share
 from silograph.methods.featplus.machines import (
     FeatPlusCoordinator,
@@ -136,6 +137,11 @@ class SettledFeatPlus(SettledStudy):
         self.plan = _plan(study, _split(study.options.get("split", "paper")))
         self.losses, self.views, self.advice = self.plan.losses, self.plan.views, self.plan.advice
         self.protocol = self.plan.union.protocol
+
+    @property
+    def upload(self) -> int:
+        """The union, and a number a node for the noisy degrees."""
+        return union_cost(self.plan.union, self.study.nodes).sent + 8 * self.study.nodes
 
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:

@@ -39,6 +39,7 @@ from silograph.methods.sealed.rounds import (
     SealedParameters,
     SealedResult,
     check_matrix,
+    sealed_cost,
 )
 from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
 from silograph.methods.union import input_bits
@@ -297,6 +298,13 @@ class SettledSealed(SettledStudy):
         if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
             raise StudyError("triangle_share needs both triangles and two_stars")
         return noise
+
+    @property
+    def upload(self) -> int:
+        """The traffic of a member of the committee."""
+        layout = self._layout
+        nodes = self.study.nodes if layout is None else layout.rows
+        return sealed_cost(nodes, self.silos, tuple(self.noise.answers), layout).up
 
     @property
     def folds(self) -> bool:
