@@ -40,7 +40,8 @@ class SlowLine:
         self._passing = True
         self._loop = asyncio.new_event_loop()
         listener = socket.create_server(("127.0.0.1", port))
-        threading.Thread(target=self._run, args=(listener,), daemon=True).start()
+        self._thread = threading.Thread(target=self._run, args=(listener,), daemon=True)
+        self._thread.start()
 
     def _run(self, listener: socket.socket) -> None:
         asyncio.set_event_loop(self._loop)
@@ -48,10 +49,17 @@ class SlowLine:
         server = self._loop.run_until_complete(serving)
         self._loop.run_forever()
         server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(self._end())
         self._loop.close()
+
+    async def _end(self) -> None:
+        for end in self._open:
+            end.transport.abort()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.01)  # transports close in a later turn
 
     async def _accept(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         try:
@@ -73,7 +81,7 @@ class SlowLine:
                 task.cancel()
             for end in (back, forth):
                 self._open.discard(end)
-                end.close()
+                end.transport.abort()
 
     async def _pipe(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, up: bool
@@ -119,3 +127,4 @@ class SlowLine:
     def close(self) -> None:
         """End the proxy and all its lines."""
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()

@@ -157,6 +157,7 @@ def status(config: Config, as_json: Json = False) -> None:
         line = "connected" if found["connected"] else "not connected"
         lines = [
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
+            *([f"  waiting: {found['trouble']}"] if found.get("trouble") else []),
             *(f"  {run['run'][:16]}  {run['decision']}  {run['phase']}" for run in found["runs"]),
         ]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):

@@ -239,11 +239,23 @@ def _service(config: Path) -> "CoordinatorService":
 
 def _carry(service: "CoordinatorService", run: str, as_json: bool) -> None:
     if as_json or not console.is_terminal:
-        _show(asyncio.run(service.carry(run)), as_json)
+        _show(asyncio.run(service.carry(run, _teller())), as_json)
         return
     with Live(console=console, refresh_per_second=8, transient=True) as live:
         found = asyncio.run(service.carry(run, _painter(live, run)))
     _show(found, as_json)
+
+
+def _teller() -> "Callable[[StudyProgress], None]":
+    """Say what a study waits for, once, where there is no table to show it in."""
+    told = [""]
+
+    def tell(progress: "StudyProgress") -> None:
+        if progress.trouble and progress.trouble != told[0]:
+            note(f"waiting: {progress.trouble}")
+        told[0] = progress.trouble
+
+    return tell
 
 
 def _painter(live: Live, run: str) -> "Callable[[StudyProgress], None]":
@@ -255,6 +267,8 @@ def _painter(live: Live, run: str) -> "Callable[[StudyProgress], None]":
         for silo in progress.silos:
             size = f"{silo.bytes / 1e6:,.1f}"
             table.add_row(silo.name, silo.phase, f"{silo.messages:,}", size)
+        if progress.trouble:
+            table.caption = f"waiting: {progress.trouble}"
         live.update(table)
 
     return paint

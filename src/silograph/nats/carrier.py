@@ -20,7 +20,7 @@ from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import Session
 from silograph.methods.study import Study
 from silograph.nats import faultpoints
-from silograph.nats.link import Link
+from silograph.nats.link import Link, at_once
 from silograph.party import connection
 from silograph.party.control import Code, Control
 from silograph.party.log import Log
@@ -30,7 +30,8 @@ __all__ = ["UNPROVEN", "Carrier", "Seat", "Voice"]
 
 #: Errors of a message that anyone could have sent. It proves nothing about its alleged sender.
 UNPROVEN = (EnvelopeError, SignatureError, BindingError)
-#: How many messages may be on their way to the broker at the same time.
+#: How many messages may be on their way to the broker at the same time. On a slow line they are
+#: fewer: see ``nats/pace.py``.
 _WINDOW = 4
 
 
@@ -94,9 +95,7 @@ class Voice:
         if len(queues) < 2 or EVERYONE in queues:
             await self._send_in_order(frozen)
             return
-        async with asyncio.TaskGroup() as sending:
-            for queue in queues.values():
-                sending.create_task(self._send_in_order(queue))
+        await at_once(*map(self._send_in_order, queues.values()))
 
     async def _send_in_order(self, frozen: list[Frozen]) -> None:
         for message in frozen:
@@ -186,15 +185,21 @@ class Carrier(Voice):
         ``told`` is called each time that the session has made something.
         """
         under_way: deque[asyncio.Task[None]] = deque()
-        async with asyncio.TaskGroup() as sending:
+        try:
             while self.session.room:
                 if len(under_way) == _WINDOW:
-                    await asyncio.wait([under_way.popleft()])
+                    await under_way[0]
+                    under_way.popleft()
                 async with self._turn:
                     frozen = await asyncio.to_thread(self._make)
-                under_way.append(sending.create_task(self._send(frozen)))
+                under_way.append(asyncio.create_task(self._send(frozen)))
                 if told is not None:
                     await told()
+            await asyncio.gather(*under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     # -- in a thread, one at a time -----------------------------------------------------------
 

@@ -36,7 +36,7 @@ from silograph.methods.study import (
 from silograph.methods.union import default_protocol
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
-from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress
+from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress, note_trouble
 from silograph.nats.link import Link
 from silograph.nats.part import cause, last_words
 from silograph.nats.sweep import clear_run, keep_swept
@@ -216,7 +216,16 @@ class CoordinatorService:
                 health = StudyHealth(self._party, progress)
                 async with health.shown():
                     health.link = link = await self._connect()
-                    sweeping = asyncio.create_task(keep_swept(link, self._party, self.seat))
+
+                    def tell(trouble: str) -> None:
+                        note_trouble(self._party.log, trouble)
+                        progress.trouble = trouble
+                        watch(progress)
+
+                    beside = [
+                        asyncio.create_task(keep_swept(link, self._party, self.seat)),
+                        asyncio.create_task(link.watch(lambda: [study.run], tell)),
+                    ]
                     try:
                         if row.open:
                             run_ = _CoordinatorRun(self, study, row, link, progress, watch)
@@ -225,7 +234,8 @@ class CoordinatorService:
                             await self._repeat(study, link)
                         await clear_run(link, self.seat(study))
                     finally:
-                        sweeping.cancel()
+                        for task in beside:
+                            task.cancel()
                         await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)

@@ -32,11 +32,13 @@ from silograph.errors import (
     DeploymentError,
     SilographError,
     StoreError,
+    TransportError,
 )
 from silograph.ledger.book import Ledger
 from silograph.methods.study import read_proposal
 from silograph.nats.link import Link
 from silograph.party import certificates
+from silograph.party.log import Log
 from silograph.party.opened import Party, locked
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "SiloProgress",
     "StudyHealth",
     "StudyProgress",
+    "note_trouble",
 ]
 
 
@@ -251,7 +254,14 @@ class Health:
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the party is healthy, and the reason if it is not."""
-        return (True, "ok") if self.connected else (False, "the broker is not reached")
+        if not self.connected:
+            return False, "the broker is not reached"
+        return (False, self.trouble) if self.trouble else (True, "ok")
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the broker from storing messages; empty if nothing does."""
+        return "" if self.link is None else self.link.trouble
 
     def status(self) -> dict[str, object]:
         """The content of the status file: process, connection, and the phase of each open run."""
@@ -261,6 +271,7 @@ class Health:
             "role": self.party.config.role,
             "pid": os.getpid(),
             "connected": self.connected,
+            "trouble": self.trouble,
             "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase}
                      for run in runs],
         }  # fmt: skip
@@ -322,6 +333,14 @@ class Health:
         whole_files.replace(path, json.dumps(content, indent=1).encode(), StoreError)
 
 
+def note_trouble(log: Log, trouble: str) -> None:
+    """Log that the broker stores nothing, or does so again."""
+    if trouble:
+        log.event("broker.trouble", level="warning", error=TransportError(trouble))
+    else:
+        log.event("broker.well")
+
+
 # --- Where a coordinator's studies are: for a screen while one is carried, and as metrics ---------
 #
 # A coordinator has one process per study. One of these processes publishes the metrics of all open
@@ -351,6 +370,8 @@ class StudyProgress:
     done: int = 0
     total: int = 0
     began: float = field(default_factory=time.monotonic)
+    #: What keeps the broker from storing messages; empty if nothing does.
+    trouble: str = ""
 
     @property
     def bytes(self) -> int:

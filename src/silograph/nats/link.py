@@ -20,7 +20,7 @@ import json
 import logging
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,13 @@ from silograph.extras import library
 library("nats", "deployments")  # a clear error before the import would fail
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
     DeliverPolicy,
-    PubAck,
     RetentionPolicy,
     StreamConfig,
 )
@@ -46,7 +46,7 @@ from silograph.nats.pace import Pace
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 
-__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
+__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "at_once", "stream_name"]
 
 #: The receiver of notes that nobody reads; no party has this name.
 _NOBODY = "_"
@@ -57,10 +57,13 @@ STUDIES_STREAM = f"{connection.PREFIX}-studies"
 _ANSWER_SECONDS = 4.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
 _READ_BACK_SECONDS = 300.0
+_PROBE_SECONDS = 60.0
 _IDLE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
 #: How often a party that waits for a confirmation looks whether the connection was lost.
 _LOOK_SECONDS = 1.0
+#: In which of so many looks a party that waits tries whether the broker stores messages.
+_LOOK_EVERY = 5
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 #: After so many seconds without a sign of life on a connection with data under way, the system
@@ -77,6 +80,20 @@ _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 def stream_name(run: str, sender: str) -> str:
     """The stream of one sender's messages in one run."""
     return f"{connection.PREFIX}-{run}-{sender}"
+
+
+async def at_once(*work: Coroutine[Any, Any, Any]) -> None:
+    """Do several things at the same time. The first error ends them all.
+
+    A task group would leave its own task marked as cancelled (before Python 3.13), see _heed.
+    """
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _heed() -> None:
@@ -121,6 +138,7 @@ class Link:
         self.trouble = ""
         self._streams: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self._patient: JetStreamContext = client.jetstream(timeout=_READ_BACK_SECONDS)
+        self._answers = _Answers(client)
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
@@ -158,18 +176,19 @@ class Link:
         The coordinator does this before it proposes the run. ``replicas`` is the number of servers
         that keep a copy.
         """
-        async with asyncio.TaskGroup() as making:
-            for sender in senders:
-                config = StreamConfig(
-                    name=stream_name(run, sender),
-                    subjects=[f"{connection.PREFIX}.{run}.{sender}.>"],
-                    retention=RetentionPolicy.LIMITS,
-                    max_age=max(lifetime, 60.0),
-                    num_replicas=replicas,
-                    allow_direct=True,
-                    allow_rollup_hdrs=True,  # see _accepts
-                )
-                making.create_task(self._make(config))
+        configs = [
+            StreamConfig(
+                name=stream_name(run, sender),
+                subjects=[f"{connection.PREFIX}.{run}.{sender}.>"],
+                retention=RetentionPolicy.LIMITS,
+                max_age=max(lifetime, 60.0),
+                num_replicas=replicas,
+                allow_direct=True,
+                allow_rollup_hdrs=True,  # see _accepts
+            )
+            for sender in senders
+        ]
+        await at_once(*(self._make(config) for config in configs))
 
     def own_stream(self, run: str) -> str:
         """The name of this party's stream of a run."""
@@ -204,7 +223,7 @@ class Link:
                         f"replicas = {config.num_replicas} needs a cluster of as many servers, and "
                         "the broker is a single one"
                     ) from None
-                self._name_trouble(error)
+                self._name_trouble(error.description)
             except _PASSING:
                 pass
             await self._pause()
@@ -251,42 +270,45 @@ class Link:
             await self._pause()
         headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
         epoch, began, absent = self.reconnects, time.monotonic(), 0
+        headers |= {"Nats-Expected-Stream": stream}
         try:
-            ack = await self._streams.publish_async(subject, raw, stream=stream, headers=headers)
+            answer = await self._answers.to(subject, raw, headers)
         except _PASSING:
             await self._pause()
             return False
         try:
             while absent < 2:
-                await asyncio.wait({ack}, timeout=_LOOK_SECONDS)
+                await asyncio.wait({answer}, timeout=_LOOK_SECONDS)
                 _heed()
-                if ack.done():
-                    return await self._judged(ack, stream, subject, raw)
+                if answer.done():
+                    return await self._judged(answer.result(), stream, subject, raw)
                 lost = self.reconnects != epoch
                 if not lost and time.monotonic() < began + self.pace.patience:
                     continue
                 # The question goes the same way, behind the message: if the answer is that there
                 # is none, it did not arrive. It may still be being stored, so ask twice.
                 stored = await self._stored(stream, subject)
-                if stored and not ack.done():
-                    return bool(await self._holds(stream, subject, raw))
+                if stored and not answer.done():
+                    return await self._holds(stream, subject, raw)
                 absent += (2 if lost else 1) if stored is False else 0
             return False
         finally:
-            ack.cancel()
+            answer.cancel()
 
-    async def _judged(
-        self, ack: "asyncio.Future[PubAck]", stream: str, subject: str, raw: bytes
-    ) -> bool:
-        """Whether the broker's answer means that it has the message."""
-        error = ack.exception()
-        if isinstance(error, APIError):
-            if error.err_code in _TAKEN:
-                return bool(await self._holds(stream, subject, raw))
-            self._name_trouble(error)
-        elif error is not None and not isinstance(error, _PASSING):
-            raise error
-        return error is None
+    async def _judged(self, answer: Msg, stream: str, subject: str, raw: bytes) -> bool:
+        """Whether the broker's answer to a message means that it has the message."""
+        if answer.headers and answer.headers.get("Status"):  # nobody listens: no stream, no leader
+            return False
+        try:
+            error = json.loads(answer.data).get("error")
+        except (ValueError, AttributeError):
+            return False
+        if error is None:
+            return True
+        if error.get("err_code") in _TAKEN:
+            return await self._holds(stream, subject, raw)
+        self._name_trouble(str(error.get("description")))
+        return False
 
     async def _stored(self, stream: str, subject: str) -> bool | None:
         """Whether something is stored under a subject; None if the broker does not say."""
@@ -309,7 +331,7 @@ class Link:
             )
             self.trouble = ""
         except APIError as error:
-            return not self._name_trouble(error)
+            return not self._name_trouble(error.description)
         except NoStreamResponseError:
             self.trouble = (
                 "the broker has no stream for this run: it was removed, or its server is down"
@@ -320,14 +342,28 @@ class Link:
             return False
         return True
 
-    async def look(self, run: str) -> None:
-        """Find out, for somebody who waits, whether the broker stores messages: ``trouble``."""
-        await self._accepts(self.own_stream(run))
+    async def watch(self, runs: Callable[[], Iterable[str]], tell: Callable[[str], None]) -> None:
+        """Call ``tell`` whenever ``trouble`` changes.
 
-    def _name_trouble(self, error: APIError) -> bool:
-        """Note that the broker's disk is full, if an error says so."""
-        said = error.description or ""
-        if "resources" in said or "space" in said:
+        A party that waits for others sends nothing, so while a run is open, it tries every few
+        seconds whether the broker stores messages.
+        """
+        told, turn = "", 0
+        while True:
+            run = next(iter(runs()), None)
+            if run is None:
+                self.trouble = ""
+            elif turn % _LOOK_EVERY == 0 and self.connected:
+                await self._accepts(self.own_stream(run))
+            if self.trouble != told:
+                told = self.trouble
+                tell(told)
+            turn += 1
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _name_trouble(self, said: str | None) -> bool:
+        """Note that the broker's disk is full, if that is what it says."""
+        if said and ("resources" in said or "space" in said):
             self.trouble = (
                 f"the broker's disk is full ({said}): give it room, or raise max_file_store; "
                 "everything continues then"
@@ -346,7 +382,7 @@ class Link:
                 self.trouble = ""
                 return
             except APIError as error:
-                self._name_trouble(error)
+                self._name_trouble(error.description)
             except _PASSING:
                 pass
             await self._pause()
@@ -376,16 +412,18 @@ class Link:
         while True:
             epoch = self.reconnects
             try:
-                alone = await self._client.rtt(timeout=60)
+                # Not by pings, which overtake what the client has not written yet.
                 began = time.monotonic()
+                await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
+                middle = time.monotonic()
                 await self._client.publish(subject, bytes(size))
-                await self._client.flush(timeout=60)
+                await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
             except _PASSING:
                 await self._pause()
                 continue
             _heed()
             if epoch == self.reconnects:
-                return size / max(time.monotonic() - began - alone, 1e-4)
+                return size / max(time.monotonic() - middle - (middle - began), 1e-4)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -427,6 +465,38 @@ class Link:
         with contextlib.suppress(*_PASSING):
             async with asyncio.timeout(2):
                 await self._client.close()
+
+
+class _Answers:
+    """The broker's answers to messages, however late they come."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._inbox = ""
+        self._number = 0
+        self._waiting: dict[str, asyncio.Future[Msg]] = {}
+
+    async def to(self, subject: str, raw: bytes, headers: dict[str, str]) -> "asyncio.Future[Msg]":
+        """Send a message; returns the answer that will come to it. Whoever waits may cancel it."""
+        if not self._inbox:
+            self._inbox = self._client.new_inbox()
+            await self._client.subscribe(f"{self._inbox}.*", cb=self._came)
+        self._number += 1
+        name = f"{self._inbox}.{self._number}"
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[name] = answer
+        answer.add_done_callback(lambda _answer: self._waiting.pop(name, None))
+        try:
+            await self._client.publish(subject, raw, reply=name, headers=headers)
+        except BaseException:
+            answer.cancel()
+            raise
+        return answer
+
+    async def _came(self, message: Msg) -> None:
+        answer = self._waiting.get(message.subject)
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
 
 class Reader:

@@ -36,7 +36,7 @@ from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study, open_proposal, read_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
-from silograph.nats.health import Health, Metrics, MetricsBoard
+from silograph.nats.health import Health, Metrics, MetricsBoard, note_trouble
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.part import SiloRun, last_words
 from silograph.nats.sweep import keep_swept, past_use
@@ -140,7 +140,8 @@ class Service(ABC):
         for run in self._store.runs():
             self._resume(run)
         swept = keep_swept(self._link, self._party)
-        work = (stop.wait(), self._hear(self._link), self._poll(), swept)
+        watching = self._link.watch(lambda: list(self._runs), self._note_trouble)
+        work = (stop.wait(), self._hear(self._link), self._poll(), swept, watching)
         serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
@@ -148,6 +149,9 @@ class Service(ABC):
         await _cancel([*serving, *self._tasks.values()])
         for task in done:
             task.result()
+
+    def _note_trouble(self, trouble: str) -> None:
+        note_trouble(self._log, trouble)
 
     def close(self) -> None:
         """Close the store and the log."""

@@ -111,7 +111,8 @@ FIELDS: dict[str, _Check] = {
     # parties
     "party": _name, "sender": _name, "receiver": _name, "coordinator": _name, "by": _name,
     # amounts that others may know
-    "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
+    "messages": _count, "bytes": _count, "chunks": _count, "streams": _count,
+    "seconds": _amount, "attempt": _count,
     # budget
     "lineage": _text, "epsilon": _amount, "delta": _amount, "collusion": _count,
     "serial": _count, "head": _digest,
