@@ -9,6 +9,7 @@ import pytest
 
 from silograph.nats import link as links
 from silograph.nats.link import Link, stream_name
+from silograph.nats.pace import Rates
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 from tests.support.local_deployment import Broker, free_port
@@ -95,13 +96,15 @@ class TestSlow:
         port = free_port()
         slow = SlowLine(port, broker.port, 800e3, latency=0.05)
 
-        async def run() -> float:
+        async def run() -> Rates:
             line = await connected(port)
-            found = await line.measure(50_000)
+            found = await line.measure(RUN.hex(), 50_000)
             await line.close()
             return found
 
-        assert asyncio.run(run()) == pytest.approx(100e3, rel=0.4)
+        found = asyncio.run(run())
+        assert found.up == pytest.approx(100e3, rel=0.4)
+        assert found.down == pytest.approx(100e3, rel=0.4)
         slow.close()
 
 
@@ -145,6 +148,7 @@ def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:
             asyncio.create_task(one.watch(lambda: [RUN.hex()], told[name].append))
             for name, one in (("sender", line), ("waiter", waiting))
         ]
+        waiting._used.add(STREAM)
         sending = asyncio.create_task(line.publish(STREAM, subject(), CHUNK))
         async with asyncio.timeout(15):
             while not all(told.values()):

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from silograph.errors import SlowLineError
-from silograph.nats.pace import Pace, check_in_time, probe_bytes
+from silograph.methods.cost import LineLoad
+from silograph.nats.pace import Pace, Rates, check_in_time
 from silograph.party.control import Code, code_of
 
 KB, MB = 1000, 1_000_000
@@ -89,17 +90,45 @@ def test_whoever_gives_up_leaves_the_queue() -> None:
     asyncio.run(run())
 
 
-def test_a_study_that_the_line_cannot_carry() -> None:
-    check_in_time(MB, 32.0 * KB, 60.0)
-    with pytest.raises(
-        SlowLineError, match=r"sends 1\.0 MB .* 256 kbit/s; 20 seconds are left"
-    ) as e:
-        check_in_time(MB, 32.0 * KB, 20.0)
-    assert code_of(e.value) is Code.SLOW
+class Line:
+    """A line of some rate, whose answers take some seconds by themselves."""
+
+    def __init__(self, rate: float, latency: float = 0.0) -> None:
+        self.rate, self.latency = rate, latency
+        self.probes: list[int] = []
+
+    async def measure(self, size: int) -> Rates:
+        self.probes.append(size)
+        rate = size / (size / self.rate + self.latency)
+        return Rates(rate, 2 * rate)
+
+    def check(self, up: int, down: int, left: float) -> None:
+        asyncio.run(check_in_time(LineLoad(up, down), lambda: left, self.measure))
 
 
-def test_a_probe_is_a_small_share_of_the_study() -> None:
-    for upload in (10 * KB, 90 * KB, MB, 100 * MB):
-        assert 0 <= probe_bytes(upload) <= max(0.05 * upload, 0)
-    assert probe_bytes(10 * KB) == 0
-    assert probe_bytes(10**12) <= 1 << 16
+class TestInTime:
+    def test_a_study_that_the_line_can_carry_and_one_that_it_cannot(self) -> None:
+        """1 MB takes 31 s at 256 kbit/s, with what is added to it 38 s."""
+        Line(32.0 * KB).check(MB, 0, 80.0)
+        Line(32.0 * KB).check(0, 2 * MB, 80.0)
+        for up, down in ((MB, 0), (0, 2 * MB), (MB // 2, MB)):
+            with pytest.raises(
+                SlowLineError, match=r"38 s at 256 kbit/s to .*; of 60 s until"
+            ) as e:
+                Line(32.0 * KB).check(up, down, 60.0)
+            assert code_of(e.value) is Code.SLOW
+
+    def test_probes_are_a_small_share(self) -> None:
+        for load in (10 * KB, 90 * KB, MB, 100 * MB):
+            line = Line(MB)
+            line.check(load, 0, 1e6)
+            assert sum(line.probes) <= 0.05 * load
+        few = Line(1.0)
+        few.check(10 * KB, 0, 1.0)  # not worth a probe
+        assert few.probes == []
+
+    def test_a_slow_answer_is_not_a_slow_line(self) -> None:
+        """A disk that takes long to store anything; larger probes show the line."""
+        line = Line(50.0 * MB, latency=0.1)
+        line.check(200 * MB, 0, 60.0)
+        assert line.probes == [1 << 16, 1 << 19, 1 << 21]

@@ -15,7 +15,7 @@ from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.study import COMMITTEE
 from silograph.methods.union import SettledUnion
 
-__all__ = ["Cost", "memory_here", "size_text", "time_text", "union_cost"]
+__all__ = ["Cost", "LineLoad", "memory_here", "size_text", "time_text", "union_cost"]
 
 #: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
@@ -50,6 +50,14 @@ class Cost:
             f"about {time_text(self.seconds)}, {size_text(self.sent)} sent by a silo, "
             f"{size_text(self.memory)} of memory"
         )
+
+
+@dataclass(frozen=True)
+class LineLoad:
+    """The bytes that a study puts on the line of one party, roughly: sent and received."""
+
+    up: int
+    down: int
 
 
 def memory_here() -> int:

@@ -38,6 +38,7 @@ from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
 from silograph.nats.health import SiloProgress, StudyHealth, StudyProgress, note_trouble
 from silograph.nats.link import Link
+from silograph.nats.pace import check_in_time
 from silograph.nats.part import cause, last_words
 from silograph.nats.sweep import clear_run, keep_swept
 from silograph.party.config import CoordinatorConfig
@@ -369,6 +370,7 @@ class _CoordinatorRun:
         try:
             async with asyncio.timeout(left):
                 await self._make_streams(left)
+                await self._check_line()
                 await self._carrier.repeat()
                 await self._link.announce(self._proposal, self._service.replicas)
                 faultpoints.point("coordinator.proposed")
@@ -391,6 +393,15 @@ class _CoordinatorRun:
             names = [hub, *(roster.member(place).name for place in roster.places)]
             replicas, lifetime = self._service.replicas, left + _AFTERLIFE
             await self._link.make_streams(self._study.run, names, lifetime, replicas)
+
+    async def _check_line(self) -> None:
+        """Raise, before anyone is asked, if the line is too slow for the study's deadline."""
+        if not self._store.left(self._study.run):  # nothing has begun
+            await check_in_time(
+                self._plan.line(coordinator=True),
+                lambda: self._study.deadline - self._clock(),
+                lambda size: self._link.measure(self._study.run, size),
+            )
 
     async def _rounds(self) -> None:
         async with self._parts as parts:

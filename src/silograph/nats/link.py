@@ -16,6 +16,7 @@ What it does not do
 import asyncio
 import contextlib
 import functools
+import itertools
 import json
 import logging
 import socket
@@ -42,7 +43,7 @@ from nats.js.api import (
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from silograph.errors import TransportError
-from silograph.nats.pace import Pace
+from silograph.nats.pace import Pace, Rates
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 
@@ -139,6 +140,7 @@ class Link:
         self._streams: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self._patient: JetStreamContext = client.jetstream(timeout=_READ_BACK_SECONDS)
         self._answers = _Answers(client)
+        self._used: set[str] = set()
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
@@ -262,6 +264,7 @@ class Link:
                 while not await self._accepts(stream):
                     await asyncio.sleep(_LOOK_SECONDS)
         self.trouble = ""
+        self._used.add(stream)
         self.traffic.went()
 
     async def _attempt(self, stream: str, subject: str, raw: bytes) -> bool:
@@ -323,12 +326,8 @@ class Link:
 
     async def _accepts(self, stream: str) -> bool:
         """Whether the broker stores a small message now. It replaces the one before it."""
-        run = stream.split("-")[1]
-        subject = f"{connection.PREFIX}.{run}.{self._party}.{_NOBODY}.room"
         try:
-            await self._streams.publish(
-                subject, b"", timeout=_ANSWER_SECONDS, stream=stream, headers={"Nats-Rollup": "sub"}
-            )
+            await self._store_note(stream, b"", _ANSWER_SECONDS)
             self.trouble = ""
         except APIError as error:
             return not self._name_trouble(error.description)
@@ -342,6 +341,15 @@ class Link:
             return False
         return True
 
+    def _note(self, stream: str) -> str:
+        return f"{connection.PREFIX}.{stream.split('-')[1]}.{self._party}.{_NOBODY}.note"
+
+    async def _store_note(self, stream: str, raw: bytes, seconds: float) -> None:
+        """Store what nobody reads, in the place of the note before it."""
+        await self._streams.publish(
+            self._note(stream), raw, timeout=seconds, stream=stream, headers={"Nats-Rollup": "sub"}
+        )
+
     async def watch(self, runs: Callable[[], Iterable[str]], tell: Callable[[str], None]) -> None:
         """Call ``tell`` whenever ``trouble`` changes.
 
@@ -350,11 +358,9 @@ class Link:
         """
         told, turn = "", 0
         while True:
-            run = next(iter(runs()), None)
-            if run is None:
-                self.trouble = ""
-            elif turn % _LOOK_EVERY == 0 and self.connected:
-                await self._accepts(self.own_stream(run))
+            streams = [stream for run in runs() if (stream := self.own_stream(run)) in self._used]
+            if turn % _LOOK_EVERY == 0 and self.connected and streams:
+                await self._accepts(streams[0])
             if self.trouble != told:
                 told = self.trouble
                 tell(told)
@@ -406,24 +412,31 @@ class Link:
                 )
             return True
 
-    async def measure(self, size: int) -> float:
-        """The rate of the line to the broker, in bytes a second, by a probe that nobody stores."""
-        subject = f"{connection.PREFIX}.probe.{self._party}.line"
+    async def measure(self, run: str, size: int) -> Rates:
+        """The rates of the line in both directions, by a probe of so many bytes.
+
+        It is stored in this party's stream of the run, and read back.
+        """
+        stream = self.own_stream(run)
+        subject = self._note(stream)
         while True:
-            epoch = self.reconnects
+            epoch, times = self.reconnects, [time.monotonic()]
             try:
-                # Not by pings, which overtake what the client has not written yet.
-                began = time.monotonic()
-                await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
-                middle = time.monotonic()
-                await self._client.publish(subject, bytes(size))
-                await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
+                await self._ask()
+                times.append(time.monotonic())
+                await self._store_note(stream, bytes(size), _PROBE_SECONDS)
+                times.append(time.monotonic())
+                await self._client.request(
+                    f"$JS.API.DIRECT.GET.{stream}.{subject}", timeout=_PROBE_SECONDS
+                )
+                times.append(time.monotonic())
             except _PASSING:
                 await self._pause()
                 continue
             _heed()
             if epoch == self.reconnects:
-                return size / max(time.monotonic() - middle - (middle - began), 1e-4)
+                alone, up, down = (after - before for before, after in itertools.pairwise(times))
+                return Rates(size / max(up - alone, 1e-4), size / max(down - alone, 1e-4))
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -447,13 +460,21 @@ class Link:
             _heed()
             return None
 
+    async def _ask(self) -> None:
+        """Ask the broker something small, whose answer comes behind all that is under way.
+
+        A ping of the client would not do: it overtakes messages that are not written yet, and a
+        ping that is cancelled makes the client deaf.
+        """
+        await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
+
     async def settled(self, epoch: int) -> None:
         """Wait until all that the broker has sent to this party is here, or the line was lost."""
         while self.connected and self.reconnects == epoch:
             with contextlib.suppress(*_PASSING):
-                await self._client.rtt(timeout=60)
+                await self._ask()
                 return
-            _heed()
+            await self._pause()
 
     @staticmethod
     async def _pause() -> None:

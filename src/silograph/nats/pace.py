@@ -10,17 +10,19 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from silograph.errors import SlowLineError
-from silograph.methods.cost import size_text, time_text
+from silograph.methods.cost import LineLoad, size_text
 
-__all__ = ["Pace", "check_in_time", "probe_bytes"]
+__all__ = ["Pace", "Rates", "check_in_time"]
 
-#: The size of a probe: a small share of what a study sends, within these limits in bytes. The
-#: largest takes two seconds at 256 kbit/s.
-_PROBE_SHARE, _LEAST_PROBE, _MOST_PROBE = 0.04, 1 << 12, 1 << 16
+#: The size of a probe: at most a share of what a study puts on the line, and these in bytes. The
+#: first takes two seconds at 256 kbit/s. A probe that takes longer than so many seconds is enough.
+_PROBE_SHARE, _LEAST_PROBE, _FIRST_PROBE, _MOST_PROBE = 0.04, 1 << 12, 1 << 16, 1 << 21
+_LONG_PROBE = 1.0
 #: Messages up to this size are not counted and never wait, in bytes.
 _SMALL = 1 << 13
 #: How many seconds' worth of messages may be under way, and the limits of that in bytes. Before
@@ -33,6 +35,8 @@ _UNKNOWN_RATE = 32_000.0
 _LEAST_PATIENCE, _PATIENCE, _MOST_PATIENCE = 2.0, 1.5, 30.0
 #: What envelopes, subjects, TLS and repeats add to a study's traffic.
 _OVERHEAD = 1.2
+#: The share of the time until the deadline that one party's line may take.
+_TIME_SHARE = 0.5
 
 
 class Pace:
@@ -98,18 +102,38 @@ class Pace:
             self.rate = 2 / (before + seconds / size)
 
 
-def probe_bytes(upload: int) -> int:
-    """The size of a probe for a study that sends so many bytes; 0 if none is worth it."""
-    size = int(_PROBE_SHARE * upload)
-    return 0 if 2 * size < _LEAST_PROBE else min(max(size, _LEAST_PROBE), _MOST_PROBE)
+@dataclass(frozen=True)
+class Rates:
+    """The rates of a line in bytes a second: to the broker, and from it."""
+
+    up: float
+    down: float
 
 
-def check_in_time(upload: int, rate: float, left: float) -> None:
-    """Raise if a line is too slow for what a study sends over it before its deadline."""
-    needed = _OVERHEAD * upload / rate
-    if needed > left:
-        raise SlowLineError(
-            f"the study sends {size_text(upload)} from here, which takes {time_text(needed)} at "
-            f"{8 * rate / 1000:,.0f} kbit/s; {time_text(max(left, 0.0))} are left until its "
-            "deadline: nothing was spent"
-        )
+async def check_in_time(
+    load: LineLoad, left: Callable[[], float], measure: Callable[[int], Awaitable[Rates]]
+) -> None:
+    """Raise if a line is too slow for what a study puts on it before its deadline.
+
+    ``left`` gives the seconds until the deadline, ``measure`` a probe of so many bytes. A probe
+    that takes no time says little of a large study, so larger ones follow before it is refused.
+    """
+    most = int(min(_PROBE_SHARE * (load.up + load.down), _MOST_PROBE))
+    size = min(most, _FIRST_PROBE)
+    if size < _LEAST_PROBE:
+        return
+    while True:
+        rates = await measure(size)
+        needed = _OVERHEAD * (load.up / rates.up + load.down / rates.down)
+        if needed <= _TIME_SHARE * left():
+            return
+        seconds = size / rates.up + size / rates.down
+        if size >= most or seconds > _LONG_PROBE:
+            break
+        size = min(8 * size, most)
+    raise SlowLineError(
+        f"the study puts {size_text(load.up + load.down)} on the line of this party, which takes "
+        f"{needed:,.0f} s at {8 * rates.up / 1000:,.0f} kbit/s to the broker and "
+        f"{8 * rates.down / 1000:,.0f} kbit/s from it; of {max(left(), 0.0):,.0f} s until the "
+        "deadline one party may take half: nothing was spent"
+    )

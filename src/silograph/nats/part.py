@@ -17,10 +17,11 @@ from typing import Any
 from silograph.errors import AbortedError, DeadlineError, SlowLineError, TransportError
 from silograph.messages.identity import COORDINATOR
 from silograph.messages.machine import SiloSession
+from silograph.methods.cost import LineLoad
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.nats.link import Link
-from silograph.nats.pace import check_in_time, probe_bytes
+from silograph.nats.pace import check_in_time
 from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, code_of
 from silograph.party.log import Log
 from silograph.party.opened import Party
@@ -30,8 +31,7 @@ __all__ = ["SiloRun", "cause", "last_words"]
 
 #: For how many seconds, at least, a party tries to tell the others that a run has ended.
 _LAST_WORD_SECONDS = 5.0
-#: How often a line is measured before it counts as too slow.
-_PROBES = 3
+_NO_LOAD = LineLoad(0, 0)
 
 
 class SiloRun:
@@ -44,11 +44,11 @@ class SiloRun:
         party: Party,
         link: Link,
         pay: Callable[[], None],
-        upload: int = 0,
+        load: LineLoad = _NO_LOAD,
     ) -> None:
         """Prepare the run. ``pay`` records its cost, and may be called again after a restart.
 
-        ``upload`` is the number of bytes that the party will send.
+        ``load`` is what the study puts on the party's line.
         """
         self._study = seat.study
         self._seat = seat
@@ -56,7 +56,7 @@ class SiloRun:
         self._store, self._clock = party.store, party.clock
         self._link = link
         self._pay = pay
-        self._upload_bytes = upload
+        self._load = load
         self._session = session
         self._carrier = Carrier(seat, session, self._store, link, party.log)
         run = self._store.run(seat.study.run)
@@ -103,20 +103,13 @@ class SiloRun:
 
     async def _check_line(self) -> None:
         """Raise, before anything is spent, if the line is too slow for the study's deadline."""
-        run = self._store.run(self._study.run)
-        probe = probe_bytes(self._upload_bytes)
-        if not probe or run is None or run.spent:
-            return
-        rate = self._link.pace.rate or 0.0
-        for attempt in range(_PROBES + 1):
-            if attempt or not rate:
-                rate = max(rate, await self._link.measure(probe))
-            try:
-                check_in_time(self._upload_bytes, rate, self._study.deadline - self._clock())
-                return
-            except SlowLineError:
-                if attempt == _PROBES:
-                    raise
+        run, link = self._store.run(self._study.run), self._link
+        if run is not None and not run.spent:
+            await check_in_time(
+                self._load,
+                lambda: self._study.deadline - self._clock(),
+                lambda size: link.measure(self._study.run, size),
+            )
 
     # -- messages ------------------------------------------------------------------------------
 

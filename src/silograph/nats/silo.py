@@ -399,7 +399,7 @@ class Service(ABC):
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
         pay = lambda: self._pay(plan)  # noqa: E731
-        return SiloRun(seat, session, self._party, self._line, pay, plan.upload)
+        return SiloRun(seat, session, self._party, self._line, pay, plan.line())
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
