@@ -215,6 +215,7 @@ class Link:
         while True:
             try:
                 await self._streams.add_stream(config)
+                _heed()
                 self.trouble = ""
                 return True
             except APIError as error:
@@ -246,6 +247,7 @@ class Link:
                 answer = await self._client.request(
                     "$JS.API.STREAM.NAMES", json.dumps(asked).encode(), timeout=_ANSWER_SECONDS
                 )
+                _heed()
                 page = json.loads(answer.data)
                 names = page.get("streams") or []
             except (*_PASSING, ValueError) as error:
@@ -317,6 +319,7 @@ class Link:
         """Whether something is stored under a subject; None if the broker does not say."""
         try:
             found = await self._streams.stream_info(stream, subjects_filter=subject)
+            _heed()
             return bool(found.state.subjects)
         except NotFoundError:  # the stream itself
             return False
@@ -349,6 +352,7 @@ class Link:
         await self._streams.publish(
             self._note(stream), raw, timeout=seconds, stream=stream, headers={"Nats-Rollup": "sub"}
         )
+        _heed()
 
     async def watch(self, runs: Callable[[], Iterable[str]], tell: Callable[[str], None]) -> None:
         """Call ``tell`` whenever ``trouble`` changes.
@@ -385,6 +389,7 @@ class Link:
                 await self._streams.publish(
                     connection.STUDIES, raw, timeout=_ANSWER_SECONDS, stream=stream
                 )
+                _heed()
                 self.trouble = ""
                 return
             except APIError as error:
@@ -455,6 +460,7 @@ class Link:
         subject = connection.message(run, sender, connection.ALL, word, 0)
         try:
             found = await self._streams.get_last_msg(stream_name(run.hex(), sender), subject)
+            _heed()
             return None if found.data is None else bytes(found.data)
         except _PASSING:  # also if there is no such message
             _heed()
@@ -467,6 +473,7 @@ class Link:
         ping that is cancelled makes the client deaf.
         """
         await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
+        _heed()
 
     async def settled(self, epoch: int) -> None:
         """Wait until all that the broker has sent to this party is here, or the line was lost."""

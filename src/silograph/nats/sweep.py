@@ -10,6 +10,7 @@ remove what others still need.)
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterable
 
 from silograph.errors import ProtocolError, TransportError
@@ -39,15 +40,14 @@ async def clear_run(link: Link, seat: Seat, seconds: float = _CONFIRM_SECONDS) -
 
     For the coordinator, when it has ended the run itself.
     """
-    waiting = set(seat.roster.places)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(max(seconds, _LOOK_SECONDS)):
-            while waiting:
-                for place in list(waiting):
-                    if await _has_ended(link, seat, place):
-                        waiting.remove(place)
-                if waiting:
-                    await asyncio.sleep(_LOOK_SECONDS)
+    waiting, limit = set(seat.roster.places), time.monotonic() + seconds
+    while True:
+        for place in list(waiting):
+            if await _has_ended(link, seat, place):
+                waiting.remove(place)
+        if not waiting or time.monotonic() > limit:
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
     if waiting:
         return False
     await link.drop_streams(_streams_of(seat))
