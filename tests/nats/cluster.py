@@ -1,11 +1,17 @@
 """Three servers as one broker, any of which can be killed."""
 
+import asyncio
+import shutil
 from pathlib import Path
+from typing import Any
 
-from tests.nats.world import silos
+from silograph.nats import faultpoints
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.nats.link import STUDIES_STREAM, stream_name
+from tests.nats.world import link, serving, silos
 from tests.support.local_deployment import HUB, Broker, LocalDeployment, Terms, free_port
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "lose_the_leader"]
 
 _NAMES = ("n1", "n2", "n3")
 
@@ -30,7 +36,7 @@ class Cluster:
         self.servers: dict[str, Broker] = {}
         for name in _NAMES:
             place = folder / name
-            place.mkdir()
+            place.mkdir(parents=True)
             others = ", ".join(f"'nats://127.0.0.1:{routes[n]}'" for n in _NAMES if n != name)
             (place / "nats.conf").write_text(
                 f"server_name: {name}\nlisten: '127.0.0.1:{ports[name]}'\nmax_payload: 4194304\n"
@@ -57,3 +63,47 @@ class Cluster:
         """End all servers that are left."""
         for server in self.servers.values():
             server.kill()
+
+
+def lose_the_leader(folder: Path, question: Question, **more: Any) -> dict[str, Any]:
+    """Carry a study, and kill the server that leads a silo's stream when a silo has paid.
+
+    Returns the study's result, the server, and the replicas of the stream of proposals.
+    """
+    cluster, reached = Cluster(folder, **more), asyncio.Event()
+    found: dict[str, Any] = {}
+
+    async def kill_the_leader(run: str) -> None:
+        await reached.wait()
+        line = await link(cluster.made, "silo-1")
+        studies = await line._streams.stream_info(STUDIES_STREAM)
+        stream = await line._streams.stream_info(stream_name(run, "silo-2"))
+        await line.close()
+        assert stream.cluster is not None
+        found["replicas"], found["killed"] = studies.config.num_replicas, stream.cluster.leader
+        cluster.servers[str(stream.cluster.leader)].kill()
+
+    async def run() -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+
+        def strike(name: str) -> None:
+            if name == "silo.authorised":
+                loop.call_soon_threadsafe(reached.set)
+
+        with faultpoints.hooked(strike):
+            async with serving(cluster.made):
+                service = CoordinatorService(cluster.made.coordinator())
+                name = service.propose(question, 150.0).study.run
+                killing = asyncio.create_task(kill_the_leader(name))
+                try:
+                    return await service.carry(name)
+                finally:
+                    killing.cancel()
+                    service.close()
+
+    cluster.start()
+    try:
+        return {"result": asyncio.run(run()), **found}
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder)  # three copies of all streams

@@ -191,6 +191,7 @@ class Link:
             for sender in senders
         ]
         await at_once(*(self._make(config) for config in configs))
+        self._used.add(self.own_stream(run))
 
     def own_stream(self, run: str) -> str:
         """The name of this party's stream of a run."""
