@@ -1,6 +1,7 @@
 """A party's line to the broker: slow, cut, and with a broker that is full or loses its answers."""
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ async def connected(port: int, party: str = "north") -> Link:
     return line
 
 
+def patience_of(line: Link) -> int:
+    """After how long the system gives up a line on which nothing is acknowledged."""
+    writer = getattr(line._client._transport, "_io_writer")  # noqa: B009 - the client's own
+    option = socket.TCP_USER_TIMEOUT
+    return int(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, option))
+
+
 async def read(line: Link) -> bytes:
     reader = line.reader_of(RUN.hex(), "north", "hub", everyone=False)
     found = await reader.next()
@@ -60,6 +68,7 @@ class TestSlow:
 
         async def run() -> None:
             line = await connected(port)
+            assert patience_of(line) == 20_000  # milliseconds; pings alone would take minutes
             await line.publish(STREAM, subject(), CHUNK)
             assert slow.up < 1.1 * len(CHUNK)
             assert line.pace.rate == pytest.approx(330e3 / 8, rel=0.4)
@@ -83,6 +92,7 @@ class TestSlow:
             line_.cut(0.0)
             await sending
             assert line.reconnects == 1
+            assert patience_of(line) == 20_000
             assert line_.up < 2.2 * len(CHUNK)
             assert await read(line) == CHUNK
             info = await line._streams.stream_info(STREAM, subjects_filter=subject())

@@ -361,9 +361,13 @@ class Link:
         A party that waits for others sends nothing, so while a run is open, it tries every few
         seconds whether the broker stores messages.
         """
-        told, turn = "", 0
+        told, turn, before = "", 0, False
         while True:
-            streams = [stream for run in runs() if (stream := self.own_stream(run)) in self._used]
+            open_now = list(runs())
+            if before and not open_now:  # whatever it was, nobody waits any more
+                self.trouble = ""
+            before = bool(open_now)
+            streams = [stream for run in open_now if (stream := self.own_stream(run)) in self._used]
             if turn % _LOOK_EVERY == 0 and self.connected and streams:
                 await self._accepts(streams[0])
             if self.trouble != told:
