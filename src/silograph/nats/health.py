@@ -254,9 +254,8 @@ class Health:
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the party is healthy, and the reason if it is not."""
-        if not self.connected:
-            return False, "the broker is not reached"
-        return (False, self.trouble) if self.trouble else (True, "ok")
+        well = (True, "ok") if self.connected else (False, "the broker is not reached")
+        return (False, self.trouble) if self.connected and self.trouble else well
 
     @property
     def trouble(self) -> str:
