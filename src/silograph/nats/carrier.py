@@ -66,7 +66,6 @@ class Voice:
         self.run = seat.study.run
         self._store = store
         self._link = link
-        self._stream = link.own_stream(self.run)
         self._acked: list[Name] = []
 
     async def say(self, word: str, code: Code = Code.NONE) -> None:
@@ -106,7 +105,8 @@ class Voice:
             to = connection.ALL if everyone else self.seat.roster.member(name.party).name
             run = self.seat.study.id
             subject = connection.message(run, self.seat.name, to, name.round, name.slot)
-            await self._link.publish(self._stream, subject, message.raw)
+            stream = self._link.own_stream(self.run)
+            await self._link.publish(stream, subject, message.raw)
             self._point("sent")
             self._acked.append(name)
 
