@@ -61,6 +61,8 @@ _READ_BACK_SECONDS = 300.0
 _PROBE_SECONDS = 60.0
 _IDLE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
+#: The longest pause between two attempts to send a message that the broker refuses.
+_LONGEST_RETRY = 8.0
 #: How often a party that waits for a confirmation looks whether the connection was lost.
 _LOOK_SECONDS = 1.0
 #: In which of so many looks a party that waits tries whether the broker stores messages.
@@ -261,11 +263,14 @@ class Link:
 
     async def publish(self, stream: str, subject: str, raw: bytes) -> None:
         """Publish a message once; waits until the broker has it, without a time limit."""
+        pause = _PAUSE_SECONDS
         async with self.pace.turn(len(raw)):
             while not await self._attempt(stream, subject, raw):
                 # Nothing large goes out again before the broker takes what is small.
                 while not await self._accepts(stream):
                     await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_RETRY)
         self.trouble = ""
         self._used.add(stream)
         self.traffic.went()
