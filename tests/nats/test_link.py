@@ -69,15 +69,16 @@ class TestSlow:
         async def run() -> None:
             line = await connected(port)
             assert patience_of(line) == 20_000  # milliseconds; pings alone would take minutes
+            line.pace.rate = 1e6  # it was fast until now
             await line.publish(STREAM, subject(), CHUNK)
             assert slow.up < 1.1 * len(CHUNK)
-            assert line.pace.rate == pytest.approx(330e3 / 8, rel=0.4)
+            assert line.pace.rate < 100e3
             before = slow.down
             assert await read(line) == CHUNK
             assert slow.down - before < 1.1 * len(CHUNK)
             await line.close()
 
-        asyncio.run(run())
+        asyncio.run(asyncio.wait_for(run(), 60))
         slow.close()
 
     def test_a_line_that_is_cut_in_the_middle(self, broker: Broker) -> None:

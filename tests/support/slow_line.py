@@ -75,7 +75,8 @@ class SlowLine:
             asyncio.create_task(self._pipe(far, back, up=False)),
         ]
         try:
-            await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
+            with contextlib.suppress(asyncio.CancelledError):  # the end of the proxy
+                await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in pipes:
                 task.cancel()
