@@ -12,6 +12,7 @@ from silograph.errors import SilographError
 from silograph.nats import faultpoints, sweep
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import stream_name
+from silograph.nats.silo import SiloService
 from tests.nats.world import ask, link, serving, trial
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
@@ -172,3 +173,43 @@ def test_fifty_runs_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     ends = on_broker(made, run)
     assert len(ends) == 50
+
+
+def test_notices_that_are_gone(tmp_path: Path) -> None:
+    """A party removes the stream that it made for an answer; a run that it does not know stays."""
+    made = trial(tmp_path, tls=False)
+
+    async def run() -> None:
+        line = await link(made, "silo-1")
+        ping, young, unknown = (bytes([n] * 16).hex() for n in range(3))
+        for name in (ping, young):
+            await line.notify(name, b"a notice")
+        await line.make_streams(unknown, ["silo-1"], 7200.0)
+        await line._streams.purge_stream(stream_name(ping, "silo-1"))  # as time does
+        service = SiloService(made.silo("silo-1"))
+        removed = await sweep.sweep(line, service._party)
+        service.close()
+        await line.close()
+        assert removed == [stream_name(ping, "silo-1")]
+        assert sorted(await left(made)) == [stream_name(n, "silo-1") for n in (young, unknown)]
+
+    on_broker(made, run)
+
+
+def test_a_silo_that_could_not_store_a_run_has_ended_it(tmp_path: Path) -> None:
+    """Its signed notice says so, and the streams go at once."""
+    made = trial(tmp_path, tls=False)
+
+    async def run() -> None:
+        async with serving(made, ["silo-1", "silo-2"]):
+            late = SiloService(made.silo("silo-3"), clock=lambda: time.time() + 1e5)
+            stop = asyncio.Event()
+            task = asyncio.create_task(late.serve(stop))
+            with pytest.raises(SilographError, match="its clock is"):
+                await ask(made, EDGES)
+            await gone(made)
+            stop.set()
+            await task
+            late.close()
+
+    on_broker(made, run)

@@ -18,6 +18,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -310,6 +311,17 @@ class Link:
             found += names
             if not names or len(found) >= page.get("total", 0):
                 return [name for name in found if name != STUDIES_STREAM]
+
+    async def outlived(self, stream: str) -> bool:
+        """Whether a stream was made for a notice that is no longer in it."""
+        try:
+            found = await self._streams.stream_info(stream)
+            _heed()
+        except _PASSING:
+            _heed()
+            return False
+        short = (found.config.max_age or math.inf) <= _NOTICE_SECONDS
+        return short and found.state.last_seq > 0 and not found.state.messages
 
     # -- publishing --------------------------------------------------------------------------
 

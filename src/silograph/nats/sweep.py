@@ -5,19 +5,20 @@ until every party has said that the run has ended for it, or until the deadline,
 for everyone. The coordinator makes all streams of its runs before it proposes them, and removes
 them. If it is not there to do so, every silo and helper removes its own stream some seconds after
 the deadline, and all streams of the run after an hour. (A party whose clock is wrong must not
-remove what others still need.)
+remove what others still need.) A party also removes its own streams of notices that are gone: what
+it made to answer a ping, and could not remove because it stopped.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from silograph.errors import ProtocolError, TransportError
 from silograph.methods.study import Study, read_proposal
 from silograph.nats.carrier import Seat
 from silograph.nats.link import Link, stream_name
-from silograph.party.control import ABORT, END, REFUSE, Control
+from silograph.party.control import ABORT, END, NOTICE, REFUSE, Code, Control, Notice
 from silograph.party.opened import Party
 from silograph.party.store import Run
 
@@ -61,6 +62,7 @@ def _streams_of(seat: Seat) -> list[str]:
 
 
 async def _has_ended(link: Link, seat: Seat, place: int) -> bool:
+    """Whether a party says that a run has ended for it, or that it could not even store it."""
     name = seat.roster.member(place).name
     for kind in (END, REFUSE, ABORT):
         raw = await link.said(seat.study.id, name, kind)
@@ -70,6 +72,11 @@ async def _has_ended(link: Link, seat: Seat, place: int) -> bool:
             word = Control.open(seat.binding, raw, receiver=seat.place)
             if word is not None and word.sender == place and word.round == kind:
                 return True
+    raw = await link.said(seat.study.id, name, NOTICE)
+    if raw is not None:
+        with contextlib.suppress(ProtocolError):
+            notice = Notice.open(raw, seat.roster.member(place).public, name)
+            return notice.about == seat.study.id and notice.code != Code.NONE
     return False
 
 
@@ -105,9 +112,22 @@ async def sweep(link: Link, party: Party, seat_of: SeatOf | None = None) -> list
                 if await clear_run(link, seat_of(study), 0.0):
                     names = [stream_name(run.run, sender) for sender in found[run.run]]
         removed += names
+    removed += await _drop_outlived(link, party, found)
     if removed:
         party.log.event("streams.removed", streams=len(removed))
     return removed
+
+
+async def _drop_outlived(link: Link, party: Party, found: Mapping[str, list[str]]) -> list[str]:
+    """Remove this party's streams of notices, whose runs it does not know, when they are empty."""
+    names = [
+        name
+        for run, senders in found.items()
+        if party.name in senders and party.store.run(run) is None
+        and await link.outlived(name := stream_name(run, party.name))
+    ]  # fmt: skip
+    await link.drop_streams(names)
+    return names
 
 
 def _known(party: Party, runs: Iterable[str]) -> list[Run]:
