@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from silograph.errors import TransportError
 from silograph.nats import link as links
 from silograph.nats.link import Link, stream_name
 from silograph.nats.pace import Rates
@@ -143,6 +144,39 @@ def test_an_answer_that_was_lost(broker: Broker, monkeypatch: pytest.MonkeyPatch
     assert len(lost) == 1
 
 
+def test_another_message_under_the_same_name(broker: Broker) -> None:
+    """It is handed on: whoever sent it may have signed it with our key."""
+
+    async def run() -> None:
+        line = await connected(broker.port)
+        await line.publish(STREAM, subject(), b"one")
+        await line.publish(STREAM, subject(), b"one")
+        with pytest.raises(TransportError, match="squats") as caught:
+            await line.publish(STREAM, subject(), b"two")
+        assert caught.value.standing == b"one"
+        await line.close()
+
+    asyncio.run(run())
+
+
+def test_what_is_given_up_is_no_trouble_any_more(broker: Broker) -> None:
+    """A message into a stream that was removed, until nobody waits for it."""
+
+    async def run() -> None:
+        line = await connected(broker.port)
+        await line.drop_streams([STREAM])
+        sending = asyncio.create_task(line.publish(STREAM, subject(), b"late"))
+        async with asyncio.timeout(10):
+            while "no stream for this run" not in line.trouble:
+                await asyncio.sleep(0.05)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        assert line.trouble == ""
+        await line.close()
+
+    asyncio.run(run())
+
+
 def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:
     """By the party that sends and by one that only waits; nothing large is sent in vain."""
 
@@ -170,6 +204,7 @@ def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:
         assert not sending.done()
         for texts in told.values():
             assert "the broker's disk is full" in texts[0]
+        assert line.trouble == waiting.trouble == told["waiter"][0]
         await line.drop_streams([stream_name(other.hex(), "north")])
         await asyncio.wait_for(sending, 15)
         async with asyncio.timeout(15):
