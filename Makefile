@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
-	deploy-demo first-answer soak bench-wire bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	deploy-demo first-answer soak bench-wire bench-many bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -132,6 +132,9 @@ soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a led
 
 bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker
 	$(BIN)/python -m benchmarks.wire
+
+bench-many: $(BUILT) ## one study over 32 silos, and the memory of each party
+	$(BIN)/python -m benchmarks.many
 
 bench-featplus: $(BUILT) ## feat+: time of the local work, and a table of errors beside feat
 	$(BIN)/python -m benchmarks.featplus

@@ -41,7 +41,7 @@ from silograph.methods.sealed.coordinator import SealedCoordinator
 from silograph.methods.sealed.method import sealed_parameters
 from silograph.methods.sealed.noise import SealedNoise
 from silograph.methods.sealed.party import SealedParty
-from silograph.methods.sealed.rounds import sealed_cost
+from silograph.methods.sealed.rounds import member_cost
 
 ROOT = Path(__file__).parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -135,7 +135,7 @@ def whole(name: str, goal: float, runs: int) -> bool:
         cells = [f"{up / pairs:.3f} / {down / pairs:.3f}" for up, down in parts]
         table.add_row(f"{place + 1}", *cells)
     console.print(table)
-    cost = sealed_cost(n, SILOS, ("degrees", "triangles"))
+    cost = member_cost(n, SILOS, ("degrees", "triangles"))
     console.print(
         f"peak {told['peak']:,.0f} MiB for all parties ({told['loaded']:,.0f} before the run);"
         f" by the formula {cost.memory / 2**20:,.0f} MiB a member"
@@ -171,7 +171,7 @@ def memory_in_child(nodes: int) -> None:
 def memory(nodes: int) -> bool:
     told = child("--memory", str(nodes))
     each = (told["peak"] - told["loaded"]) / SILOS / 1024
-    formula = sealed_cost(nodes, SILOS, ("degrees", "triangles")).memory / 2**30
+    formula = member_cost(nodes, SILOS, ("degrees", "triangles")).memory / 2**30
     console.print(
         f"n = {nodes:,}: {told['seconds']:.0f} s for everything before triangles are counted; "
         f"by the formula {formula:.2f} GiB a member"

@@ -1,5 +1,5 @@
-"""`make soak`: every fault case of a deployment, a thousand kills of a spending process, and ten
-thousand proposals that nobody should send.
+"""`make soak`: every fault case of a deployment, the loss of a server of a cluster, a thousand
+kills of a spending process, and ten thousand proposals that nobody should send.
 
 Prints one line per case, and exits with an error at the end if any went wrong. ``--first`` and
 ``--count`` choose a part of the cases, ``--only`` those with a word; the order is the seed's.
@@ -11,10 +11,33 @@ import tempfile
 import time
 from pathlib import Path
 
+from silograph.errors import SilographError
 from silograph.nats.silo import SiloService
 from tests.ledger.kills import kill_while_spending
-from tests.nats.faults import every_case, run_case
+from tests.nats.cluster import lose_the_leader
+from tests.nats.faults import METHODS, every_case, run_case, setting
 from tests.nats.proposals import LONGEST_JUDGING, attack, strict_trial
+
+
+def fail_over(only: str) -> int:
+    """Kill the server that leads a stream, for some methods; how many went wrong."""
+    wrong = 0
+    for method in ("masked", "committee", "sealed"):
+        name = f"{method}-failover"
+        if only not in name:
+            continue
+        count, terms, helpers = setting(method)
+        began, state = time.monotonic(), "done"
+        with tempfile.TemporaryDirectory() as folder:
+            given = {"count": count, "terms": terms, "helpers": helpers}
+            try:
+                found = lose_the_leader(Path(folder) / "cluster", METHODS[method], **given)
+                state = "done" if "killed" in found else "was not struck"
+            except SilographError as error:
+                state = f"no answer: {error}"
+        wrong += state != "done"
+        print(f"     {name:44} {state:8} {time.monotonic() - began:5.1f} s", flush=True)
+    return wrong
 
 
 def main() -> int:
@@ -38,6 +61,7 @@ def main() -> int:
         print(
             f"{number:4} {case!s:44} {verdict.state:8} {verdict.seconds:5.1f} s{what}", flush=True
         )
+    wrong += fail_over(given.only)
     if given.kills:
         with tempfile.TemporaryDirectory() as folder:
             report = kill_while_spending(Path(folder) / "ledger", given.kills, given.seed)

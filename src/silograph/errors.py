@@ -23,6 +23,7 @@
     │   ├── PolicyError      a silo's policy does not allow the study
     │   ├── BusyError        a silo has as many studies as it allows
     │   └── DeadlineError    the deadline of the study has passed
+    │       └── SlowLineError the line is too slow for the deadline
     ├── ExperimentError      parameters, a journal or results of the reproduction are refused
     ├── AbortedError         a run ended without an answer
     ├── LedgerError          a ledger cannot be opened, read or written, or is inconsistent
@@ -97,6 +98,7 @@ __all__ = [
     "SignatureError",
     "SilographError",
     "SilographWarning",
+    "SlowLineError",
     "SplitWarning",
     "StoreError",
     "StudyError",
@@ -234,6 +236,10 @@ class DeadlineError(StudyError):
 
 class BusyError(StudyError):
     """This party has as many open or stored studies as it allows. Nothing was stored."""
+
+
+class SlowLineError(DeadlineError):
+    """The line to the broker is too slow for a study's deadline. Nothing was spent."""
 
 
 class ExperimentError(SilographError):

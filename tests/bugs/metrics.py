@@ -36,8 +36,8 @@ BUGS = [
         "metrics: well without a broker",
         "a party that reaches nobody says that it is well",
         "src/silograph/nats/health.py",
-        'if self.connected:\n            return (True, "ok")',
-        'if self.started:\n            return (True, "ok")',
+        "if not self.connected:\n            return False",
+        "if not self.started:\n            return False",
         _HEALTH,
     ),
     Bug(

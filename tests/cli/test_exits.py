@@ -25,7 +25,7 @@ CODES = {
         ),
         4,
     ),
-    **dict.fromkeys(("AbortedError", "DeadlineError", "TransportError"), 5),
+    **dict.fromkeys(("AbortedError", "DeadlineError", "SlowLineError", "TransportError"), 5),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from silograph.messages.identity import COORDINATOR
 from silograph.methods.sealed.coordinator import SealedCoordinator
 from silograph.methods.sealed.noise import Answer, Bounded, Coins, Output
 from silograph.methods.sealed.party import SealedParty
-from silograph.methods.sealed.rounds import SealedParameters, SealedResult, sealed_cost
+from silograph.methods.sealed.rounds import SealedParameters, SealedResult, member_cost
 from tests.support.parties import SeededEntropy
 
 NODES, RUN = 150, bytes(range(16))
@@ -102,7 +102,7 @@ def test_traffic_is_what_the_cost_says(names: tuple[Answer, ...]) -> None:
         messages += receiver != COORDINATOR
 
     simulate(quiet(names, chunk_pairs=1 << 12), record=record)
-    cost = sealed_cost(NODES, 4, names)
+    cost = member_cost(NODES, 4, names)
     for way, expected in ((0, cost.up), (1, cost.down)):
         sent = sum(
             both[way]

@@ -1,24 +1,23 @@
 """Fault cases: real processes on a real broker, one of which something happens to.
 
 A case names a method, and a fault: a party or the broker killed when a party passes a named moment
-for the n-th time, a silo that stalls there for good, or a line that is cut. A moment may also be
-that a party has taken or frozen a message of a round, of at least some number. Whoever was killed
-is started again. Afterwards there is a right answer or none, in time, nobody has published two
-messages with other bytes under one name, every ledger has the spend of the run once if anything
-that depends on edges could have left, and every audit trail is whole and tells of each step once.
+for the n-th time, a silo that stalls there for good, lines that are cut or slow and lossy, or a
+broker whose disk is full for a while. A moment may also be that a party has taken or frozen a
+message of a round, of at least some number. Whoever was killed is started again. Afterwards there
+is a right answer or none, in time, nobody has published two messages with other bytes under one
+name, every ledger has the spend of the run once if anything that depends on edges could have left,
+and every audit trail is whole and tells of each step once.
 """
 
 import asyncio
-import contextlib
 import csv
 import hashlib
 import multiprocessing
 import os
 import random
+import re
 import signal
-import socket
 import sqlite3
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -54,6 +53,7 @@ from silograph.party.store import Frozen, Store, Taken
 from silograph.party.trail import Trail
 from tests.nats.world import silos
 from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
+from tests.support.slow_line import SlowLine
 
 __all__ = ["METHODS", "Case", "Verdict", "every_case", "run_case"]
 
@@ -131,14 +131,21 @@ SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("hub
 COMMITTEES = ("sealed", "committee", "sealed shares", "sealed four", "sealed five", "sealed inside")
 #: Rounds whose messages depend on edges.
 EDGES = {"chunk", "hop", "share", "report", "input", "numbers", "open", "sum"}
-DEADLINE, SHORT = 25.0, 4.0
+#: Seconds that a run may take, and one that somebody stalls. A loaded machine is no fault, and a
+#: case that ends costs no more for a long deadline.
+DEADLINE, SHORT = 150.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
-GRACE = 12.0
+GRACE = 30.0
+#: Within how many seconds everybody who waits names a full disk.
+NAMED = 12.0
 
 
 @dataclass(frozen=True)
 class Case:
-    """One fault. ``what`` is kill, broker, stall or cut; ``at`` is a moment, or seconds for cut."""
+    """One fault. ``what`` is kill, broker, stall, cut, slow or full.
+
+    ``at`` is a moment, or seconds for cut, kbit/s for slow, the bytes of a disk for full.
+    """
 
     method: str
     what: str
@@ -310,57 +317,6 @@ def coordinator_process(
             service.close()
 
 
-class Cutter:
-    """A line between the parties and the broker that can be cut."""
-
-    def __init__(self, port: int, to: int) -> None:
-        self._to = to
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", port))
-        self._up = True
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                if not self._up:
-                    raise OSError
-                far = socket.create_connection(("127.0.0.1", self._to))
-            except OSError:
-                near.close()
-                continue
-            self._open |= {near, far}
-            for a, b in ((near, far), (far, near)):
-                threading.Thread(target=self._pipe, args=(a, b), daemon=True).start()
-
-    @staticmethod
-    def _pipe(a: socket.socket, b: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := a.recv(65536):
-                b.sendall(data)
-        for end in (a, b):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-        a.close()
-
-    def cut(self, seconds: float) -> None:
-        """Cut all lines, and let none through for a while."""
-        self._up = False
-        for end in list(self._open):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-        self._open.clear()
-        time.sleep(seconds)
-        self._up = True
-
-    def close(self) -> None:
-        self._listener.close()
-
-
 def setting(method: str) -> tuple[int, Terms, tuple[str, ...]]:
     """The number of silos, the terms of all parties, and the helpers, for a method."""
     terms = Terms(epsilon=1000.0, study=100.0, collusion=0)
@@ -376,23 +332,27 @@ class _World:
 
     def __init__(self, case: Case, folder: Path) -> None:
         self.case = case
-        self.cutter: Cutter | None = None
-        through = free_port() if case.what == "cut" else None
+        self.line: SlowLine | None = None
+        through = free_port() if case.what in ("cut", "slow") else None
         self.question = METHODS[case.method]
         count, terms, helpers = setting(case.method)
         self.trial = LocalDeployment(
             folder / "trial", silos(count), terms, through=through, helpers=helpers
         )
+        if case.what == "full":
+            self.set_store(int(case.at))
         self.trial.broker.start()
         if through is not None:
-            self.cutter = Cutter(through, self.trial.port)
+            rate, loss = (float(case.at) * 1000, 0.05) if case.what == "slow" else (1e12, 0.0)
+            self.line = SlowLine(through, self.trial.port, rate, latency=0.01, loss=loss)
         self.seconds = SHORT if case.what == "stall" else DEADLINE
         self.processes: dict[str, BaseProcess] = {}
         strike = Strike(case.what, case.at, case.count)
         if case.what == "broker":
             strike.pid = self.trial.broker.pid
         for name in (*self.trial.names, *self.trial.helpers, HUB):
-            struck = case.what != "cut" and name == (HUB if at_hub(case) else case.victim)
+            happens = case.what in ("kill", "broker", "stall")
+            struck = happens and name == (HUB if at_hub(case) else case.victim)
             self.start(name, strike if struck else None)
 
     def start(self, name: str, strike: Strike | None) -> None:
@@ -404,6 +364,17 @@ class _World:
         process = CONTEXT.Process(target=target, args=arguments)
         process.start()
         self.processes[name] = process
+
+    def set_store(self, size: int) -> None:
+        """Set what the broker's streams may take of its disk, in bytes, from its next start on."""
+        path = self.trial.folder / "broker" / "nats.conf"
+        text = re.sub(r"max_file_store: \d+", f"max_file_store: {size}", path.read_text())
+        path.write_text(text)
+
+    def named(self) -> list[str]:
+        """The parties whose logs say that the broker's disk is full."""
+        logs = {path.parent.stem: path for path in self.trial.folder.glob("*.state/log.jsonl")}
+        return [name for name, path in logs.items() if "disk is full" in path.read_text()]
 
     def mend(self) -> bool:
         """Start again what was killed; whether anything was."""
@@ -424,20 +395,23 @@ class _World:
                 os.kill(process.pid or 0, signal.SIGKILL)
             process.join()
         self.trial.broker.kill()
-        if self.cutter is not None:
-            self.cutter.close()
+        if self.line is not None:
+            self.line.close()
 
 
 def run_case(case: Case, folder: Path) -> Verdict:
     """Let it happen, and look at what is left."""
     world = _World(case, folder)
     began = time.monotonic()
-    struck, faults = case.what == "stall", []
+    struck, faults = case.what in ("stall", "slow"), []
     try:
-        if world.cutter is not None:
+        if world.line is not None and case.what == "cut":
             time.sleep(float(case.at))
-            world.cutter.cut(1.5)
+            world.line.cut(1.5)
             struck = True
+        if case.what == "full":
+            struck = True
+            faults += _fill(world)
         limit = began + world.seconds + GRACE
         while time.monotonic() < limit:
             struck |= world.mend()
@@ -456,6 +430,21 @@ def run_case(case: Case, folder: Path) -> Verdict:
         world.close()
     state, more = _inspect(world)
     return Verdict(state, struck, seconds, (*faults, *more))
+
+
+def _fill(world: _World) -> list[str]:
+    """Wait until all parties have named the full disk, then give it room again."""
+    everyone = {HUB, *world.trial.names, *world.trial.helpers}
+    while not (named := world.named()) and world.processes[HUB].is_alive():
+        time.sleep(0.05)
+    limit = time.monotonic() + NAMED
+    while set(named := world.named()) != everyone and time.monotonic() < limit:
+        time.sleep(0.05)
+    world.set_store(1 << 30)
+    world.trial.broker.stop()
+    world.trial.broker.start()
+    silent = everyone - set(named)
+    return [f"{', '.join(sorted(silent))} waited without a word"] if silent else []
 
 
 def at_hub(case: Case) -> bool:
@@ -637,6 +626,8 @@ def every_case(seed: int = 1) -> list[Case]:
             for count in (2, 5, 9, 14, 25, 40, most):
                 found.append(Case("committee", "kill", at, count, victim))
         found.append(Case("committee", "stall", "silo.taken", 30, victim))
+    found += [Case(method, "slow", "256") for method in METHODS]
+    found += [Case(method, "full", "3000") for method in ("masked", "committee", "sealed")]
     found = list(dict.fromkeys(found))
     draw.shuffle(found)
     return found

@@ -27,7 +27,7 @@ class Listening:
         self.heard: list[tuple[str, bytes]] = []
         self.up = True
 
-    async def own_stream(self, run: str, _lifetime: float) -> str:
+    def own_stream(self, run: str) -> str:
         return f"stream of {run}"
 
     async def publish(self, _stream: str, subject: str, raw: bytes) -> None:
@@ -133,7 +133,7 @@ def test_a_message_is_frozen_before_it_is_sent(one: Silo1) -> None:
     assert [message.name.round for message in one.store.pending(one.carrier.run)] == ["key"]
     one.link.up = True
     one.restart()
-    one.do(one.carrier.open(0.0))
+    one.do(one.carrier.repeat())
     assert rounds(one) == ["key"]
 
 

@@ -5,13 +5,15 @@ import http.client
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from silograph.errors import DeploymentError
 from silograph.nats import health
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.health import MetricsBoard
+from silograph.nats.health import Health, MetricsBoard
 from silograph.nats.silo import SiloService
 from silograph.party.opened import locked
 from tests.nats.test_service import until
@@ -235,3 +237,24 @@ def test_refused_messages_are_counted(tmp_path: Path) -> None:
     assert found['silograph_refused_messages_total{error="DeploymentError"}'] == 2
     assert "silograph_certificate_expiry_seconds" not in found
     assert found["silograph_broker_connected"] == 0
+
+
+@pytest.mark.parametrize(
+    ("connected", "trouble", "frozen", "said"),
+    [
+        (True, "", "", "ok"),
+        (True, "the disk is full", "", "the disk is full"),
+        (False, "it is gone", "", "the broker is not reached: it is gone"),
+        (True, "the disk is full", "frozen", "the ledger is frozen"),
+    ],
+)
+def test_the_first_reason_counts(
+    made: LocalDeployment, connected: bool, trouble: str, frozen: str, said: str
+) -> None:
+    """The ledger, then the connection, then what the broker does not store."""
+    service = SiloService(made.silo("silo-1"))
+    line: Any = SimpleNamespace(connected=connected, trouble=trouble)
+    found = Health(service._party, line, 0.0, frozen=frozen)
+    assert found.verdict == (said == "ok", said)
+    assert found.status()["trouble"] == trouble
+    service.close()

@@ -16,7 +16,7 @@ from silograph import NodeUniverse
 from silograph.errors import AbortedError
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, peek, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, pack, unpack
-from silograph.methods.study import Study
+from silograph.methods.study import Study, read_proposal
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
 from silograph.party import connection
@@ -243,6 +243,9 @@ class TestStudies:
                 line = await link(made, HUB)
                 for what in expected:
                     for raw in proposals(state, what):
+                        study = read_proposal(raw)
+                        if study is not None:
+                            await line.make_streams(study.run, ["silo-1"], 60.0)
                         await line.announce(raw)
                 await asyncio.sleep(1.5)
                 await line.close()
@@ -372,8 +375,7 @@ class TestBroker:
 
         def attack(state: Attack) -> None:
             async def squat(_state: Attack, line: Link, study: Study) -> None:
-                other = Link(line._client, "silo-2", line._heard)
-                await other.own_stream(study.run, 60.0)
+                await line.make_streams(study.run, ["silo-2"], 60.0)
                 for to, word in ((HUB, "key"), (connection.ALL, "abort")):
                     where = connection.message(study.id, "silo-2", to, word, 0)
                     await line._client.jetstream().publish(where, b"mine")
@@ -396,7 +398,7 @@ class TestBroker:
                 service = CoordinatorService(made.coordinator())
                 study = service.propose(Question("edges", 3.0), 20.0).study
                 hub, other = await link(made, HUB), await link(made, "silo-3")
-                await hub.own_stream(study.run, 60.0)
+                await hub.make_streams(study.run, [HUB], 60.0)
                 where = connection.message(study.id, HUB, "silo-1", "keys", 0)
                 await other._client.publish("$JS.API.INFO", b"", reply=where)
                 await other._client.flush()

@@ -191,7 +191,7 @@ class TestWaiting:
         silos[1].messages = 3
         assert progress.awaited == "a: at work; b: at work"
         progress.trouble = "no broker"
-        assert progress.awaited == "no broker"
+        assert progress.awaited == "the broker: no broker"
 
     def test_a_silo_names_its_wait_in_the_log(
         self, made: LocalDeployment, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,7 @@ from silograph.errors import (
     PolicyError,
     ProtocolError,
     SignatureError,
+    SlowLineError,
     StudyError,
     ViewsDifferError,
 )
@@ -85,6 +86,7 @@ def test_a_changed_byte(data: st.DataObject) -> None:
     [
         (PolicyError("x"), Code.POLICY),
         (DeadlineError("x"), Code.DEADLINE),
+        (SlowLineError("x"), Code.SLOW),
         (StudyError("x"), Code.STUDY),
         (BudgetError("x"), Code.BUDGET),
         (BusyError("x"), Code.BUSY),

@@ -38,6 +38,9 @@ def config(
     store: Annotated[
         Path | None, typer.Option(help="The folder for the streams.  [default: OUT/streams]")
     ] = None,
+    max_file_store: Annotated[
+        float, typer.Option(help="The disk space for all streams together, in GB.")
+    ] = 20.0,
     subject: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,7 +58,8 @@ def config(
         tls / f"{certificates.BROKER}.key",
     )
     names = dict(_pair(text) for text in subject or [])
-    settings = ServerSettings(files, store or out / "streams", listen, websocket, names)
+    most = int(1e9 * max_file_store) if 0 < max_file_store < 1e9 else 0
+    settings = ServerSettings(files, store or out / "streams", listen, websocket, names, most)
     written = [str(path) for path in write_broker_files(out, read_roster(roster), settings)]
     if as_json:
         echo_json({"files": written})

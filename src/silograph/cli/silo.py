@@ -99,6 +99,11 @@ def status(config: Config, as_json: Json = False) -> None:
             f"{found['silo']}: {line}, {age:.0f} s ago, pid {found['pid']}",
             *([f"the ledger is {found['ledger']}"] if found.get("ledger") else []),
             *(
+                [f"waiting: {found['trouble']}"]
+                if found["connected"] and found.get("trouble")
+                else []
+            ),
+            *(
                 f"  {run['run'][:16]}  {run['decision']}  {run['phase']}  {run.get('waiting', '')}"
                 for run in found["runs"]
             ),

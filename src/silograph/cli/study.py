@@ -330,12 +330,15 @@ def _carry(service: "CoordinatorService", run: str, as_json: bool) -> None:
 
 def _reminder() -> "Callable[[StudyProgress], None]":
     """Where nothing can be painted: a note when nothing moves, once for each reason."""
-    said = ""
+    said, stuck = "", False
 
     def remind(progress: "StudyProgress") -> None:
-        nonlocal said
+        nonlocal said, stuck
+        if stuck and not progress.trouble:  # the same again is news
+            said = ""
+        stuck = bool(progress.trouble)
         still = time.monotonic() - progress.moved
-        if (progress.trouble or still > _SILENT_SECONDS) and progress.awaited != said:
+        if (stuck or still > _SILENT_SECONDS) and progress.awaited != said:
             said = progress.awaited
             note(f"waiting for {said}")
 

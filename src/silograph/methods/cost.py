@@ -17,6 +17,7 @@ from silograph.methods.union import SettledUnion
 
 __all__ = [
     "Cost",
+    "LineLoad",
     "memory_here",
     "reports_cost",
     "sealed_cost",
@@ -29,8 +30,8 @@ __all__ = [
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
 #: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
 _COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.95, 130.0
-#: A member of a sealed count: nanoseconds and bytes for each pair, and bytes of a matrix' cell.
-_SEALED, _SEALED_BYTES, _SEALED_CELL = 1_000.0, 10.5, 12.5
+#: A member of a sealed count: nanoseconds for each pair, and bytes of a matrix' cell.
+_SEALED, _SEALED_CELL = 1_000.0, 12.5
 #: Multiplications a second of the squares of secret matrices, of which all members do n³ · 7.
 _SQUARES = 2e10
 #: Nanoseconds of one core for each pair of a silo's own report.
@@ -66,6 +67,14 @@ class Cost:
         )
 
 
+@dataclass(frozen=True)
+class LineLoad:
+    """The bytes that a study puts on the line of one party, roughly: sent and received."""
+
+    up: int
+    down: int
+
+
 def memory_here() -> int:
     """The memory of this machine, in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -93,15 +102,17 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
     return Cost(bits, sent, seconds, memory + _PROCESS)
 
 
-def sealed_cost(nodes: int, silos: int, *, triangles: bool) -> Cost:
-    """The cost of a sealed count of all four members, with or without triangles."""
+def sealed_cost(nodes: int, silos: int, sent: int, *, triangles: bool) -> Cost:
+    """The cost of a sealed count of all four members, with or without triangles.
+
+    ``sent`` is what a member sends, which its rounds know exactly.
+    """
     pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
     seconds = 2 * _SEALED * 1e-9 * pairs * max(silos, 4) / 4
     memory = silos * memory_of(nodes)
     if triangles:
         seconds += 7 * nodes**3 / _SQUARES
         memory += math.ceil(4 * _SEALED_CELL * nodes**2)
-    sent = math.ceil(_SEALED_BYTES * pairs)
     return Cost(pairs, sent, seconds / cores, memory + _PROCESS)
 
 

@@ -25,7 +25,7 @@ from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.baseline.answer import Reports
-from silograph.methods.cost import Cost
+from silograph.methods.cost import Cost, LineLoad
 from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.folded import SealedFoldedRelease
@@ -97,6 +97,22 @@ class SettledStudy(ABC):
     def cost(self) -> Cost | None:
         """Traffic, time and memory with all parties on this machine; None if nothing is known."""
         return None
+
+    @property
+    def upload(self) -> int:
+        """The bytes that a silo sends, roughly; 0 if they are few."""
+        return 0 if self.cost is None else self.cost.sent
+
+    def line(self, *, coordinator: bool = False) -> LineLoad:
+        """What the study puts on the line of a silo, or of the coordinator."""
+        if self.study.protocol == COMMITTEE:  # four members, who open bits to the coordinator
+            received = self.study.bits // 2
+            return LineLoad(0, received) if coordinator else LineLoad(self.upload, self.upload)
+        relays = self.study.protocol.startswith("elgamal")
+        if coordinator:
+            everything = self.silos * self.upload
+            return LineLoad(everything if relays else 0, everything)
+        return LineLoad(self.upload, self.upload if relays else 0)
 
     @property
     def folds(self) -> bool:

@@ -27,10 +27,13 @@ __all__ = ["LARGEST_MESSAGE", "ServerSettings", "server_text", "users_text", "wr
 #: In bytes. A chunk of 2^20 pairs has at most 2 MiB.
 LARGEST_MESSAGE = 4 << 20
 
+_LEAST_STORE = 1 << 20
+
 #: The JetStream requests of a party: for its own streams, and to read those of others.
 _API = (
     "$JS.API.INFO",
     "$JS.API.STREAM.CREATE.*",
+    "$JS.API.STREAM.UPDATE.*",
     "$JS.API.STREAM.INFO.*",
     "$JS.API.STREAM.NAMES",
     "$JS.API.STREAM.DELETE.*",
@@ -50,7 +53,8 @@ class ServerSettings:
     """One server: its certificate, the folder of its streams, the addresses it listens on.
 
     ``websocket`` is a second address, for parties behind proxies. ``names`` gives the subject of
-    a party's certificate (in the form of RFC 2253) if it is not ``CN=name``.
+    a party's certificate (in the form of RFC 2253) if it is not ``CN=name``. ``most_bytes`` is what
+    all streams together may take of the disk.
     """
 
     tls: TlsFiles
@@ -58,6 +62,7 @@ class ServerSettings:
     listen: str = "127.0.0.1:4222"
     websocket: str | None = None
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    most_bytes: int = 20 << 30
 
     def __post_init__(self) -> None:
         for address in (self.listen, self.websocket):
@@ -65,6 +70,8 @@ class ServerSettings:
             number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else 0
             if (address and not host) or not 0 < number < 1 << 16:
                 raise BrokerError(f"{address!r} is not an address, such as 127.0.0.1:4222")
+        if self.most_bytes < _LEAST_STORE:
+            raise BrokerError(f"streams need at least {_LEAST_STORE >> 20} MiB of disk")
 
 
 def users_text(roster: RosterFile, names: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -116,10 +123,15 @@ def server_text(settings: ServerSettings, users: str = "users.conf") -> str:
         f"max_payload: {LARGEST_MESSAGE}\n"
         "\n"
         "# What the server has acknowledged is on its disk: a party does not send it again.\n"
+        "# Streams take at most max_file_store. When it is full, runs wait and say so.\n"
         "jetstream {\n"
         f"  store_dir: {store}\n"
         "  sync_interval: always\n"
+        f"  max_file_store: {settings.most_bytes}\n"
         "}\n"
+        "\n"
+        "# A chunk takes minutes on a slow line; nobody is cut off in the middle of it.\n"
+        'write_deadline: "5m"\n'
         "\n"
         "# TLS comes before anything else, and a certificate's subject is the user.\n"
         f"{_tls('tls', tls, '', first=True)}"

@@ -27,7 +27,7 @@ from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import Session
 from silograph.methods.study import Study
 from silograph.nats import faultpoints
-from silograph.nats.link import Link
+from silograph.nats.link import Link, at_once
 from silograph.party import connection
 from silograph.party.control import Code, Control
 from silograph.party.log import Log
@@ -37,10 +37,9 @@ __all__ = ["UNPROVEN", "Carrier", "Seat", "Voice"]
 
 #: Errors of a message that anyone could have sent. It proves nothing about its alleged sender.
 UNPROVEN = (EnvelopeError, SignatureError, BindingError)
-#: How many messages may be on their way to the broker at the same time.
+#: How many messages may be on their way to the broker at the same time. On a slow line they are
+#: fewer: see ``nats/pace.py``.
 _WINDOW = 4
-#: For how many seconds after a study's deadline the broker keeps its streams.
-_AFTERLIFE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,7 @@ class Voice:
         self.run = seat.study.run
         self._store = store
         self._link = link
-        self._stream = ""
         self._acked: list[Name] = []
-
-    async def open(self, now: float) -> None:
-        """Create the stream, and send frozen messages that the broker may not have yet."""
-        lifetime = self.seat.study.deadline - now + _AFTERLIFE
-        self._stream = await self._link.own_stream(self.run, lifetime)
-        await self.repeat()
 
     async def say(self, word: str, code: Code = Code.NONE) -> None:
         """Send a control message about the run."""
@@ -101,10 +93,6 @@ class Voice:
         acked, self._acked = self._acked, []
         self._store.acked(self.run, acked)
 
-    async def clear(self) -> None:
-        """Remove this party's messages from the broker, when nobody needs them any more."""
-        await self._link.drop_stream(self._stream)
-
     async def _send(self, frozen: list[Frozen]) -> None:
         """Send messages, in their order for each receiver, and to several receivers at once."""
         queues: dict[int, list[Frozen]] = {}
@@ -113,9 +101,7 @@ class Voice:
         if len(queues) < 2 or EVERYONE in queues:
             await self._send_in_order(frozen)
             return
-        async with asyncio.TaskGroup() as sending:
-            for queue in queues.values():
-                sending.create_task(self._send_in_order(queue))
+        await at_once(*map(self._send_in_order, queues.values()))
 
     async def _send_in_order(self, frozen: list[Frozen]) -> None:
         for message in frozen:
@@ -126,8 +112,9 @@ class Voice:
             to = connection.ALL if everyone else self.seat.roster.member(name.party).name
             run = self.seat.study.id
             subject = connection.message(run, self.seat.name, to, name.round, name.slot)
+            stream = self._link.own_stream(self.run)
             try:
-                await self._link.publish(self._stream, subject, message.raw)
+                await self._link.publish(stream, subject, message.raw)
             except TransportError as error:
                 if self._is_ours(error.standing, name.party):
                     raise ClonedError(
@@ -222,15 +209,21 @@ class Carrier(Voice):
         ``told`` is called each time that the session has made something.
         """
         under_way: deque[asyncio.Task[None]] = deque()
-        async with asyncio.TaskGroup() as sending:
+        try:
             while self.session.room:
                 if len(under_way) == _WINDOW:
-                    await asyncio.wait([under_way.popleft()])
+                    await under_way[0]
+                    under_way.popleft()
                 async with self._turn:
                     frozen = await asyncio.to_thread(self._make)
-                under_way.append(sending.create_task(self._send(frozen)))
+                under_way.append(asyncio.create_task(self._send(frozen)))
                 if told is not None:
                     await told()
+            await asyncio.gather(*under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     # -- in a thread, one at a time -----------------------------------------------------------
 

@@ -48,10 +48,18 @@ from silograph.methods.study import (
 from silograph.methods.union import default_protocol
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat, Voice
-from silograph.nats.health import ProgressFile, SiloProgress, StudyHealth, StudyProgress
+from silograph.nats.health import (
+    ProgressFile,
+    SiloProgress,
+    StudyHealth,
+    StudyProgress,
+    note_trouble,
+)
 from silograph.nats.link import Link
+from silograph.nats.pace import check_in_time
 from silograph.nats.part import cause, last_words
 from silograph.nats.preflight import Answer, notice_of, ping
+from silograph.nats.sweep import clear_run, keep_swept
 from silograph.party.approval import ABORTED, PROPOSED, check_reason, enrolled, record
 from silograph.party.config import CoordinatorConfig
 from silograph.party.control import (
@@ -76,6 +84,8 @@ _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
 #: How often it is looked whom a study waits for, in seconds.
 _LOOK_SECONDS = 2.0
+#: For how many seconds after a study's deadline the broker keeps messages, if nobody removes them.
+_AFTERLIFE = 3600.0
 #: A year.
 _LONGEST_SECONDS = 366 * 86_400
 
@@ -214,7 +224,7 @@ class CoordinatorService:
         """Ask the services of all parties of the roster how they are; spends nothing."""
         link = await self._connect()
         try:
-            return await ping(self._party, link, self._entropy, seconds)
+            return await ping(self._party, link, self._entropy, seconds, self.replicas)
         finally:
             await link.close()
 
@@ -318,6 +328,16 @@ class CoordinatorService:
                 async with health.shown():
                     health.link = link = await self._connect(progress, watch)
                     progress.trouble = ""
+
+                    def tell(trouble: str) -> None:
+                        note_trouble(self._party.log, trouble)
+                        progress.trouble = link.trouble
+                        watch(progress)
+
+                    beside = [
+                        asyncio.create_task(keep_swept(link, self._party, self.seat)),
+                        asyncio.create_task(link.watch(lambda: [study.run], tell)),
+                    ]
                     try:
                         if row.open:
                             file = ProgressFile(self._config.state, study.run)
@@ -331,7 +351,10 @@ class CoordinatorService:
                             await run_.carry()
                         else:
                             await self._repeat(study, link)
+                        await clear_run(link, self.seat(study))
                     finally:
+                        for task in beside:
+                            task.cancel()
                         await link.close()
         lock.unlink(missing_ok=True)
         return self.result(study.run)
@@ -356,7 +379,7 @@ class CoordinatorService:
     async def _repeat(self, study: Study, link: Link) -> None:
         """Send the last message of a run that has ended, in case the broker does not have it."""
         voice, now = Voice(self.seat(study), self._store, link), self._party.clock()
-        await last_words(voice.open(now), study.deadline - now, self._party.log)
+        await last_words(voice.repeat(), study.deadline - now, self._party.log)
         voice.settle()
 
     def plan(self, study: Study) -> SettledStudy:
@@ -369,6 +392,11 @@ class CoordinatorService:
         """The coordinator's place in a run."""
         members = study.parties(self._party.roster)
         return Seat(study, members, COORDINATOR, self._party.identity, "coordinator")
+
+    @property
+    def replicas(self) -> int:
+        """How many servers of the broker keep a copy of every stream."""
+        return self._config.replicas
 
     @property
     def party(self) -> Party:
@@ -465,8 +493,10 @@ class _CoordinatorRun:
         looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(left):
-                await self._carrier.open(self._clock())
-                await self._link.announce(self._proposal)
+                await self._make_streams(left)
+                await self._check_line()
+                await self._carrier.repeat()
+                await self._link.announce(self._proposal, self._service.replicas)
                 faultpoints.point("coordinator.proposed")
                 await self._rounds()
             # All messages are here, so the deadline no longer applies.
@@ -481,6 +511,23 @@ class _CoordinatorRun:
             await self._end("done", "", self._carrier.word(END))
         finally:
             looking.cancel()
+
+    async def _make_streams(self, left: float) -> None:
+        """Create the streams of all parties, before any of them hears of the run."""
+        if left > 0:
+            roster, hub = self._carrier.seat.roster, self._study.coordinator
+            names = [hub, *(roster.member(place).name for place in roster.places)]
+            replicas, lifetime = self._service.replicas, left + _AFTERLIFE
+            await self._link.make_streams(self._study.run, names, lifetime, replicas)
+
+    async def _check_line(self) -> None:
+        """Raise, before anyone is asked, if the line is too slow for the study's deadline."""
+        if not self._store.left(self._study.run):  # nothing has begun
+            await check_in_time(
+                self._plan.line(coordinator=True),
+                lambda: self._study.deadline - self._clock(),
+                lambda size: self._link.measure(self._study.run, size),
+            )
 
     async def _rounds(self) -> None:
         async with self._parts as parts:

@@ -32,11 +32,13 @@ from silograph.errors import (
     DeploymentError,
     SilographError,
     StoreError,
+    TransportError,
 )
 from silograph.ledger.book import Ledger
 from silograph.methods.study import read_proposal
 from silograph.nats.link import Link
 from silograph.party import certificates
+from silograph.party.log import Log
 from silograph.party.opened import Party, locked
 from silograph.party.store import Run
 
@@ -49,6 +51,7 @@ __all__ = [
     "SiloProgress",
     "StudyHealth",
     "StudyProgress",
+    "note_trouble",
 ]
 
 
@@ -263,9 +266,15 @@ class Health:
         """Whether the party is healthy, and the reason if it is not."""
         if self.frozen:
             return False, f"the ledger is {self.frozen}"
-        if self.connected:
-            return (True, "ok")
-        return (False, f"the broker is not reached: {self.trouble}".rstrip(" :"))
+        if not self.connected:
+            return False, f"the broker is not reached: {self.hindrance}".rstrip(" :")
+        return (False, self.hindrance) if self.hindrance else (True, "ok")
+
+    @property
+    def hindrance(self) -> str:
+        """Why nothing moves: there is no connection, or the broker stores nothing; else empty."""
+        own = "" if self.connected else self.trouble
+        return own or ("" if self.link is None else self.link.trouble)
 
     def status(self) -> dict[str, object]:
         """The content of the status file: process, connection, and the phase of each open run."""
@@ -277,7 +286,7 @@ class Health:
             "connected": self.connected,
             "ledger": self.frozen,
             "serving": self.connected and not self.trouble,
-            "trouble": self.trouble,
+            "trouble": self.hindrance,
             "runs": [{"run": run.run, "decision": run.decision or "asked", "phase": run.phase,
                       "waiting": self._waiting(run)} for run in runs],
         }  # fmt: skip
@@ -348,6 +357,14 @@ class Health:
         whole_files.replace(path, json.dumps(content, indent=1).encode(), StoreError)
 
 
+def note_trouble(log: Log, trouble: str) -> None:
+    """Log that the broker stores nothing, or does so again."""
+    if trouble:
+        log.event("broker.trouble", level="warning", error=TransportError(trouble))
+    else:
+        log.event("broker.well")
+
+
 # --- Where a coordinator's studies are: for a screen while one is carried, and as metrics ---------
 #
 # A coordinator has one process per study. One of these processes publishes the metrics of all open
@@ -386,7 +403,7 @@ class StudyProgress:
     began: float = field(default_factory=time.monotonic)
     #: When a message last came (monotonic time).
     moved: float = field(default_factory=time.monotonic)
-    #: Why there is no connection to the broker; empty while there is one.
+    #: Why there is no connection to the broker, or why it stores nothing; empty if all is well.
     trouble: str = ""
 
     def name_waits(self) -> None:
@@ -414,7 +431,7 @@ class StudyProgress:
     def awaited(self) -> str:
         """Whom or what the study waits for, in words."""
         if self.trouble:
-            return self.trouble
+            return f"the broker: {self.trouble}"
         self.name_waits()
         found = [f"{s.name}: {s.waiting}" for s in self.silos if not s.waiting.startswith("waits")]
         return "; ".join(found)

@@ -4,9 +4,10 @@ What
     Each sender has one stream per run; a stream is a sequence of messages that the broker stores.
     Each message has its own subject. It is published on the condition that the subject is still
     empty, and again until the broker confirms it. So it is stored once, even if the connection is
-    lost. A reader pulls one message after the other. After a lost connection it continues behind
-    the last message that it saw, so nothing is skipped. Messages that are not pulled stay with the
-    broker.
+    lost. A message that may be on its way is not sent again: the broker is asked for it first, and
+    a late confirmation counts (see :mod:`~silograph.nats.pace`). A reader pulls one message after
+    the other. After a lost connection it continues behind the last message that it saw, so nothing
+    is skipped. Messages that are not pulled stay with the broker.
 What it does not do
     It proves nothing. A broker can drop, repeat, reorder and invent messages; the session that
     processes them detects this.
@@ -14,10 +15,13 @@ What it does not do
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
+import math
+import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,35 +30,59 @@ from silograph.extras import library
 
 library("nats", "deployments")  # a clear error before the import would fail
 
-import nats
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy, StreamConfig
-from nats.js.errors import APIError, NotFoundError
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    RetentionPolicy,
+    StreamConfig,
+)
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from silograph.errors import TransportError
+from silograph.nats.pace import Pace, Rates
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 from silograph.party.control import NOTICE as _NOTICE
 
-__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "stream_name"]
+__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "at_once", "stream_name"]
 
+#: The receiver of notes that nobody reads; no party has this name.
+_NOBODY = "_"
 #: The stream of all proposals.
 STUDIES_STREAM = f"{connection.PREFIX}-studies"
 
-_PUBLISH_SECONDS = 4.0
+#: How long the broker may take to answer a small request, in seconds.
+_ANSWER_SECONDS = 4.0
+#: How long it may take to send a large message back; large ones take minutes on a slow line.
+_READ_BACK_SECONDS = 300.0
+_PROBE_SECONDS = 60.0
 _IDLE_SECONDS = 3.0
 _FLUSH_SECONDS = 5
 _NOTICE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
+#: The longest pause between two attempts to send a message that the broker refuses.
+_LONGEST_RETRY = 8.0
+#: How often a party that waits for a confirmation looks whether the connection was lost.
+_LOOK_SECONDS = 1.0
+#: In which of so many looks a party that waits tries whether the broker stores messages.
+_LOOK_EVERY = 5
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
-_WRONG_LAST_SEQUENCE = 10071
+#: After so many seconds without a sign of life on a connection with data under way, the system
+#: gives the connection up. It counts acknowledged packets: a slow line is alive.
+_DEAD_SECONDS = 20
+#: Codes of the broker's errors.
+_TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
 #: What is said of an attempt that left no better reason.
 _CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
 _SILENT = "no answer: a firewall drops the connection, or the broker is overloaded"
+_NO_CLUSTER = 10074
 #: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
 _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 
@@ -62,6 +90,20 @@ _PASSING = (NatsError, OSError, asyncio.TimeoutError)
 def stream_name(run: str, sender: str) -> str:
     """The stream of one sender's messages in one run."""
     return f"{connection.PREFIX}-{run}-{sender}"
+
+
+async def at_once(*work: Coroutine[Any, Any, Any]) -> None:
+    """Do several things at the same time. The first error ends them all.
+
+    A task group would leave its own task marked as cancelled (before Python 3.13), see _heed.
+    """
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _heed() -> None:
@@ -102,8 +144,12 @@ class Link:
         self._party = party
         self._heard = heard
         self.traffic = Traffic()
-        self._streams: JetStreamContext = client.jetstream(timeout=_PUBLISH_SECONDS)
-        self._made: dict[str, StreamConfig] = {}
+        self.pace = Pace()
+        self._unstored = ""  # what keeps the broker from storing messages, for people
+        self._streams: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
+        self._patient: JetStreamContext = client.jetstream(timeout=_READ_BACK_SECONDS)
+        self._answers = _Answers(client)
+        self._used: set[str] = set()
 
     @classmethod
     async def connect(cls, broker: BrokerConfig, party: str, seconds: float) -> "Link":
@@ -112,10 +158,11 @@ class Link:
         Raises :class:`TransportError` with the cause and what helps. It is lasting if the broker
         takes the party for another one: it would answer nothing that the party asks.
         """
-        heard = _Heard(broker, party)
+        client = Client()
+        heard = _Heard(broker, party, client)
         options = broker.connect_options(party) | heard.callbacks
         logging.getLogger("asyncio").addFilter(_no_news)
-        connecting = asyncio.ensure_future(nats.connect(**options))
+        connecting = asyncio.ensure_future(client.connect(**options))
         tried = asyncio.ensure_future(heard.tried.wait())
         try:
             await asyncio.wait(
@@ -123,7 +170,9 @@ class Link:
             )
             if not connecting.done():
                 raise TimeoutError
-            link = cls(connecting.result(), party, heard)
+            connecting.result()
+            _give_up_when_dead(client)
+            link = cls(client, party, heard)
             await link._try_subjects()
         except _PASSING as error:
             why = await heard.reason() or str(error) or _SILENT
@@ -152,16 +201,16 @@ class Link:
             await self.close()
             raise
 
-    async def watch(self) -> None:
+    async def ended(self) -> None:
         """Wait until the connection can no longer be used, and raise the reason."""
         await self._heard.over.wait()
         self._heard.check()
 
     @property
     def trouble(self) -> str:
-        """Why there is no connection now; empty while there is one."""
+        """Why nothing moves: there is no connection, or the broker stores nothing; else empty."""
         if self.connected:
-            return ""
+            return self._unstored
         return f"{self._heard.where}: {self._heard.cause or 'the connection was lost'}"
 
     @property
@@ -174,133 +223,324 @@ class Link:
         """How often the connection was lost and restored."""
         return int(self._client.stats["reconnects"])
 
-    async def own_stream(self, run: str, lifetime: float) -> str:
-        """Create this party's stream of a run if it does not exist; returns its name."""
-        name = stream_name(run, self._party)
-        subject = f"{connection.PREFIX}.{run}.{self._party}.>"
-        await self._make(
+    # -- streams -----------------------------------------------------------------------------
+
+    async def make_streams(
+        self, run: str, senders: Iterable[str], lifetime: float, replicas: int = 1
+    ) -> None:
+        """Create the streams of a run that do not exist, one for each sender.
+
+        The coordinator does this before it proposes the run. ``replicas`` is the number of servers
+        that keep a copy.
+        """
+        configs = [
             StreamConfig(
-                name=name,
-                subjects=[subject],
+                name=stream_name(run, sender),
+                subjects=[f"{connection.PREFIX}.{run}.{sender}.>"],
                 retention=RetentionPolicy.LIMITS,
                 max_age=max(lifetime, 60.0),
+                num_replicas=replicas,
                 allow_direct=True,
+                allow_rollup_hdrs=True,  # see _accepts
             )
-        )
-        return name
+            for sender in senders
+        ]
+        await at_once(*(self._make(config) for config in configs))
+        self._used.add(self.own_stream(run))
 
-    async def studies_stream(self) -> str:
+    def own_stream(self, run: str) -> str:
+        """The name of this party's stream of a run."""
+        return stream_name(run, self._party)
+
+    async def studies_stream(self, replicas: int = 1) -> str:
         """Create the stream of proposals if it does not exist; returns its name."""
-        await self._make(
-            StreamConfig(
-                name=STUDIES_STREAM,
-                subjects=[connection.STUDIES],
-                retention=RetentionPolicy.LIMITS,
-                max_age=30 * 24 * 3600.0,
-            )
+        config = StreamConfig(
+            name=STUDIES_STREAM,
+            subjects=[connection.STUDIES],
+            retention=RetentionPolicy.LIMITS,
+            max_age=30 * 24 * 3600.0,
+            num_replicas=replicas,
         )
+        if not await self._make(config):  # the number of replicas may have changed
+            with contextlib.suppress(*_PASSING):
+                await self._streams.update_stream(config)
         return STUDIES_STREAM
 
-    async def _make(self, config: StreamConfig) -> None:
-        assert config.name is not None  # noqa: S101 - both callers give one
+    async def _make(self, config: StreamConfig) -> bool:
+        """Create a stream; False if there is one of this name with other settings."""
         while True:
             try:
                 await self._streams.add_stream(config)
-                break
+                _heed()
+                self._unstored = ""
+                return True
             except APIError as error:
                 if error.err_code == _STREAM_NAME_IN_USE:  # made before a restart
-                    break
-                await self._pause()
+                    return False
+                if error.err_code == _NO_CLUSTER:
+                    raise TransportError(
+                        f"replicas = {config.num_replicas} needs a cluster of as many servers, and "
+                        "the broker is a single one"
+                    ) from None
+                self._name_trouble(error.description)
             except _PASSING:
-                await self._pause()
-        self._made[config.name] = config
+                pass
+            await self._pause()
 
-    async def drop_stream(self, name: str) -> None:
-        """Remove one of this party's streams. If that fails, the broker lets it expire."""
-        self._made.pop(name, None)
-        with contextlib.suppress(*_PASSING):
-            await self._streams.delete_stream(name)
+    async def drop_streams(self, names: Iterable[str]) -> None:
+        """Remove streams. Those that cannot be removed now are left for the next sweep."""
+        for name in names:
+            with contextlib.suppress(*_PASSING):
+                await self._streams.delete_stream(name)
+            _heed()
+
+    async def stream_names(self) -> list[str]:
+        """The names of all streams of runs that the broker has."""
+        found: list[str] = []
+        while True:
+            asked = {"subject": f"{connection.PREFIX}.*.>", "offset": len(found)}
+            try:
+                answer = await self._client.request(
+                    "$JS.API.STREAM.NAMES", json.dumps(asked).encode(), timeout=_ANSWER_SECONDS
+                )
+                _heed()
+                page = json.loads(answer.data)
+                names = page.get("streams") or []
+            except (*_PASSING, ValueError) as error:
+                raise TransportError(f"the broker does not say what it stores: {error}") from None
+            found += names
+            if not names or len(found) >= page.get("total", 0):
+                return [name for name in found if name != STUDIES_STREAM]
+
+    async def outlived(self, stream: str) -> bool:
+        """Whether a stream was made for a notice that is no longer in it."""
+        try:
+            found = await self._streams.stream_info(stream)
+            _heed()
+        except _PASSING:
+            _heed()
+            return False
+        short = (found.config.max_age or math.inf) <= _NOTICE_SECONDS
+        return short and found.state.last_seq > 0 and not found.state.messages
+
+    # -- publishing --------------------------------------------------------------------------
 
     async def publish(self, stream: str, subject: str, raw: bytes) -> None:
         """Publish a message once; waits until the broker has it, without a time limit."""
+        pause = _PAUSE_SECONDS
+        try:
+            async with self.pace.turn(len(raw)):
+                while not await self._attempt(stream, subject, raw):
+                    # Nothing large goes out again before the broker takes what is small.
+                    while not await self._accepts(stream):
+                        await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_RETRY)
+        finally:  # it is stored, or nobody waits for it any more
+            self._unstored = ""
+        self._used.add(stream)
+        self.traffic.went()
+
+    async def _attempt(self, stream: str, subject: str, raw: bytes) -> bool:
+        """Send a message and wait until the broker has it, or surely does not: then False."""
+        while not self.connected:  # what is sent now would wait in the client
+            await self._pause()
         headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
+        epoch, began, absent = self.reconnects, time.monotonic(), 0
+        headers |= {"Nats-Expected-Stream": stream}
+        try:
+            answer = await self._answers.to(subject, raw, headers)
+        except _PASSING:
+            await self._pause()
+            return False
+        try:
+            while absent < 2:
+                await asyncio.wait({answer}, timeout=_LOOK_SECONDS)
+                _heed()
+                if answer.done():
+                    return await self._judged(answer.result(), stream, subject, raw)
+                lost = self.reconnects != epoch
+                if not lost and time.monotonic() < began + self.pace.patience:
+                    continue
+                # The question goes the same way, behind the message: if the answer is that there
+                # is none, it did not arrive. It may still be being stored, so ask twice.
+                stored = await self._stored(stream, subject)
+                if stored and not answer.done():
+                    return await self._holds(stream, subject, raw)
+                absent += (2 if lost else 1) if stored is False else 0
+            return False
+        finally:
+            answer.cancel()
+
+    async def _judged(self, answer: Msg, stream: str, subject: str, raw: bytes) -> bool:
+        """Whether the broker's answer to a message means that it has the message."""
+        if answer.headers and answer.headers.get("Status"):  # nobody listens: no stream, no leader
+            return False
+        try:
+            error = json.loads(answer.data).get("error")
+        except (ValueError, AttributeError):
+            return False
+        if error is None:
+            return True
+        if error.get("err_code") in _TAKEN:
+            return await self._holds(stream, subject, raw)
+        self._name_trouble(str(error.get("description")))
+        return False
+
+    async def _stored(self, stream: str, subject: str) -> bool | None:
+        """Whether something is stored under a subject; None if the broker does not say."""
+        try:
+            found = await self._streams.stream_info(stream, subjects_filter=subject)
+            _heed()
+            return bool(found.state.subjects)
+        except NotFoundError:  # the stream itself
+            return False
+        except _PASSING:
+            _heed()
+            return None
+
+    async def _accepts(self, stream: str) -> bool:
+        """Whether the broker stores a small message now. It replaces the one before it."""
+        try:
+            await self._store_note(stream, b"", _ANSWER_SECONDS)
+            self._unstored = ""
+        except APIError as error:
+            return not self._name_trouble(error.description)
+        except NoStreamResponseError:
+            self._unstored = (
+                "the broker has no stream for this run: it was removed, or its server is down"
+            )
+            return False
+        except _PASSING:
+            _heed()
+            return False
+        return True
+
+    def _note(self, stream: str) -> str:
+        return f"{connection.PREFIX}.{stream.split('-')[1]}.{self._party}.{_NOBODY}.note"
+
+    async def _store_note(self, stream: str, raw: bytes, seconds: float) -> None:
+        """Store what nobody reads, in the place of the note before it."""
+        await self._streams.publish(
+            self._note(stream), raw, timeout=seconds, stream=stream, headers={"Nats-Rollup": "sub"}
+        )
+        _heed()
+
+    async def watch(self, runs: Callable[[], Iterable[str]], tell: Callable[[str], None]) -> None:
+        """Call ``tell`` whenever something else, or nothing, keeps the broker from storing.
+
+        A party that waits for others sends nothing, so while a run is open, it tries every few
+        seconds whether the broker stores messages.
+        """
+        told, turn, before = "", 0, False
+        while True:
+            open_now = list(runs())
+            if before and not open_now:  # whatever it was, nobody waits any more
+                self._unstored = ""
+            before = bool(open_now)
+            streams = [stream for run in open_now if (stream := self.own_stream(run)) in self._used]
+            if turn % _LOOK_EVERY == 0 and self.connected and streams:
+                await self._accepts(streams[0])
+            if self._unstored != told:
+                told = self._unstored
+                tell(told)
+            turn += 1
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _name_trouble(self, said: str | None) -> bool:
+        """Note that the broker's disk is full, if that is what it says."""
+        if said and ("resources" in said or "space" in said):
+            self._unstored = (
+                f"the broker's disk is full ({said}): give it room, or raise max_file_store; "
+                "everything continues then"
+            )
+            return True
+        return False
+
+    async def announce(self, raw: bytes, replicas: int = 1) -> None:
+        """Publish a proposal, possibly more than once, which does no harm."""
+        stream = await self.studies_stream(replicas)
         while True:
             try:
                 await self._streams.publish(
-                    subject, raw, timeout=_PUBLISH_SECONDS, stream=stream, headers=dict(headers)
+                    connection.STUDIES, raw, timeout=_ANSWER_SECONDS, stream=stream
                 )
                 _heed()
-                self.traffic.went()
+                self._unstored = ""
                 return
             except APIError as error:
-                if error.err_code == _WRONG_LAST_SEQUENCE:
-                    standing = await self._last(stream, subject)
-                    if standing == raw:  # it is our own, sent before
-                        return
-                    raise TransportError(
-                        f"{subject}: another message stands under this name; somebody squats on it",
-                        standing=standing,
-                    ) from None
-                await self._pause()
-            except _PASSING as error:
-                if stream in self._made and "NoStreamResponse" in type(error).__name__:
-                    await self._make(self._made[stream])
-                await self._pause()
-
-    async def announce(self, raw: bytes) -> None:
-        """Publish a proposal, possibly more than once, which does no harm."""
-        stream = await self.studies_stream()
-        while True:
-            try:
-                await self._streams.publish(
-                    connection.STUDIES, raw, timeout=_PUBLISH_SECONDS, stream=stream
-                )
-                return
+                self._name_trouble(error.description)
             except _PASSING:
-                await self._pause()
-
-    async def _last(self, stream: str, subject: str) -> bytes:
-        """The last message of a subject; empty if there is none."""
-        while True:
-            try:
-                found = await self._streams.get_last_msg(stream, subject)
-                return found.data or b""
-            except NotFoundError:
-                return b""
-            except _PASSING:
-                await self._pause()
-
-    async def stored_bytes(self, run: str, senders: Iterable[str]) -> dict[str, int]:
-        """The bytes that the broker stores of each sender's messages in a run, 0 if none.
-
-        The broker counts subjects and headers, too. A party removes its stream at the run's end.
-        """
-        found = {}
-        for sender in senders:
-            try:
-                info = await self._streams.stream_info(stream_name(run, sender))
-                found[sender] = int(info.state.bytes)
-            except NotFoundError:
-                found[sender] = 0
-            except _PASSING as error:
-                raise TransportError(f"the broker does not say what it stores: {error}") from None
-        return found
+                pass
+            await self._pause()
 
     async def notify(self, run: str, raw: bytes) -> str:
-        """Publish a notice about a run or a ping in this party's stream of it; returns its name."""
-        stream = await self.own_stream(run, _NOTICE_SECONDS)
+        """Publish a notice about a run or a ping in this party's stream of it; returns its name.
+
+        A run's stream was made by the coordinator. That of a ping is made here, for a short time.
+        """
+        await self.make_streams(run, [self._party], _NOTICE_SECONDS)
+        stream = self.own_stream(run)
         subject = f"{connection.PREFIX}.{run}.{self._party}.{connection.ALL}.{_NOTICE}.0"
         try:
-            await self._streams.publish(subject, raw, timeout=_PUBLISH_SECONDS, stream=stream)
+            await self._streams.publish(subject, raw, timeout=_ANSWER_SECONDS, stream=stream)
         except _PASSING as error:
             raise TransportError(f"{subject}: the broker did not take it: {error}") from None
         return stream
+
+    async def _holds(self, stream: str, subject: str, raw: bytes) -> bool:
+        """Whether what is stored under a subject is this message, sent before.
+
+        False if nothing is stored; raises if it is another message.
+        """
+        while True:
+            try:
+                found = await self._patient.get_last_msg(stream, subject)
+            except NotFoundError:
+                return False
+            except _PASSING:
+                await self._pause()
+                continue
+            if found.data != raw:
+                raise TransportError(
+                    f"{subject}: another message stands under this name; somebody squats on it",
+                    standing=found.data or b"",
+                )
+            return True
+
+    async def measure(self, run: str, size: int) -> Rates:
+        """The rates of the line in both directions, by a probe of so many bytes.
+
+        It is stored in this party's stream of the run, and read back.
+        """
+        stream = self.own_stream(run)
+        subject = self._note(stream)
+        while True:
+            epoch, times = self.reconnects, [time.monotonic()]
+            try:
+                await self._ask()
+                times.append(time.monotonic())
+                await self._store_note(stream, bytes(size), _PROBE_SECONDS)
+                times.append(time.monotonic())
+                await self._client.request(
+                    f"$JS.API.DIRECT.GET.{stream}.{subject}", timeout=_PROBE_SECONDS
+                )
+                times.append(time.monotonic())
+            except _PASSING:
+                await self._pause()
+                continue
+            _heed()
+            if epoch == self.reconnects:
+                alone, up, down = (after - before for before, after in itertools.pairwise(times))
+                return Rates(size / max(up - alone, 1e-4), size / max(down - alone, 1e-4))
+
+    # -- reading -----------------------------------------------------------------------------
 
     async def broker_time(self, stream: str) -> float | None:
         """The broker's clock (Unix time), if it has the stream; accurate to a request's time."""
         try:
             answer = await self._client.request(
-                f"$JS.API.STREAM.INFO.{stream}", timeout=_PUBLISH_SECONDS
+                f"$JS.API.STREAM.INFO.{stream}", timeout=_ANSWER_SECONDS
             )
             return datetime.fromisoformat(json.loads(answer.data)["ts"][:23] + "Z").timestamp()
         except (*_PASSING, ValueError, LookupError, TypeError):
@@ -315,7 +555,7 @@ class Link:
 
     def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
         """Read the messages of a stream from its beginning."""
-        return Reader(self._streams, stream, filters, self.traffic)
+        return Reader(self, self._streams, stream, filters)
 
     def reader_of(self, run: str, sender: str, receiver: str, *, everyone: bool) -> "Reader":
         """Read what a party sends to another one in a run, and, if asked, what it sends to all."""
@@ -323,25 +563,33 @@ class Link:
         filters = [f"{connection.PREFIX}.{run}.{sender}.{name}.>" for name in to]
         return self.reader(stream_name(run, sender), filters)
 
-    async def has_stream(self, run: str, sender: str) -> bool:
-        """Whether a sender's stream of a run exists; a broker that does not answer has it."""
-        try:
-            await self._streams.stream_info(stream_name(run, sender))
-        except NotFoundError:
-            return False
-        except _PASSING:
-            _heed()
-        return True
-
     async def said(self, run: bytes, sender: str, word: str) -> bytes | None:
         """A party's message of one kind to everyone, or None if there is none yet."""
         subject = connection.message(run, sender, connection.ALL, word, 0)
         try:
             found = await self._streams.get_last_msg(stream_name(run.hex(), sender), subject)
+            _heed()
             return None if found.data is None else bytes(found.data)
         except _PASSING:  # also if there is no such message
             _heed()
             return None
+
+    async def _ask(self) -> None:
+        """Ask the broker something small, whose answer comes behind all that is under way.
+
+        A ping of the client would not do: it overtakes messages that are not written yet, and a
+        ping that is cancelled makes the client deaf.
+        """
+        await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
+        _heed()
+
+    async def settled(self, epoch: int) -> None:
+        """Wait until all that the broker has sent to this party is here, or the line was lost."""
+        while self.connected and self.reconnects == epoch:
+            with contextlib.suppress(*_PASSING):
+                await self._ask()
+                return
+            await self._pause()
 
     @staticmethod
     async def _pause() -> None:
@@ -355,17 +603,50 @@ class Link:
                 await self._client.close()
 
 
+class _Answers:
+    """The broker's answers to messages, however late they come."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._inbox = ""
+        self._number = 0
+        self._waiting: dict[str, asyncio.Future[Msg]] = {}
+
+    async def to(self, subject: str, raw: bytes, headers: dict[str, str]) -> "asyncio.Future[Msg]":
+        """Send a message; returns the answer that will come to it. Whoever waits may cancel it."""
+        if not self._inbox:
+            self._inbox = self._client.new_inbox()
+            await self._client.subscribe(f"{self._inbox}.*", cb=self._came)
+        self._number += 1
+        name = f"{self._inbox}.{self._number}"
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[name] = answer
+        answer.add_done_callback(lambda _answer: self._waiting.pop(name, None))
+        try:
+            await self._client.publish(subject, raw, reply=name, headers=headers)
+        except BaseException:
+            answer.cancel()
+            raise
+        return answer
+
+    async def _came(self, message: Msg) -> None:
+        answer = self._waiting.get(message.subject)
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+
 class Reader:
     """Reads the messages of one stream in order, from the first one on."""
 
     def __init__(
-        self, streams: JetStreamContext, stream: str, filters: Sequence[str], traffic: Traffic
+        self, link: Link, streams: JetStreamContext, stream: str, filters: Sequence[str]
     ) -> None:
+        self._link = link
         self._streams = streams
-        self._traffic = traffic
         self._stream = stream
         self._filters = list(filters)
         self._subscription: JetStreamContext.PullSubscription | None = None
+        self._epoch = 0  # of the connection that the consumer belongs to
         self._seen = 0  # the position of the last message in the stream
         self._count = 0  # messages that this consumer has delivered
         self._pause = _SHORTEST_PAUSE
@@ -393,20 +674,29 @@ class Reader:
                 _heed()
                 place = message.metadata.sequence
                 if place.consumer != self._count + 1:
-                    raise TimeoutError  # a message was lost on the way
+                    raise ValueError  # a message was lost on the way
                 self._count = place.consumer
                 self._pause = _SHORTEST_PAUSE
                 self.when = message.metadata.timestamp.timestamp()
                 if place.stream > self._seen:
                     self._seen = place.stream
-                    self._traffic.came(len(message.data))
+                    self._link.traffic.came(len(message.data))
                     return bytes(message.data)
-            except (*_PASSING, ValueError):
+            except (*_PASSING, ValueError) as error:
                 _heed()
+                if isinstance(error, asyncio.TimeoutError) and await self._under_way():
+                    continue
                 # A new consumer even if this one was only idle: a message to it may be lost.
                 await self._stop()
                 await asyncio.sleep(self._pause)
                 self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    async def _under_way(self) -> bool:
+        """Whether a message was on a slow line when the time was over. It has arrived then."""
+        if self._subscription is None:
+            return False
+        await self._link.settled(self._epoch)
+        return self._link.reconnects == self._epoch and self._subscription.pending_msgs > 0
 
     async def _begin(self) -> JetStreamContext.PullSubscription:
         config = ConsumerConfig(
@@ -417,7 +707,7 @@ class Reader:
             mem_storage=True,
             inactive_threshold=30.0,
         )
-        self._count = 0
+        self._count, self._epoch = 0, self._link.reconnects
         self._subscription = await self._streams.pull_subscribe(
             "", stream=self._stream, config=config
         )
@@ -441,8 +731,8 @@ class _Heard:
     reports is all that is known of a cause.
     """
 
-    def __init__(self, broker: BrokerConfig, party: str) -> None:
-        self._broker, self._party = broker, party
+    def __init__(self, broker: BrokerConfig, party: str, client: Client) -> None:
+        self._broker, self._party, self._client = broker, party, client
         self._attempts = 0
         self._cut = False
         self._closed = ""
@@ -456,7 +746,7 @@ class _Heard:
 
     @property
     def callbacks(self) -> dict[str, Any]:
-        """The options of ``nats.connect`` by which the client reports."""
+        """The options of ``Client.connect`` by which the client reports."""
         return {
             "error_cb": self._note,
             "reconnected_cb": self._restored,
@@ -485,6 +775,7 @@ class _Heard:
 
     async def _restored(self) -> None:
         self.cause = ""
+        _give_up_when_dead(self._client)
 
     async def _end(self) -> None:
         self._closed = self._closed or self.cause or "the broker has ended the connection"
@@ -494,6 +785,19 @@ class _Heard:
         """Raise if the connection cannot be used any more."""
         if self.over.is_set():
             raise TransportError(f"{self.where}: {self._closed}", lasting=True)
+
+
+def _give_up_when_dead(client: Client) -> None:
+    """Let the system notice a dead connection soon, and leave a slow one alone.
+
+    Answers to the client's own pings come behind everything that is under way, so they are late on
+    a slow line.
+    """
+    writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
+    line = writer.get_extra_info("socket") if writer is not None else None
+    if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        with contextlib.suppress(OSError):
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
 def _no_news(record: logging.LogRecord) -> bool:

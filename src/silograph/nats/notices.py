@@ -109,4 +109,4 @@ class Notices:
         self._party.log.event("notice.sent", run=notice.about, code=notice.code.word)
         await asyncio.sleep(_SECONDS)
         if self._party.store.run(run) is None:  # it may have been proposed again, and accepted
-            await link.drop_stream(stream)
+            await link.drop_streams([stream])

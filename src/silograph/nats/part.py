@@ -6,12 +6,11 @@ the order in which the messages were processed before. Only the coordinator can 
 control message. The run's whole cost is in the ledger before anything that depends on edges is
 sent.
 
-A party that restarts reads all streams again from their beginning. So a stream stays until all of
-its readers have ended the run: parties that write to each other directly say so to each other.
+A party that restarts reads all streams again from their beginning. So streams stay until all
+parties have ended the run: each says so with its last message (see :mod:`~silograph.nats.sweep`).
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -21,15 +20,18 @@ from silograph.errors import (
     ClonedError,
     DeadlineError,
     ProtocolError,
+    SlowLineError,
     TrailError,
     TransportError,
 )
 from silograph.messages.identity import COORDINATOR
 from silograph.messages.machine import SiloSession
+from silograph.methods.cost import LineLoad
 from silograph.nats import faultpoints
 from silograph.nats.carrier import UNPROVEN, Carrier, Seat
 from silograph.nats.link import Link
-from silograph.party.control import ABORT, ACCEPT, END, Code, Control, Notice, code_of
+from silograph.nats.pace import check_in_time
+from silograph.party.control import ABORT, ACCEPT, END, REFUSE, Code, Control, Notice, code_of
 from silograph.party.log import Log
 from silograph.party.opened import Party
 from silograph.party.store import Frozen
@@ -38,8 +40,7 @@ __all__ = ["SiloRun", "cause", "last_words"]
 
 #: For how many seconds, at least, a party tries to tell the others that a run has ended.
 _LAST_WORD_SECONDS = 5.0
-#: How often a party looks whether others have ended a run, in seconds.
-_LOOK_SECONDS = 0.5
+_NO_LOAD = LineLoad(0, 0)
 
 
 class SiloRun:
@@ -53,11 +54,13 @@ class SiloRun:
         link: Link,
         pay: Callable[[], None],
         alarm: Callable[[ClonedError], None],
+        load: LineLoad = _NO_LOAD,
     ) -> None:
         """Prepare the run.
 
         ``pay`` records its cost, and may be called again after a restart. ``alarm`` is told if
-        somebody else has signed with this party's key, before anyone else is.
+        somebody else has signed with this party's key, before anyone else is. ``load`` is what the
+        study puts on the party's line.
         """
         self._study = seat.study
         self._seat = seat
@@ -66,12 +69,12 @@ class SiloRun:
         self._link = link
         self._pay = pay
         self._alarm = alarm
+        self._load = load
         self._session = session
         self._carrier = Carrier(seat, session, self._store, link, party.log)
         run = self._store.run(seat.study.run)
         self._phase = "" if run is None else run.phase
         self._given_up = False
-        self._readers: list[int] | None = None
         self._parts = asyncio.TaskGroup()
         self._upload: asyncio.Task[None] | None = None
         self._moved = asyncio.Condition()
@@ -82,10 +85,8 @@ class SiloRun:
     @property
     def waiting(self) -> str:
         """What the run waits for now, in words."""
-        if not self._link.connected:
+        if self._link.trouble:
             return f"waits for the broker: {self._link.trouble}"
-        if self._readers is not None:
-            return "waits for the others to end it"
         if self._upload is not None and not self._upload.done():
             return "sends"
         return f"waits for {', '.join(self._awaited)}"
@@ -104,7 +105,7 @@ class SiloRun:
         if time.monotonic() - self._moved_at < seconds or waiting == self._named:
             return
         self._named = waiting
-        who = self._awaited[0] if self._link.connected else None
+        who = None if self._link.trouble else self._awaited[0]
         kind = "broker" if who is None else "message"
         self._party.log.event(
             "run.waiting", run=self._study.id, phase=_word(self._phase), kind=kind, party=who
@@ -118,7 +119,8 @@ class SiloRun:
         """Take part until the end of the run; record how it ended and tell the others."""
         try:
             async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
-                await self._carrier.open(self._clock())
+                await self._carrier.repeat()
+                await self._check_line()
                 await self._carrier.say(ACCEPT)
                 await self._carrier.start()
                 await self._rounds()
@@ -135,36 +137,25 @@ class SiloRun:
             if isinstance(found, ClonedError):
                 await asyncio.to_thread(self._alarm, found)
             if isinstance(found, AbortedError):  # by the coordinator, who tells everyone
-                await self._end("aborted", found.code, error=found)
+                await self._end("aborted", found.code, self._carrier.word(END), found)
+            elif isinstance(found, SlowLineError):
+                self._log_failure(found, code_of(found))
+                word = self._carrier.word(REFUSE, code_of(found))
+                await self._end("refused", code_of(found).word, word, found)
             else:
                 await self._abort(found)
         else:
-            readers = self._store.receivers(self._study.run) & set(self._seat.roster.places)
-            direct = bool(readers) or len(self._session.sources) > 1
-            await self._end("done", last=self._carrier.word(END) if direct else None)
-            self._readers = sorted(readers)
+            await self._end("done", "", self._carrier.word(END))
 
-    async def linger(self) -> None:
-        """After a complete run, keep the stream until its readers have ended the run; remove it."""
-        if self._readers is None:
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(self._study.deadline - self._clock(), 0.0)):
-                for place in self._readers:
-                    with contextlib.suppress(ProtocolError):  # what it says makes no sense
-                        await self._hear_end(place)
-        await self._carrier.clear()
-
-    async def _hear_end(self, place: int) -> None:
-        """Wait until another party says that it has ended the run, or has removed its stream."""
-        run, name = self._study.id, self._seat.roster.member(place).name
-        while await self._link.has_stream(self._study.run, name):
-            for kind in (END, ABORT):
-                raw = await self._link.said(run, name, kind)
-                word = None if raw is None else self._word(raw, place)
-                if word is not None and word.round == kind:
-                    return
-            await asyncio.sleep(_LOOK_SECONDS)
+    async def _check_line(self) -> None:
+        """Raise, before anything is spent, if the line is too slow for the study's deadline."""
+        run, link = self._store.run(self._study.run), self._link
+        if run is not None and not run.spent:
+            await check_in_time(
+                self._load,
+                lambda: self._study.deadline - self._clock(),
+                lambda size: link.measure(self._study.run, size),
+            )
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -280,24 +271,22 @@ class SiloRun:
     async def _abort(self, error: BaseException) -> None:
         """End the run for everyone. The others get a code; the reason stays here."""
         code = Code.OPERATOR if isinstance(error, AbortedError) else code_of(error)
+        self._log_failure(error, code)
+        await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
+
+    def _log_failure(self, error: BaseException, code: Code) -> None:
         self._party.log.event(
             "run.failed", level="error", run=self._study.id, code=code.word, error=error
         )
-        await self._end("aborted", code.word, self._carrier.word(ABORT, code), error)
 
     async def _end(
-        self,
-        state: str,
-        code: str = "",
-        last: Frozen | None = None,
-        error: BaseException | None = None,
+        self, state: str, code: str, last: Frozen, error: BaseException | None = None
     ) -> None:
         self._carrier.settle()
-        self._party.end(self._study.run, state, code, [last] if last else [], error)
+        self._party.end(self._study.run, state, code, [last], error)
         faultpoints.point("silo.ended")
-        if last is not None:
-            await last_words(self._carrier.repeat(), 0.0, self._party.log)
-            self._carrier.settle()
+        await last_words(self._carrier.repeat(), 0.0, self._party.log)
+        self._carrier.settle()
 
 
 def _word(phase: str) -> str | None:

@@ -38,7 +38,7 @@ from silograph.ledger.book import Ledger
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Identity, Member
 from silograph.methods.cost import memory_here, size_text
-from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, sealed_cost
+from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, member_cost
 from silograph.nats.link import STUDIES_STREAM, Link, stream_name
 from silograph.party import accounts, connection
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
@@ -124,7 +124,7 @@ def memory_needed(policy: Policy, nodes: int | None, silos: int) -> int:
     if "sealed" in policy.methods and policy.committee:
         rows = min(int((2 * policy.largest) ** 0.5), MOST_MATRIX_NODES)
         rows = rows if nodes is None or policy.fold else min(rows, nodes)
-        needed = max(needed, sealed_cost(rows, silos, ["triangles"]).memory)
+        needed = max(needed, member_cost(rows, silos, ["triangles"]).memory)
     return needed + needed // 4 + _PROCESS
 
 
@@ -367,7 +367,7 @@ class Preflight:
 
     async def _speak(self, link: Link) -> None:
         """Publish under the party's own name, and read it back: what every run begins with."""
-        name, run = self._config.name, f"check-{OsEntropy().bytes(8).hex()}"
+        name, run = self._config.name, f"check{OsEntropy().bytes(8).hex()}"
         stream, ahead = stream_name(run, name), None
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
@@ -391,7 +391,7 @@ class Preflight:
             self._skip("clock", "subjects")
             return
         finally:
-            await link.drop_stream(stream)
+            await link.drop_streams([stream])
         said = f"published and read {connection.own_messages(name)}; {connection.STUDIES} is read"
         self.checks.append(Check("subjects", "ok", said))
         self._try("clock", lambda: _said_of_clock(ahead))
@@ -468,13 +468,16 @@ class Answer:
         return not self.wrong
 
 
-async def ping(party: Party, link: Link, entropy: Entropy, seconds: float) -> list[Answer]:
+async def ping(
+    party: Party, link: Link, entropy: Entropy, seconds: float, replicas: int = 1
+) -> list[Answer]:
     """Ask all parties of the roster how they are, and wait for their answers.
 
-    The first answer is about the coordinator itself: its clock.
+    The first answer is about the coordinator itself: its clock. ``replicas`` is the number of
+    servers that keep a copy of what is asked.
     """
     about, began = entropy.bytes(16), time.monotonic()
-    ahead = await link.ahead(party.clock, await link.studies_stream())
+    ahead = await link.ahead(party.clock, await link.studies_stream(replicas))
     clock = [] if ahead is None or abs(ahead) <= CLOCK_SECONDS else ["its clock check failed"]
     own = notice_of(party, about, Code.NONE, ahead)
     raw = notice_of(party, about, Code.NONE).seal(party.identity)
@@ -497,7 +500,7 @@ async def ping(party: Party, link: Link, entropy: Entropy, seconds: float) -> li
 
     async def ask() -> None:
         while True:  # a service that is just starting reads only what comes after that
-            await link.announce(raw)
+            await link.announce(raw, replicas)
             await asyncio.sleep(_AGAIN_SECONDS)
 
     asking = asyncio.ensure_future(ask())
@@ -509,8 +512,7 @@ async def ping(party: Party, link: Link, entropy: Entropy, seconds: float) -> li
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        for member in members:
-            await link.drop_stream(stream_name(about.hex(), member.name))
+        await link.drop_streams(stream_name(about.hex(), member.name) for member in members)
     return [Answer(party.name, "coordinator", 0.0, own, clock), *answers]
 
 

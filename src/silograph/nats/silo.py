@@ -38,11 +38,12 @@ from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study, open_proposal, read_proposal
 from silograph.nats import faultpoints
 from silograph.nats.carrier import Seat, Voice
-from silograph.nats.health import Health, Metrics, MetricsBoard
+from silograph.nats.health import Health, Metrics, MetricsBoard, note_trouble
 from silograph.nats.link import STUDIES_STREAM, Link
 from silograph.nats.notices import Notices
 from silograph.nats.part import SiloRun, last_words
 from silograph.nats.preflight import check_lineage
+from silograph.nats.sweep import keep_swept, past_use
 from silograph.party import accounts
 from silograph.party.approval import check_approved
 from silograph.party.config import HelperConfig, SiloConfig, load_silo
@@ -180,7 +181,10 @@ class Service(ABC):
         self._failed = asyncio.get_running_loop().create_future()
         for run in self._store.runs():
             self._resume(run)
-        work = (stop.wait(), self._link.watch(), self._hear(self._link), self._poll())
+        swept = keep_swept(self._link, self._party)
+        watching = self._link.watch(lambda: list(self._runs), self._note_trouble)
+        ended, hearing = self._link.ended(), self._hear(self._link)
+        work = (stop.wait(), ended, hearing, self._poll(), swept, watching)
         serving: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in work]
         done, _ = await asyncio.wait(
             {*serving, reporting, self._failed}, return_when=asyncio.FIRST_COMPLETED
@@ -188,6 +192,9 @@ class Service(ABC):
         await _cancel([*serving, *self._tasks.values(), *self._notices.tasks, *self._calls])
         for task in done:
             task.result()
+
+    def _note_trouble(self, trouble: str) -> None:
+        note_trouble(self._log, trouble)
 
     def close(self) -> None:
         """Close the store and the log."""
@@ -480,8 +487,8 @@ class Service(ABC):
     async def _say_waiting(self, study: Study) -> None:
         """Tell the others that this party's operator has to decide."""
         voice = Voice(self._seat(study), self._store, self._line)
-        await voice.open(self._party.clock())
-        await voice.say(WAIT)
+        left = study.deadline - self._party.clock()
+        await last_words(voice.say(WAIT), left, self._log)
         voice.settle()
 
     # -- runs --------------------------------------------------------------------------------
@@ -504,7 +511,9 @@ class Service(ABC):
             return
         voice = Voice(self._seat(study), self._store, self._line)
         left = study.deadline - self._party.clock()
-        await last_words(voice.open(self._party.clock()), left, self._log)
+        if past_use(study, self._party.clock(), own=True):
+            return  # nobody waits any more
+        await last_words(voice.repeat(), left, self._log)
         voice.settle()
 
     async def _take_part(self, study: Study) -> None:
@@ -518,7 +527,6 @@ class Service(ABC):
         await run.carry()
         self._forget(study.run)
         self._tidy()
-        await run.linger()
 
     def _begin(self, study: Study) -> SiloRun:
         run = self._store.run(study.run)
@@ -528,7 +536,8 @@ class Service(ABC):
             raise StudyError("the node list has changed since the study was accepted")
         session = self._session(plan, seat, run, RunEntropy(run.secret))
         alarm = partial(self._cloned, study)
-        return SiloRun(seat, session, self._party, self._line, lambda: self._agree(plan), alarm)
+        pay = partial(self._agree, plan)
+        return SiloRun(seat, session, self._party, self._line, pay, alarm, plan.line())
 
     def _agree(self, plan: SettledStudy) -> None:
         """Pay for a run, if the policy still allows it: it may have changed since it accepted."""

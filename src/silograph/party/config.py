@@ -9,6 +9,7 @@ names the file and the key. Paths are relative to the configuration file. An exa
     roster = "roster.toml"
     universe = "nodes.txt"          # the public node list, or "open" for none (see below)
     state = "state"                 # a folder that only this party uses
+    replicas = 3                    # coordinators only: servers that keep a copy of each stream
 
     [broker]
     urls = ["tls://broker.example:4222"]
@@ -262,11 +263,19 @@ class CoordinatorConfig(PartyConfig):
 
     role = "coordinator"
 
+    #: How many servers of the broker keep a copy of every stream.
+    replicas: int = 1
+
     @classmethod
     def read(cls, path: Path) -> "CoordinatorConfig":
         """Read the configuration file of a coordinator."""
         top = _Table.of(path)
-        made = cls(**_party(top, cls.role))
+        replicas = top.maybe("replicas", int)
+        if replicas not in (None, 1, 3, 5):
+            raise ConfigError(
+                f"{top.file}: replicas must be 1, 3 or 5, as many as servers or fewer"
+            )
+        made = cls(**_party(top, cls.role), replicas=replicas or 1)
         top.finish()
         return made
 

@@ -93,6 +93,7 @@ _LARGEST_KEY = 64 * 1024
 _PLAIN = {"nats": "tls", "ws": "wss"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECONDS = 5
+_MOST_PINGS = 36
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,9 @@ class BrokerConfig:
             "max_reconnect_attempts": -1,
             "reconnect_time_wait": 0.5,
             "connect_timeout": _SECONDS,
+            # An answer to a ping comes behind all that is under way: minutes on a slow line.
             "ping_interval": _SECONDS,
-            "max_outstanding_pings": 2,
+            "max_outstanding_pings": _MOST_PINGS,
         }
         if self.websocket:  # without aiohttp the client would retry for ever
             library("aiohttp", "brokers over WebSocket")

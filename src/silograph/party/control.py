@@ -23,6 +23,7 @@ from silograph.errors import (
     PayloadError,
     PolicyError,
     ProtocolError,
+    SlowLineError,
     StudyError,
 )
 from silograph.messages.envelope import EVERYONE, Binding, Envelope, open_envelope, peek, seal
@@ -67,6 +68,8 @@ class Code(IntEnum):
     ROSTER = 10
     #: The party has as many open or stored studies as it allows.
     BUSY = 11
+    #: The line to the broker is too slow for the deadline.
+    SLOW = 12
 
     @property
     def word(self) -> str:
@@ -79,6 +82,7 @@ def code_of(error: BaseException) -> Code:
     kinds: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Code], ...] = (
         (PolicyError, Code.POLICY),
         (BusyError, Code.BUSY),
+        (SlowLineError, Code.SLOW),
         (DeadlineError, Code.DEADLINE),
         (StudyError, Code.STUDY),
         (BudgetError, Code.BUDGET),

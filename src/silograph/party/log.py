@@ -124,7 +124,8 @@ FIELDS: dict[str, _Check] = {
     # what a person said: a reason in the person's own words, when, with which key
     "why": _reason, "moment": _time, "signer": _digest, "signature": _matching(r"[0-9a-f]{128}"),
     # amounts that others may know
-    "messages": _count, "bytes": _count, "chunks": _count, "seconds": _amount, "attempt": _count,
+    "messages": _count, "bytes": _count, "chunks": _count, "streams": _count,
+    "seconds": _amount, "attempt": _count,
     # budget
     "lineage": _text, "epsilon": _amount, "delta": _amount, "collusion": _count,
     "serial": _count, "head": _digest,

@@ -19,7 +19,7 @@ from silograph.methods.committee.rounds import WINDOW, State
 from silograph.methods.sealed import party, rounds
 from silograph.methods.sealed.noise import Answer, Bounded, Coins, Output, Parts, SealedNoise
 from silograph.methods.sealed.party import SealedPart
-from silograph.methods.sealed.rounds import SealedParameters, sealed_cost
+from silograph.methods.sealed.rounds import SealedParameters, member_cost
 from tests.methods.committee.run import (
     COMMITTEES,
     FIVE,
@@ -530,7 +530,7 @@ class TestMemory:
                 size = len(run.content(message))
                 up += size * (sender in committee.members)
                 down += size * (receiver in committee.members)
-        cost = sealed_cost(60, committee.silos, ["triangles"])
+        cost = member_cost(60, committee.silos, ["triangles"])
         # Hashes, of 32 bytes, and bits of the last chunk that stand for no pair are beside it.
         layers = given.circuit.layers
         slack = 32 * 3 * layers * chunks

@@ -45,6 +45,11 @@ class SettledBaseline(SettledStudy):
         """Traffic, time and memory with all parties on this machine."""
         return reports_cost(self.study.nodes, self.silos)
 
+    @property
+    def upload(self) -> int:
+        """One bit a pair."""
+        return self.study.pairs // 8
+
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:

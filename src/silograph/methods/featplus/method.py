@@ -143,6 +143,11 @@ class SettledFeatPlus(SettledStudy):
         """Traffic, time and memory with all parties on this machine; the union is nearly all."""
         return union_cost(self.plan.union, self.study.nodes)
 
+    @property
+    def upload(self) -> int:
+        """The union, and a number a node for the noisy degrees."""
+        return union_cost(self.plan.union, self.study.nodes).sent + 8 * self.study.nodes
+
     @classmethod
     def settled(cls, study: Study, like: Reference | None, owned: float | None) -> Study:
         """The study with the planner's split and bound, if they are not given."""

@@ -36,6 +36,11 @@ class SettledHubs(SettledStudy):
         self.advice = unclaimed(self.views)
         self._parameters = HubParameters(self._noise.share, self.silos, study.nodes, study.subject)
 
+    @property
+    def upload(self) -> int:
+        """A number of 64 bits a node."""
+        return 8 * self.study.nodes
+
     def silo(
         self, roster: Roster, place: int, identity: Identity, entropy: Entropy, silo: Silo
     ) -> SiloSession:

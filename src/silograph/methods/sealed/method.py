@@ -40,6 +40,7 @@ from silograph.methods.sealed.rounds import (
     SealedParameters,
     SealedResult,
     check_matrix,
+    member_cost,
 )
 from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
 from silograph.methods.union import input_bits
@@ -303,7 +304,15 @@ class SettledSealed(SettledStudy):
     def cost(self) -> Cost:
         """Traffic, time and memory with all parties on this machine."""
         nodes = self.study.nodes if self._layout is None else self._layout.rows
-        return sealed_cost(nodes, self.silos, triangles="triangles" in self.noise.answers)
+        triangles = "triangles" in self.noise.answers
+        return sealed_cost(nodes, self.silos, self.upload, triangles=triangles)
+
+    @property
+    def upload(self) -> int:
+        """The traffic of a member of the committee."""
+        layout = self._layout
+        nodes = self.study.nodes if layout is None else layout.rows
+        return member_cost(nodes, self.silos, tuple(self.noise.answers), layout).up
 
     @property
     def folds(self) -> bool:

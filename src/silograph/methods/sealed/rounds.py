@@ -90,7 +90,7 @@ __all__ = [
     "SealedResult",
     "check_matrix",
     "coins_of",
-    "sealed_cost",
+    "member_cost",
 ]
 
 #: The number of pairs in a chunk: at most 2 MiB of numbers.
@@ -332,7 +332,7 @@ class SealedCost:
     memory: int
 
 
-def sealed_cost(
+def member_cost(
     nodes: int, silos: int, outputs: Collection[str], layout: Layout | None = None
 ) -> SealedCost:
     """The traffic and memory of a member, on average over the four; with a layout, of its rows.
@@ -341,10 +341,10 @@ def sealed_cost(
     together. Memory is three matrices with one word per pair, if triangles are counted, and the
     chunks in progress.
 
-    >>> cost = sealed_cost(4039, 4, ["triangles"])
+    >>> cost = member_cost(4039, 4, ["triangles"])
     >>> cost.up // 2**20, cost.memory // 2**20
     (64, 290)
-    >>> cost = sealed_cost(4096, 4, ["triangles"], Layout(4096))
+    >>> cost = member_cost(4096, 4, ["triangles"], Layout(4096))
     >>> cost.up // 2**20, cost.memory // 2**20
     (204, 295)
     """
@@ -369,7 +369,7 @@ def check_matrix(nodes: int, silos: int, names: Iterable[str]) -> None:
     """Refuse triangles if there are too many nodes, and say what they would cost."""
     names = list(names)
     if "triangles" in names and nodes > MOST_MATRIX_NODES:
-        cost = sealed_cost(nodes, silos, names)
+        cost = member_cost(nodes, silos, names)
         raise ArgumentError(
             f"triangles are for at most {MOST_MATRIX_NODES:,} nodes; {nodes:,} would take"
             f" {cost.memory / 1e9:,.1f} GB of memory at every member, which would send"
