@@ -13,7 +13,7 @@ from tests.browser.conftest import Watched
 
 #: Of the three experiments: two panels for each of four errors, the distances and two queries'
 #: times, one for the libraries.
-PANELS = 4 * 2 + 2 + 2 + 1
+PANELS = 4 * 2 + 2 + 2 + 2
 
 
 @pytest.fixture(scope="module")

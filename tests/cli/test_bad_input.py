@@ -31,7 +31,7 @@ from silograph import (
 )
 from silograph.cli import main
 
-WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT = 2, 3, 4, 5, 70
+WRONG, REFUSED, MISBEHAVED, ABORTED, FAULT, FULL = 2, 3, 4, 5, 70, 75
 
 
 @dataclass(frozen=True)
@@ -452,7 +452,7 @@ def test_a_disk_that_fills_up_afterwards(
     monkeypatch.setattr("silograph.estimators.release.os.fsync", full)
     before = contents(folder)
     ask = "collect a.csv b.csv --nodes nodes.txt --epsilon 1 -o g.release --lineage claims --ledger"
-    assert main([*ask.split(), "own.ledger"]) == WRONG
+    assert main([*ask.split(), "own.ledger"]) == FULL
     line = complaint(capsys.readouterr().err)
     assert "g.release: cannot write the release: No space left on device" in line
     assert "claims has now spent ε = 1.0" in line
@@ -475,7 +475,7 @@ def test_a_machine_that_is_too_small(
 
 def test_standard_output_is_full(folder: Path) -> None:
     done = shell("silograph query old.release edges > /dev/full")
-    assert done.returncode == WRONG
+    assert done.returncode == FULL
     assert "No space left on device" in complaint(done.stderr)
 
 

@@ -97,7 +97,7 @@ class TestSplit:
 
         monkeypatch.setattr("silograph.whole_files.os.fsync", full)
         said = run("split --generate 60 -o out")
-        assert said.code == 2
+        assert said.code == 75
         assert said.err.startswith("silograph: No space left on device")
         assert list(Path().iterdir()) == []
 
@@ -177,7 +177,8 @@ class TestCount:
         Path("loop.csv").write_text("0,1\n1,1\n1,0\n")
         said = run(f"count edges loop.csv loop.csv {NODES} --epsilon 3")
         assert "loop.csv is given more than once" in said.notes[0]
-        assert "loop.csv: 1 self-loop dropped, 1 repeated row merged" in said.notes[1]
+        assert "self-loops dropped: loop.csv 1, loop.csv 1" in said.notes[1]
+        assert "repeated rows merged: loop.csv 1, loop.csv 1" in said.notes[2]
 
     def test_nothing_is_spent_on_nonsense_in_silence(self, run: Any, trial: str) -> None:
         """Without a terminal: what is expected, what would help, and exit code 2."""
@@ -281,7 +282,7 @@ class TestCount:
 
     @pytest.mark.parametrize(
         ("error", "code"),
-        [(OSError(28, "No space left on device"), 2), (KeyboardInterrupt(), 5)],
+        [(OSError(28, "No space left on device"), 75), (KeyboardInterrupt(), 5)],
         ids=["full", "interrupted"],
     )
     def test_a_page_that_fails_leaves_the_answer(

@@ -542,5 +542,5 @@ def test_operators_in_json(roster: str, folder: Path) -> None:
     with closing(Store(Path("silo.db"), "north")) as store:
         mark = Trail(store).ended(RUN, "done")
     assert told("trail", "verify", "silo.db") == {
-        "path": "silo.db", "entries": 1, "mark": str(mark),
+        "path": "silo.db", "entries": 1, "mark": str(mark), "signed": 0, "not_enrolled": [],
     }  # fmt: skip

@@ -69,8 +69,9 @@ def test_sums_over_independent_releases() -> None:
     for found, value in ((one + two, 1.0), (one - two, -1.0)):
         assert found.value == pytest.approx(one.value + value * two.value)
         assert found.stderr == pytest.approx(math.hypot(one.stderr, two.stderr))
-        low, high = found.interval
-        assert high - low == pytest.approx(2 * 1.959964 * found.stderr)
+        low, high = found.interval  # the limits of few nodes are exact, and so a little wider
+        assert high - low == pytest.approx(2 * 1.959964 * found.stderr, rel=0.02)
+        assert high - low >= 2 * 1.959964 * found.stderr
     assert (one - two).epsilon == one.epsilon + two.epsilon
     assert float(one) == one.value
     assert str(one - two).startswith("edges − edges = ")

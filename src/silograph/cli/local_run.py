@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -170,25 +171,25 @@ def _mention(files: Sequence[Path], silos: Sequence[Silo]) -> None:
     for place, file in enumerate(files):
         if any(file.samefile(other) for other in files[:place]):
             note(f"{file} is given more than once; each time counts as a silo")
-    for silo in silos:
-        mention(silo.report)
+    mention(*(silo.report for silo in silos))
 
 
-def mention(report: LoadReport) -> None:
-    """Print what was decided about a file, and what was not taken from it."""
-    dropped = [
-        f"{count:,} {what}{'s' * (count != 1)} {done}"
-        for count, what, done in (
-            (report.self_loops, "self-loop", "dropped"),
-            (report.repeats, "repeated row", "merged"),
-        )
-        if count
-    ]
-    if dropped:
-        note(f"{report.source}: {', '.join(dropped)}")
-    if report.header is not None and known_pair(report.header) is None:
-        names = ", ".join(report.header)
-        note(f"{report.source}: the first row is taken for a header ({names}); if not: --no-header")
+def mention(*reports: LoadReport) -> None:
+    """Print what was decided about files, and what was not taken from them."""
+    for what, count in (
+        ("self-loops dropped", attrgetter("self_loops")),
+        ("repeated rows merged", attrgetter("repeats")),
+    ):
+        found = [f"{report.source} {count(report):,}" for report in reports if count(report)]
+        if found:
+            note(f"{what}: {', '.join(found)}")
+    for report in reports:
+        if report.header is not None and known_pair(report.header) is None:
+            names = ", ".join(report.header)
+            note(
+                f"{report.source}: the first row is taken for a header ({names}); if not: "
+                "--no-header"
+            )
 
 
 #: Runs that take longer are asked about first, in seconds. What shorter ones cost is said on a

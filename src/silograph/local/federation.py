@@ -63,6 +63,8 @@ from silograph.methods.union import channel_option, default_protocol
 __all__ = ["Federation"]
 
 Like = Reference | Release | Silo
+#: Of fewer nodes nothing is expected.
+_LEAST_NODES = 3
 #: Is told what is expected of a run, and stops it by raising an error.
 Confirm = Callable[[Forecast], None]
 Expect = Callable[[SettledStudy], None]
@@ -271,12 +273,13 @@ class Federation:
         options = {} if channel is None else {"channel": channel_option(channel)}
         if like is not None and fold != "auto":
             raise ArgumentError("collect has no use for like; it is for fold='auto'")
+        way = "feat folded" if fold == "auto" else "feat"
         if fold == "auto":
             best = Question("triangles", check_epsilon(epsilon), len(self.silos), collusion)
             protocol, fold = self._choose_fold(best, protocol, like)
         # Edges are the easiest question: where they drown in noise, everything does.
         easiest = Question("edges", check_epsilon(epsilon), len(self.silos), collusion)
-        expect = partial(self._expect, confirm, easiest, "feat", like)
+        expect = partial(self._expect, confirm, easiest, way, like)
         if fold is not None:
             asked = (RELEASE, None, epsilon, protocol, collusion, fold, options, progress, expect)
             return self._collect_folded(*asked)[0]
@@ -644,7 +647,8 @@ class Federation:
             method, chosen = self._choose(query, k, epsilon, collusion, given)
             given = dict.fromkeys(given) | chosen
         index, asked = None, Question(query, epsilon, len(self.silos), collusion, k, delta, owned)
-        expect = partial(self._expect, confirm, asked, method, like)
+        way = "feat folded" if fold == "auto" and method == "feat" else method
+        expect = partial(self._expect, confirm, asked, way, like)
         if method == "sealed" and given["fold"] is not None:
             if given["fold"] == "auto" or isinstance(given["fold"].hubs, int):
                 raise ArgumentError(
@@ -713,19 +717,19 @@ class Federation:
         self,
         confirm: Confirm | None,
         asked: Question,
-        method: str,
+        way: str,
         like: Like | None,
         plan: SettledStudy,
     ) -> None:
         """Tell the caller what a run is expected to give and to cost, before it is paid for."""
         expected = Forecast(asked, None, plan.cost)
-        folded = plan.study.index.folded
-        if asked.query in PLANNED and not (self.universe.is_open and like is None):
-            way = "feat folded" if folded and method == "feat" else method
-            protocol = plan.protocol if method.startswith("feat") else None
-            if way in WAYS and not (folded and way == "sealed"):
-                outline = self._outline(like, asked.query)
-                expected = forecast(outline, asked, way, protocol, cost=plan.cost)
+        # Of a fold that the caller names, the planner knows nothing.
+        named = plan.study.index.folded and way != "feat folded"
+        large = (self.universe.size or 0) >= _LEAST_NODES
+        if asked.query in PLANNED and way in WAYS and not named and (large or like is not None):
+            outline = self._outline(like, asked.query)
+            protocol = plan.protocol if way.startswith("feat") else None
+            expected = forecast(outline, asked, way, protocol, cost=plan.cost)
         if confirm is not None:
             confirm(expected)
         elif expected.useless:

@@ -8,6 +8,7 @@ nothing is read from edges.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from silograph.dp.loss import shown_loss
 from silograph.estimators.estimate import NO_ANSWER
 from silograph.estimators.reference import Reference
 from silograph.methods.cost import Cost
@@ -103,7 +104,7 @@ def _helps(reference: Reference, question: Question, way: str, own: Option) -> t
     limit, found = min(own.relative / 2, USELESS), {}
     epsilon = _enough(reference, question, way, own)
     if epsilon is not None:
-        found[f"ε = {epsilon:g}"] = _GOOD
+        found[f"ε = {shown_loss(epsilon)}"] = _GOOD
     for other in WAYS:
         best = _own(reference, question, other, None)
         if other != way and best is not None and not best.needs:
@@ -114,7 +115,7 @@ def _helps(reference: Reference, question: Question, way: str, own: Option) -> t
     if not question.delta:
         bounded = _own(reference, replace(question, delta=_DELTA), "sealed", None)
         if bounded is not None:
-            found[f"sealed with δ = {_DELTA:g}"] = bounded.relative
+            found[f"sealed with δ = {shown_loss(_DELTA)}"] = bounded.relative
     few = sorted((error, what) for what, error in found.items() if error <= limit)
     return tuple(f"{what} ({shown_percent(error)})" for error, what in few[:_FEW])
 
