@@ -120,7 +120,7 @@ def test_downloads(watched: Watched, tmp_path: Path) -> None:
     assert picture.startswith("<svg")
     assert "var(" not in picture  # stands alone
     assert "Triangles: MSE against ε: Wiki-Vote" in picture  # has its title
-    assert "FEAT+, mended (auto)" in picture  # and its legend
+    assert "FEAT+, as mended (auto)" in picture  # and its legend
     image = saved(figure.locator("[data-save=png]").first, "epsilon-triangles-mse-1.png")
     assert image[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">I", image[16:20])[0] > 1000
@@ -133,7 +133,7 @@ def test_downloads(watched: Watched, tmp_path: Path) -> None:
         )
     )
     same = json.loads(saved(figure.locator("[data-save=json]"), "epsilon-triangles-mse.json"))
-    assert len(rows) == len(same) == 2 * 6 * 9
+    assert len(rows) == len(same) == 2 * 6 * 13
     assert [float(row["mse"]) for row in rows] == [row["mse"] for row in same]
     assert figure.locator("tbody tr").count() == len(rows)
     figure.locator("summary").click()

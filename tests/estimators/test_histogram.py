@@ -164,7 +164,8 @@ class TestAnswers:
         there = np.histogram(HUBS.degrees(), [0, 5, 6, 100])[0].tolist()
         rows = [line.split()[:5] for line in str(answer).splitlines()[2:5]]
         shown = zip(["0–4", "5", "6–99"], there, strict=True)
-        assert rows == [[name, str(n), "0", str(n), str(n)] for name, n in shown]
+        numbers = [(row[0], *(float(each) for each in row[1:])) for row in rows]
+        assert numbers == [(name, n, 0.0, n, n) for name, n in shown]
         assert "6–99" in answer._repr_html_()
 
     def test_tiny_graphs(self) -> None:

@@ -297,7 +297,7 @@ def test_faults_name_their_partition() -> None:
         len(Silo.from_dask(OPEN, frame))
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore")  # of the cluster's own making
 def test_two_workers_have_the_bits_of_one_process(folder: Path) -> None:
     distributed = pytest.importorskip("distributed")

@@ -27,7 +27,7 @@ def test_help_is_what_the_planner_expects() -> None:
     found = forecast(OUTLINE, asked, "feat", "masked")
     assert found.useless
     assert found.helps
-    assert any(text.startswith("sealed with δ = 1e-09 (") for text in found.helps)
+    assert any(text.startswith("sealed with δ = 1e-9 (") for text in found.helps)
     more = next(text for text in found.helps if text.startswith("ε = "))
     epsilon = float(more.split()[2])
     better = forecast(OUTLINE, Question("triangles", epsilon, 4, 1), "feat", "masked").relative

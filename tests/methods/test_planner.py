@@ -113,7 +113,7 @@ def test_dealt_at_random_local_answers_do_not_pay(query: str, epsilon: float) ->
     assert chosen.bound is None
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_where_silos_hold_whole_communities_local_answers_can_pay() -> None:
     """Cliques, each in one silo: nearly all common neighbours are at edges, which have owners."""
     cliques = [list(itertools.combinations(range(80 * i, 80 * i + 80), 2)) for i in range(8)]

@@ -41,6 +41,7 @@ def found(ran: "tuple[Path, subprocess.CompletedProcess[str]]") -> dict[str, Res
     return load_all(ran[0] / "here")
 
 
+@pytest.mark.whole
 def test_everything_runs_without_any_file(
     ran: "tuple[Path, subprocess.CompletedProcess[str]]", found: dict[str, Results]
 ) -> None:
@@ -77,6 +78,7 @@ def combinations(name: str) -> Iterator[dict[str, Any]]:
                         yield {**names, **vars(series), **point, "delta": delta}
 
 
+@pytest.mark.whole
 def test_every_combination_has_a_row_or_a_reason(found: dict[str, Results]) -> None:
     for name, one in found.items():
         if one.kind != "utility":
@@ -89,6 +91,7 @@ def test_every_combination_has_a_row_or_a_reason(found: dict[str, Results]) -> N
         assert not reasons or (name == "collusion" and fine)
 
 
+@pytest.mark.whole
 def test_rows(found: dict[str, Results]) -> None:
     seeds = [
         seed
@@ -120,6 +123,7 @@ def test_rows(found: dict[str, Results]) -> None:
     assert graph["nodes"] == 400
 
 
+@pytest.mark.whole
 def test_the_figures_say_what_is_known(found: dict[str, Results]) -> None:
     """Orders of magnitude that no seed can turn round."""
     error = {
@@ -135,6 +139,7 @@ def test_the_figures_say_what_is_known(found: dict[str, Results]) -> None:
     assert unions[0.1] < unions[0.3] == unions[0.5]
 
 
+@pytest.mark.whole
 def test_again_nothing_is_run_and_nothing_changes(
     ran: "tuple[Path, subprocess.CompletedProcess[str]]",
 ) -> None:

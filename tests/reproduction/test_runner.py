@@ -155,6 +155,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.whole
 def test_killed_at_random_moments(
     parameters: Path, unbroken: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -61,6 +61,8 @@ __all__ = [
 
 #: How far a clock may be from the broker's, in seconds.
 CLOCK_SECONDS = 10.0
+#: Clocks that differ by less agree, as far as a request can tell.
+_SAME_SECONDS = 0.5
 #: The least free space of a state folder, in bytes.
 _LEAST_DISK = 256 << 20
 #: The memory of a service that does nothing yet, in bytes.
@@ -401,6 +403,8 @@ class Preflight:
 def _said_of_clock(ahead: float | None) -> str:
     if ahead is None:
         raise TransportError("the broker does not tell its time")
+    if abs(ahead) < _SAME_SECONDS:
+        return "agrees with the broker's"
     side = "ahead of" if ahead > 0 else "behind"
     said = f"{abs(ahead):.1f} s {side} the broker's"
     if abs(ahead) > CLOCK_SECONDS:

@@ -54,7 +54,7 @@ pytestmark = pytest.mark.slow
 
 FALSIFIED = ("four silos", "the coordinator and a silo outside")
 SLOWLY = [
-    pytest.param(name, marks=pytest.mark.slow)
+    pytest.param(name, marks=pytest.mark.whole)
     for name in (
         "three silos and a helper",
         "two silos and two helpers",

@@ -324,7 +324,7 @@ class TestViews:
             ways += self.falsify(case, draws=1)
         assert ways > 500
 
-    @pytest.mark.slow
+    @pytest.mark.whole
     def test_whatever_a_member_falsifies_beside_a_silo_outside(self) -> None:
         for case in adversaries(FIVE):
             self.falsify(case, draws=1)
