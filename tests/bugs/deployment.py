@@ -301,6 +301,22 @@ BUGS = [
         "pytest tests/nats/test_sweep.py -k one_that_is_done",
     ),
     Bug(
+        "streams of runs that are not known yet",
+        "a party removes the stream of a run before it has read the proposal",
+        "src/silograph/nats/link.py",
+        "return short and found.state.last_seq > 0 and not found.state.messages",
+        "return True",
+        "pytest tests/nats/test_sweep.py -k notices_that",
+    ),
+    Bug(
+        "a clone's message that is not handed on",
+        "another message under our name is never compared with our key",
+        "src/silograph/nats/link.py",
+        '                    standing=found.data or b"",\n',
+        "",
+        "pytest tests/nats/test_link.py -k another_message",
+    ),
+    Bug(
         "a full disk that nobody names",
         "runs wait for a broker's disk without a word",
         "src/silograph/nats/link.py",

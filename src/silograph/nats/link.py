@@ -19,7 +19,6 @@ import itertools
 import json
 import logging
 import math
-import socket
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -44,6 +43,7 @@ from nats.js.api import (
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from silograph.errors import TransportError
+from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news
 from silograph.nats.pace import Pace, Rates
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
@@ -73,15 +73,9 @@ _LOOK_SECONDS = 1.0
 _LOOK_EVERY = 5
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
-#: After so many seconds without a sign of life on a connection with data under way, the system
-#: gives the connection up. It counts acknowledged packets: a slow line is alive.
-_DEAD_SECONDS = 20
 #: Codes of the broker's errors.
 _TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
-#: What is said of an attempt that left no better reason.
-_CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
-_SILENT = "no answer: a firewall drops the connection, or the broker is overloaded"
 _NO_CLUSTER = 10074
 #: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
 _PASSING = (NatsError, OSError, asyncio.TimeoutError)
@@ -139,7 +133,7 @@ class Traffic:
 class Link:
     """One connection of one party to the broker."""
 
-    def __init__(self, client: Client, party: str, heard: "_Heard") -> None:
+    def __init__(self, client: Client, party: str, heard: Heard) -> None:
         self._client = client
         self._party = party
         self._heard = heard
@@ -159,9 +153,9 @@ class Link:
         takes the party for another one: it would answer nothing that the party asks.
         """
         client = Client()
-        heard = _Heard(broker, party, client)
+        heard = Heard(broker, party, client)
         options = broker.connect_options(party) | heard.callbacks
-        logging.getLogger("asyncio").addFilter(_no_news)
+        logging.getLogger("asyncio").addFilter(no_news)
         connecting = asyncio.ensure_future(client.connect(**options))
         tried = asyncio.ensure_future(heard.tried.wait())
         try:
@@ -171,11 +165,11 @@ class Link:
             if not connecting.done():
                 raise TimeoutError
             connecting.result()
-            _give_up_when_dead(client)
+            give_up_when_dead(client)
             link = cls(client, party, heard)
             await link._try_subjects()
         except _PASSING as error:
-            why = await heard.reason() or str(error) or _SILENT
+            why = await heard.reason() or str(error) or SILENT
             raise TransportError(f"{heard.where}: cannot connect: {why}") from None
         finally:
             for task in (connecting, tried):
@@ -722,84 +716,3 @@ class Reader:
     async def close(self) -> None:
         """Stop reading."""
         await self._stop()
-
-
-class _Heard:
-    """What the client reports in the background: failed attempts, and what the broker forbids.
-
-    The client repeats an attempt for ever, and goes on after an error of the broker; so what it
-    reports is all that is known of a cause.
-    """
-
-    def __init__(self, broker: BrokerConfig, party: str, client: Client) -> None:
-        self._broker, self._party, self._client = broker, party, client
-        self._attempts = 0
-        self._cut = False
-        self._closed = ""
-        self.where = ", ".join(broker.urls)
-        #: The last cause that an error told, and what helps; empty if there was none.
-        self.cause = ""
-        #: Set when every address has been tried in vain; whoever connects may try again.
-        self.tried = asyncio.Event()
-        #: Set when the connection cannot be used any more, however often it is restored.
-        self.over = asyncio.Event()
-
-    @property
-    def callbacks(self) -> dict[str, Any]:
-        """The options of ``Client.connect`` by which the client reports."""
-        return {
-            "error_cb": self._note,
-            "reconnected_cb": self._restored,
-            "closed_cb": self._end,
-        }
-
-    async def _note(self, error: Exception) -> None:
-        text = connection.explain(error, self._broker, self._party)
-        self.cause = text or self.cause
-        self._cut = self._cut or isinstance(error, ConnectionError)
-        self._attempts += 1
-        if self._attempts >= len(self._broker.urls):
-            self.tried.set()
-        # Only what this party needs in order to be reached at all; a failed call is repeated.
-        if connection.forbids_inbox(error, self._party):
-            self._closed = text
-            self.over.set()
-
-    async def reason(self) -> str:
-        """The cause of failed attempts, looked for by hand if the client's errors did not tell."""
-        if not self.cause:
-            error = await asyncio.to_thread(connection.probe, self._broker)
-            if error is not None:
-                await self._note(error)
-        return self.cause or (_CUT if self._cut else "")
-
-    async def _restored(self) -> None:
-        self.cause = ""
-        _give_up_when_dead(self._client)
-
-    async def _end(self) -> None:
-        self._closed = self._closed or self.cause or "the broker has ended the connection"
-        self.over.set()
-
-    def check(self) -> None:
-        """Raise if the connection cannot be used any more."""
-        if self.over.is_set():
-            raise TransportError(f"{self.where}: {self._closed}", lasting=True)
-
-
-def _give_up_when_dead(client: Client) -> None:
-    """Let the system notice a dead connection soon, and leave a slow one alone.
-
-    Answers to the client's own pings come behind everything that is under way, so they are late on
-    a slow line.
-    """
-    writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
-    line = writer.get_extra_info("socket") if writer is not None else None
-    if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-        with contextlib.suppress(OSError):
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
-
-
-def _no_news(record: logging.LogRecord) -> bool:
-    """A log filter that drops asyncio's message about the end of a TLS connection."""
-    return "eof_received" not in record.getMessage()

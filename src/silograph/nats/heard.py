@@ -1,0 +1,109 @@
+"""What is known of a connection to the broker beside its messages: causes, and signs of life.
+
+The client tries again for ever and says little. So its reports are kept, with what helps against
+each cause, and looked for by hand if they do not tell enough. The operating system is told when a
+connection without a sign of life is dead, which a slow one is not.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from typing import TYPE_CHECKING, Any
+
+from silograph.errors import TransportError
+from silograph.party import connection
+from silograph.party.connection import BrokerConfig
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+__all__ = ["SILENT", "Heard", "give_up_when_dead", "no_news"]
+
+#: What is said of an attempt that left no better reason.
+_CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
+SILENT = "no answer: a firewall drops the connection, or the broker is overloaded"
+#: After so many seconds without a sign of life on a connection with data under way, the system
+#: gives the connection up. It counts acknowledged packets: a slow line is alive.
+_DEAD_SECONDS = 20
+
+
+class Heard:
+    """What the client reports in the background: failed attempts, and what the broker forbids.
+
+    The client repeats an attempt for ever, and goes on after an error of the broker; so what it
+    reports is all that is known of a cause.
+    """
+
+    def __init__(self, broker: BrokerConfig, party: str, client: "Client") -> None:
+        self._broker, self._party, self._client = broker, party, client
+        self._attempts = 0
+        self._cut = False
+        self._closed = ""
+        self.where = ", ".join(broker.urls)
+        #: The last cause that an error told, and what helps; empty if there was none.
+        self.cause = ""
+        #: Set when every address has been tried in vain; whoever connects may try again.
+        self.tried = asyncio.Event()
+        #: Set when the connection cannot be used any more, however often it is restored.
+        self.over = asyncio.Event()
+
+    @property
+    def callbacks(self) -> dict[str, Any]:
+        """The options of ``Client.connect`` by which the client reports."""
+        return {
+            "error_cb": self._note,
+            "reconnected_cb": self._restored,
+            "closed_cb": self._end,
+        }
+
+    async def _note(self, error: Exception) -> None:
+        text = connection.explain(error, self._broker, self._party)
+        self.cause = text or self.cause
+        self._cut = self._cut or isinstance(error, ConnectionError)
+        self._attempts += 1
+        if self._attempts >= len(self._broker.urls):
+            self.tried.set()
+        # Only what this party needs in order to be reached at all; a failed call is repeated.
+        if connection.forbids_inbox(error, self._party):
+            self._closed = text
+            self.over.set()
+
+    async def reason(self) -> str:
+        """The cause of failed attempts, looked for by hand if the client's errors did not tell."""
+        if not self.cause:
+            error = await asyncio.to_thread(connection.probe, self._broker)
+            if error is not None:
+                await self._note(error)
+        return self.cause or (_CUT if self._cut else "")
+
+    async def _restored(self) -> None:
+        self.cause = ""
+        give_up_when_dead(self._client)
+
+    async def _end(self) -> None:
+        self._closed = self._closed or self.cause or "the broker has ended the connection"
+        self.over.set()
+
+    def check(self) -> None:
+        """Raise if the connection cannot be used any more."""
+        if self.over.is_set():
+            raise TransportError(f"{self.where}: {self._closed}", lasting=True)
+
+
+def give_up_when_dead(client: "Client") -> None:
+    """Let the system notice a dead connection soon, and leave a slow one alone.
+
+    Answers to the client's own pings come behind everything that is under way, so they are late on
+    a slow line.
+    """
+    writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
+    line = writer.get_extra_info("socket") if writer is not None else None
+    if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        with contextlib.suppress(OSError):
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
+
+
+def no_news(record: logging.LogRecord) -> bool:
+    """A log filter that drops asyncio's message about the end of a TLS connection."""
+    return "eof_received" not in record.getMessage()
