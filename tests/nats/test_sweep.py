@@ -166,7 +166,7 @@ def test_fifty_runs_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         async with serving(made):
             ends = [await one(number) for number in range(50)]
             assert await left(made)  # of those that nobody has removed yet
-            await asyncio.sleep(2.0)
+            await asyncio.sleep(4.5)  # the last one's deadline and the time after it
             await ask(made, EDGES)  # the coordinator's next process
             await gone(made)
             return ends
