@@ -40,10 +40,7 @@ def test_sampled_standard_errors_are_near_the_full_ones(
 
 @pytest.mark.parametrize(
     "channel",
-    [
-        pytest.param(each, marks=pytest.mark.whole if at else pytest.mark.slow)
-        for at, each in enumerate(CHANNELS)
-    ],
+    [pytest.param(each, marks=pytest.mark.whole) for each in CHANNELS],
     ids=str,
 )
 def test_standard_errors_match_the_spread_of_draws(channel: Channel) -> None:

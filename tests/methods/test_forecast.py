@@ -11,7 +11,7 @@ from silograph.methods.forecast import USELESS, Forecast, forecast
 from silograph.methods.planner import plan_options
 from silograph.methods.prediction import Question
 
-OUTLINE = guess(1000, cycles=False)
+OUTLINE = guess(500, cycles=False)
 
 
 @pytest.mark.parametrize("way", ["feat", "feat+", "sealed", "baseline"])

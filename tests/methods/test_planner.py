@@ -146,7 +146,9 @@ def test_a_partition_finds_owners_as_far_as_its_noise_lets_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [pytest.param(2.0, marks=pytest.mark.whole), 4.0])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(each, marks=pytest.mark.whole) for each in (2.0, 4.0)]
+)
 def test_predictions_are_what_runs_show(epsilon: float) -> None:
     """150 runs of feat+ as in the paper; the planner's error is within 20 % of what they show
     (beside chance, which is 6 % at one standard deviation)."""

@@ -266,6 +266,7 @@ class TestMended:
         assert set(answers) == {(series, "2-stars") for series in stars}
         assert series_of("feat+ meant", "triangles") == series_of("feat+ meant", "2-stars")[:1]
 
+    @pytest.mark.whole
     def test_as_meant_is_one_response_on_the_union(self) -> None:
         """Triangles have the mean and variance of one channel; Σ C(d̃, 2) is biased as erratum 6.
 

@@ -181,6 +181,7 @@ def test_killed_at_random_moments(
         assert not (tmp_path / name / runner.FILE).exists()
 
 
+@pytest.mark.whole
 def test_interrupted_and_orphaned(
     parameters: Path, unbroken: dict[str, bytes], tmp_path: Path
 ) -> None:

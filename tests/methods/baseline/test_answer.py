@@ -253,7 +253,7 @@ class TestQueries:
         assert math.isnan(reports.clustering(raw=True).value)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_facebook(data_folder: Path) -> None:
     """At ε = 3 and four silos: the raw counts are wrong by orders of magnitude, the calibrated ones
     are within their error bars, and the error bars dwarf those of one noise on the union."""

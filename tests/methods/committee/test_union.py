@@ -28,9 +28,7 @@ pytestmark = pytest.mark.slow
 SEEDS = [
     range(40),
     *(
-        pytest.param(
-            range(first, first + 120), marks=pytest.mark.slow if first < 160 else pytest.mark.whole
-        )
+        pytest.param(range(first, first + 120), marks=pytest.mark.whole)
         for first in range(40, 1000, 120)
     ),
 ]

@@ -103,7 +103,7 @@ def has_answered(run: FoldedRun) -> bool:
 
 class TestCounts:
     @pytest.mark.parametrize(
-        "seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.whole)], ids=str
+        "seeds", [range(12), pytest.param(range(12, 60), marks=pytest.mark.whole)], ids=str
     )
     def test_random_folds(self, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every answer is the truth with this run's noise and weights, to the last unit."""
