@@ -51,8 +51,8 @@ pytestmark = pytest.mark.slow
 
 #: A thousand seeds; all but the first take minutes.
 SEEDS = [
-    range(25),
-    pytest.param(range(25, 100), marks=pytest.mark.whole),
+    range(50),
+    pytest.param(range(50, 100), marks=pytest.mark.whole),
     *(pytest.param(range(at, at + 150), marks=pytest.mark.whole) for at in range(100, 1000, 150)),
 ]
 
