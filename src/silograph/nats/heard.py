@@ -98,9 +98,11 @@ def give_up_when_dead(client: "Client") -> None:
     a slow line.
     """
     writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
-    line = writer.get_extra_info("socket") if writer is not None else None
-    if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-        with contextlib.suppress(OSError):
+    # A TLS connection that is lost at this moment has no socket to ask for any more, and asyncio
+    # stumbles over that.
+    with contextlib.suppress(OSError, AttributeError):
+        line = writer.get_extra_info("socket") if writer is not None else None
+        if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
