@@ -32,7 +32,7 @@ from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.methods.catalogue import METHODS, QUERIES
 from silograph.methods.sealed.noise import NOISE_DELTA
-from silograph.methods.study import RELEASE, Option
+from silograph.methods.study import RELEASE, Option, option_value
 from silograph.party.config import CoordinatorConfig
 
 if TYPE_CHECKING:
@@ -298,19 +298,8 @@ def _options(given: list[str]) -> dict[str, Option]:
         name, equals, value = text.partition("=")
         if not equals or name in made:
             raise ArgumentError(f"{text!r}: an option must be name=value, with each name once")
-        made[name] = _value(value)
+        made[name] = option_value(value)
     return made
-
-
-def _value(text: str) -> Option:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _service(config: Path) -> "CoordinatorService":

@@ -21,7 +21,7 @@ from silograph.estimators.estimate import number
 from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
 from silograph.methods.cost import size_text
 from silograph.methods.planner import PLANNED, plan
-from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study
+from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study, option_value
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import StudyProgress
 from silograph.page import result_page
@@ -90,7 +90,7 @@ class Draft:
             name, equals, value = word.partition("=")
             if not equals or name in options:
                 self.problems.append(f"{word}: an option is name=value, with each name once")
-            options[name] = _value(value)
+            options[name] = option_value(value)
         asked = tuple(name for name in self.text("silos").split(",") if name)
         purpose = self.text("purpose").replace("\r\n", "\n")  # as browsers send it
         made = Question(
@@ -101,17 +101,6 @@ class Draft:
         if self.problems:
             raise ArgumentError("; ".join(self.problems))
         return made
-
-
-def _value(text: str) -> Option:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 class CoordinatorDesk(Desk):

@@ -5,7 +5,6 @@ from the ledger. Decisions go the way of ``silograph silo approve`` and ``refuse
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -26,6 +25,7 @@ from silograph.methods.planner import PLANNED, plan
 from silograph.methods.study import Study
 from silograph.nats.preflight import Preflight
 from silograph.page.answer import observers
+from silograph.page.result import shown_observer
 from silograph.page.texts import method_told
 from silograph.party.approval import ACCEPTED, Decided, Vote, decide, find_study
 from silograph.party.config import HelperConfig, SiloConfig
@@ -216,18 +216,7 @@ def observed(settled: SettledStudy) -> list[dict[str, Any]]:
     study = settled.study
     made = Provenance(study.method, settled.protocol, settled.silos, study.collusion, study.run)
     origin = Origin(made, settled.views, settled.losses, study.nodes, study.universe)
-    return [
-        {
-            "who": each.who,
-            "learns": each.learns,
-            "claimed": each.claimed,
-            "kind": "good" if each.claimed else "bad" if math.isinf(each.epsilon) else "half",
-            "epsilon": shown_loss(each.epsilon),
-            "delta": shown_loss(each.delta) if each.delta else "",
-            "width": round(100 * math.tanh(each.epsilon / 2), 2),
-        }
-        for each in observers(origin)
-    ]
+    return [shown_observer(each) for each in observers(origin)]
 
 
 def predicted(study: Study) -> dict[str, str] | None:

@@ -47,6 +47,7 @@ __all__ = [
     "folded_index",
     "nameable",
     "open_proposal",
+    "option_value",
     "places_of",
     "read_proposal",
 ]
@@ -163,6 +164,22 @@ class Index:
     def layout(self) -> Layout:
         """The shape of a folded index."""
         return Layout(self.groups, len(self.hubs), self.sub)
+
+
+def option_value(text: str) -> Option:
+    """An option that a person typed: a boolean, a number, or otherwise text.
+
+    >>> option_value("true"), option_value("0.5"), option_value("paper")
+    (True, 0.5, 'paper')
+    """
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def nameable(id_: str) -> bool:

@@ -223,12 +223,10 @@ class Preflight:
         known = self._try("nodes", self._check_nodes)
         self._try("policy", self._check_policy)
         if isinstance(config, SiloConfig):
-            if known and not self._with_data:
-                pass
-            elif known:
-                self._try("data", lambda: self._check_data(config))
-            else:
+            if not known:
                 self._skip("data", "nodes")
+            elif self._with_data:
+                self._try("data", lambda: self._check_data(config))
             self._try("ledger", lambda: self._check_ledger(config))
         self._try("disk", self._check_disk)
         silos = (

@@ -215,7 +215,7 @@ def lay_out(facts: Facts) -> str:
         losses=_losses(facts),
         shares=[] if budget is None else _shares(budget),
         remaining="" if budget is None else _remaining(budget),
-        observers=[_observer(each) for each in facts.observers],
+        observers=[shown_observer(each) for each in facts.observers],
         json=_encoded(to_json(facts)),
         csv=_encoded(to_csv(facts)),
         version=__version__,
@@ -273,7 +273,8 @@ def _relative(count: Count) -> str:
     return f": {percent:,.0f} %" if percent >= 100 else f": {percent:.2g} %"
 
 
-def _observer(each: Observer) -> dict[str, Any]:
+def shown_observer(each: Observer) -> dict[str, Any]:
+    """An observer as pages show it; ``share`` is how sure it can become, in percent."""
     share = 1.0 if math.isinf(each.epsilon) else math.tanh(each.epsilon / 2)
     return {
         "who": each.who,
@@ -282,7 +283,7 @@ def _observer(each: Observer) -> dict[str, Any]:
         "kind": "good" if each.claimed else "bad" if math.isinf(each.epsilon) else "half",
         "epsilon": shown_loss(each.epsilon),
         "delta": shown_loss(each.delta) if each.delta else "",
-        "width": f"{100 * share:.2f}%",
+        "share": f"{100 * share:.2f}",
         # However small the promise: a bar that is nearly full is no good news.
         "level": "good" if share < 0.5 else "half" if share < 0.9 else "bad",
     }
