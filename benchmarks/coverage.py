@@ -38,9 +38,9 @@ from rich.table import Table
 from scipy import stats
 
 from benchmarks.fold import four_cycles
-from benchmarks.made import communities
+from benchmarks.made import communities, public_graph
 from reproduction.compared import draw_featplus
-from silograph import NodeUniverse, Silo, clustered_power_law, dataset, split
+from silograph import NodeUniverse, Silo, clustered_power_law, split
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import NO_ANSWER, Estimate
 from silograph.estimators.release import Release
@@ -52,7 +52,6 @@ from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.noise import SealedNoise
 from silograph.methods.union import settle_union
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 SILOS = 4
 EPSILONS, COLLUSIONS = (0.1, 0.5, 1.0, 3.0, 8.0), (0, 1, 2)
 #: The goal, and how sure a verdict must be.
@@ -100,8 +99,7 @@ class Graph:
     def load(cls, name: str) -> "Graph":
         if name in MADE:
             return cls(name, MADE[name]())
-        folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
-        return cls(name, dataset(name, folder=folder))
+        return cls(name, public_graph(name))
 
     @property
     def n(self) -> int:

@@ -37,8 +37,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy import sparse, stats
 
-from benchmarks.made import communities
-from silograph import Silo, _core, clustered_power_law, dataset, split
+from benchmarks.made import communities, public_graph
+from silograph import Silo, _core, clustered_power_law, split
 from silograph.dp.channel import limbs
 from silograph.estimators.estimate import Estimate, FloatArray, Provenance
 from silograph.estimators.fold_reference import FoldShape, shape_of
@@ -50,7 +50,6 @@ from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.hubs.noise import ENDS, HubNoise
 from silograph.methods.union import SettledUnion, settle_union
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 SILOS, COLLUSION = 4, 1
 EPSILONS, PROTOCOLS, HUBS = (0.5, 1.0, 2.0, 3.0), ("masked", "committee"), ("known", "found")
 MADE: dict[str, Callable[[], Silo]] = {
@@ -87,8 +86,7 @@ class Graph:
     def load(cls, name: str) -> "Graph":
         if name in MADE:
             return cls(name, MADE[name]())
-        folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
-        return cls(name, dataset(name, folder=folder))
+        return cls(name, public_graph(name))
 
     @cached_property
     def truths(self) -> dict[str, float]:

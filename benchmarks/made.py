@@ -1,11 +1,23 @@
-"""Made graphs of any size: dense communities, with edges between them."""
+"""The graphs of benchmarks: public ones, and made ones of any size in dense communities."""
+
+import os
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from silograph import NodeUniverse, Silo
+from silograph import NodeUniverse, Silo, dataset
 
-__all__ = ["communities", "community_pairs"]
+__all__ = ["communities", "community_pairs", "public_graph"]
+
+#: Where public graphs may lie beside the repository.
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+
+
+def public_graph(name: str) -> Silo:
+    """A public graph, from SILOGRAPH_DATA, from beside the repository, or fetched."""
+    folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
+    return dataset(name, folder=folder)
 
 
 def community_pairs(

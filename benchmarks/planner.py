@@ -15,12 +15,10 @@ are ElGamal's unions, feat+ where it is feat, and the baseline on large graphs.
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -29,11 +27,11 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.fold import Graph, Setting
-from benchmarks.made import communities
+from benchmarks.made import communities, public_graph
 from reproduction.compared import VALUES, draw_value
 from reproduction.draws import draw_reports, hidden_errors, total_noise, triangles, two_stars
 from reproduction.federations import Federation
-from silograph import NodeUniverse, Release, Silo, clustered_power_law, dataset, split
+from silograph import NodeUniverse, Release, Silo, clustered_power_law, split
 from silograph.estimators.reference import Reference, guess, reference_of, reference_of_release
 from silograph.graph.samples import REGISTRY
 from silograph.methods.baseline.answer import ReportWeights
@@ -44,7 +42,6 @@ from silograph.methods.planner import Option, Plan, plan_options
 from silograph.methods.prediction import Question, union_channel
 from silograph.methods.sealed.method import choose_noise
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 SILOS, COLLUSION, PAST = 4, 1, 1.0
 QUERIES: dict[str, tuple[str, int | None]] = {
     "edges": ("edges", None),
@@ -109,9 +106,8 @@ class Known:
 
 
 def load(names: Iterable[str]) -> Iterator[Known]:
-    folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
     for name in names:
-        yield Known(name, MADE[name]() if name in MADE else dataset(name, folder=folder))
+        yield Known(name, MADE[name]() if name in MADE else public_graph(name))
 
 
 # --- Redraws --------------------------------------------------------------------------------------

@@ -21,12 +21,10 @@ makes the exit code 1.
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +32,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.made import public_graph
 from reproduction.central import MECHANISMS, Reach, best, floor, triangles_reach, two_stars_reach
-from silograph import Silo, _core, dataset
+from silograph import Silo, _core
 from silograph.dp.digits import DigitLaw
 from silograph.dp.laplace import NoiseLaw
 from silograph.estimators.reference import Reference, reference_of
@@ -45,7 +44,6 @@ from silograph.methods.sealed.answer import kstars_variance
 from silograph.methods.sealed.method import choose_noise, sealed_limit
 from silograph.methods.sealed.noise import Answer, Bounded, SealedNoise
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote", "ca-hepph", "email-enron")
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
 SILOS, COLLUSION, DELTA = 4, 1, 1e-9
@@ -217,9 +215,8 @@ class Asked:
 
 def load(names: Iterable[str]) -> Iterator[Asked]:
     """Both queries of every graph."""
-    folder = os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
     for name in names:
-        graph = dataset(name, folder=folder)
+        graph = public_graph(name)
         reference, nodes = reference_of(graph, cycles=False), len(graph.universe)
         head = (name, graph, reference)
         yield Asked(*head, "triangles", None, "triangles", triangles_reach(nodes, graph.pairs))
