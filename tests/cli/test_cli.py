@@ -94,6 +94,10 @@ def test_audit() -> None:
     assert done.returncode == 0, done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "elgamal/printed" in done.stdout
+
+
+@pytest.mark.whole
+def test_audit_as_json() -> None:
     found = json.loads(run("audit", "--effort", "0.01", "--json").stdout)
     assert len(found) == 67
     assert all(line["holds"] for line in found)

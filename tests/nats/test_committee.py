@@ -17,6 +17,7 @@ from silograph.methods.committee.member import Part
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
 from tests.nats.world import ask, serving, silos, trial
+from tests.sampled import sampled
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 NAMES = tuple(f"silo-{number}" for number in range(1, 6))
@@ -130,7 +131,7 @@ def test_it_is_the_default_where_four_are_there(tmp_path: Path) -> None:
         service.close()
 
 
-@pytest.mark.parametrize("cheat", ["silo-2", "notary"])
+@pytest.mark.parametrize("cheat", sampled(["silo-2", "notary"], 0))
 @pytest.mark.parametrize("round_name", ["match", "check", "joint"])
 def test_a_member_that_lies_ends_the_run_for_all(
     cheat: str, round_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

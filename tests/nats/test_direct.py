@@ -23,6 +23,7 @@ from silograph.party.trail import Trail
 from tests.nats import direct
 from tests.nats.faults import CONTEXT, Strike, coordinator_process, silo_process
 from tests.nats.world import ask, link, serving, silos, trial
+from tests.sampled import sampled
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 FOUR = ("silo-1", "silo-2", "notary", "campus")
@@ -180,17 +181,23 @@ def hub_process(folder: Path, question: Question, seconds: float, strike: Strike
 
 @pytest.mark.parametrize(
     ("victim", "at", "count"),
-    [
-        ("silo-2", "silo.taken", 7),
-        ("silo-2", "silo.sent", 12),
-        ("notary", "silo.frozen", 4),
-        ("notary", "silo.authorised", 1),
-        ("campus", "silo.taken", 30),
-        ("silo-2", "silo.received", 33),  # the others have ended, and their streams must stay
-        ("silo-3", "silo.made", 3),
-        (HUB, "coordinator.taken", 9),
-        (HUB, "coordinator.ended", 1),
-    ],
+    sampled(
+        [
+            ("silo-2", "silo.taken", 7),
+            ("silo-2", "silo.sent", 12),
+            ("notary", "silo.frozen", 4),
+            ("notary", "silo.authorised", 1),
+            ("campus", "silo.taken", 30),
+            ("silo-2", "silo.received", 33),  # the others have ended, and their streams must stay
+            ("silo-3", "silo.made", 3),
+            (HUB, "coordinator.taken", 9),
+            (HUB, "coordinator.ended", 1),
+        ],
+        2,
+        4,
+        5,
+        7,
+    ),
 )
 def test_whoever_is_killed_goes_on(made: LocalDeployment, victim: str, at: str, count: int) -> None:
     strikes = {victim: Strike("kill", at, count)}

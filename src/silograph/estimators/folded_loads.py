@@ -24,6 +24,7 @@ Cost
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -168,6 +169,12 @@ def series(buckets: int, order: int) -> dict[int, Fraction]:
     return {j: Fraction(buckets, j * comb(buckets, j)) for j in range(1, order + 1)}
 
 
+@cache
+def factors_of(buckets: int, order: int) -> dict[int, float]:
+    """The series in floats, made once: a plan asks for it ten thousand times."""
+    return {j: float(factor) for j, factor in series(buckets, order).items()}
+
+
 def by_ones(buckets: int, order: int, channel: Channel) -> list[Fraction]:
     """The estimated number of edges, for each number of buckets that read one.
 
@@ -192,7 +199,7 @@ def by_ones(buckets: int, order: int, channel: Channel) -> list[Fraction]:
 
 def spread(buckets: int, order: int, mean: FloatArray, variance: FloatArray) -> FloatArray:
     """The variance of the series, if the bits are independent with this mean and variance."""
-    factors = {j: float(factor) for j, factor in series(buckets, order).items()}
+    factors = factors_of(buckets, order)
     total, power = np.zeros_like(mean), np.ones_like(mean)
     for i in range(1, order + 1):
         # i of the bits are at their deviations, the others at their means.

@@ -22,13 +22,13 @@ from silograph.graph.bits import BitRows
 from silograph.methods.baseline.answer import RAW_NOTE, ReportCounts, Reports, ReportWeights, kstars
 from silograph.methods.baseline.noise import BaselineNoise
 from tests.estimators.tiny import graph, naive, pairs_of
+from tests.sampled import sampled
 
 #: ((b+1)/G, b/G) has the integer weights α = G − b and β = −b: symmetric, and both ways not.
 CHANNELS = [Channel("2/3", "1/3"), Channel("3/4", "1/2"), Channel("1/2", "1/4")]
 CASES = [
     *((channel, 2) for channel in CHANNELS),
-    (CHANNELS[0], 3),
-    pytest.param(CHANNELS[2], 3, marks=pytest.mark.whole),
+    *sampled((channel, 3) for channel in (CHANNELS[0], CHANNELS[2])),
 ]
 PAIRS = pairs_of(4)
 

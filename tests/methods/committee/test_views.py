@@ -207,7 +207,7 @@ class TestModel:
         "name",
         [
             "four silos in another order",
-            pytest.param("a silo outside, two helpers", marks=pytest.mark.slow),
+            pytest.param("a silo outside, two helpers", marks=pytest.mark.whole),
         ],
     )
     def test_after_a_falsification_the_same_members_speak(self, name: str) -> None:

@@ -151,11 +151,8 @@ class TestTranscript:
         assert digest(recorded(1)[1]) != digest(recorded(2)[1])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("query", "k", "local"),
-    [FORMS[0], *(pytest.param(*form, marks=pytest.mark.whole) for form in FORMS[1:])],
-)
+@pytest.mark.whole
+@pytest.mark.parametrize(("query", "k", "local"), FORMS)
 def test_intervals_cover(query: str, k: int | None, local: str, fed: sg.Federation) -> None:
     """No bias that many runs can see, and 95 % intervals that hold at least 95 % of the time (the
     limits raise a false alarm once in a billion runs)."""

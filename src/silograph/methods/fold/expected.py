@@ -28,7 +28,7 @@ from silograph.dp.channel import Weights
 from silograph.errors import ArgumentError, ChannelError
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape
-from silograph.estimators.folded_loads import series, spread
+from silograph.estimators.folded_loads import factors_of, spread
 from silograph.graph.fold import Layout
 from silograph.methods.cost import union_cost
 from silograph.methods.prediction import Question, union_channel
@@ -103,8 +103,8 @@ class _Cells:
     def on_edge(self, load: FloatArray) -> FloatArray:
         """What the variance changes by if one bucket is known to be occupied."""
         q = self.full(load)
-        factors = {j: float(c) for j, c in series(self.sub, self.order).items()}
-        slope = sum(c * math.comb(self.sub - 1, j - 1) * q ** (j - 1) for j, c in factors.items())
+        factors = factors_of(self.sub, self.order).items()
+        slope = sum(c * math.comb(self.sub - 1, j - 1) * q ** (j - 1) for j, c in factors)
         change: FloatArray = (
             (self.v1 - self.noise(q) - q * (1 - q)) * slope**2 / (1 - q**self.order) ** 2
         )
@@ -217,7 +217,8 @@ class _Fold:
         squares = shape.edge_squares + shape.open_squares
         both = np.outer(own, own)
         oo = cells.variance(loads)[1] * squares + cells.on_edge(loads) * shape.edge_squares
-        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * self._uneven(2)
+        two_rows = self._uneven(2)
+        first = (oo * apart**2 * both).sum(axis=(1, 2)) / 2 * two_rows
         noise, all_ = cells.variance(self.hub_load)
         change = cells.on_edge(self.hub_load)
         first += ((all_ * (squares @ own) + change * (shape.edge_squares @ own)) * hub).sum(axis=1)
@@ -235,7 +236,7 @@ class _Fold:
         loose = np.exp(2 * self._wobble())
         third = (
             self._uneven(3) * (loose * r * all_o) ** 3 / 6
-            + self._uneven(2) * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
+            + two_rows * loose**1.5 * r**2 * h / 2 * all_o * (bb + 2 * by)
             + loose**0.5 * h * h * r / 2 * ((b + y) ** 2 * v0 + b * b * z)
             + h**3 / 6 * (v0**3 + 3 * v0**2 * z)
         )
