@@ -132,6 +132,10 @@ CASES = [
     bad(f"{COUNT} 3 --columns 0,7", "no column 7; the columns are 0 … 1"),
     bad(f"{COUNT} 3 --columns 0", "--columns '0': two different columns are needed"),
     bad(f"{COUNT} 3 --columns 1,1", "two different columns are needed"),
+    bad(f"{COUNT} 3 --since 2026-01-01", "--since and --until need --time-column"),
+    bad(f"{COUNT} 3 --time-column 2", "give --since, --until or both"),
+    bad(f"{COUNT} 3 --time-column 2 --since soon", "'soon', which is neither an ISO date"),
+    bad(f"{COUNT} 3 --time-column 2 --until 9", "no column 2; the columns are 0 … 1"),
     bad(f"{COUNT} 3 --format xml", "format is 'xml'"),
     bad(f"{COUNT} 3 --case sideways", "'sideways'"),
     # --- node lists

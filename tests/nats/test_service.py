@@ -677,6 +677,24 @@ class TestLineage:
 
 
 class TestData:
+    def test_a_time_window_of_the_configuration(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, tls=False)
+        path, file = made.folder / "silo-1.csv", made.silo_file("silo-1")
+        rows = path.read_text().splitlines()
+        days = ["day", *(f"2026-01-{1 + row % 3:02}" for row in range(len(rows) - 1))]
+        path.write_text("\n".join(f"{row},{day}" for row, day in zip(rows, days, strict=True)))
+        kept = days.count("2026-01-02")
+        window = '[data]\ntime_column = "day"\nsince = "2026-01-02"\nuntil = "2026-01-03"\n'
+        file.write_text(file.read_text().replace("[data]\n", window))
+        service = SiloService(made.silo("silo-1"))
+        assert len(service.silo) == kept > 0
+        log = (made.silo("silo-1").state / "log.jsonl").read_text()
+        assert f'"rows_outside":{len(days) - 1 - kept}' in log
+        service.close()
+        file.write_text(file.read_text().replace('until = "2026-01-03"', 'until = "soon"'))
+        with pytest.raises(ConfigError, match=r"\[data\] the time window has 'soon'"):
+            made.silo("silo-1")
+
     def test_edges_outside_the_list_are_counted_and_left_out(self, tmp_path: Path) -> None:
         made = trial(tmp_path, tls=False)
         path = made.folder / "silo-1.csv"

@@ -42,10 +42,14 @@ from silograph.cli.options import (
     Nodes,
     Protocol,
     Query,
+    Since,
     Strip,
+    TimeColumn,
     Trust,
+    Until,
     Yes,
     check_question,
+    time_window,
 )
 from silograph.cli.output import check_output, echo_json, write_text
 from silograph.estimators.estimate import Estimate
@@ -101,6 +105,9 @@ def collect(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
@@ -119,7 +126,8 @@ def collect(
     inputs = [path for path in (*files, nodes, hubs) if path is not None]
     folded = read_fold(fold, hubs)
     check_output(output, inputs, force=force)
-    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    window = time_window(time_column, since, until)
+    reading = Reading(nodes, node_column, columns, format, header, strip, case, window)
     silos = read_silos(files, reading, folded=folded is not None)
     room = _room(silos[0].universe, folded)
     check_output(output, inputs, force=force, size=room + _HEADER_BYTES)
@@ -177,6 +185,9 @@ def count(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
@@ -201,7 +212,8 @@ def count(
             check_output(wanted, inputs, force=force)
     if html is not None:
         ready()  # before anything is spent
-    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    window = time_window(time_column, since, until)
+    reading = Reading(nodes, node_column, columns, format, header, strip, case, window)
     silos = read_silos(files, reading, folded=folded is not None)
     like = read_like(like_graph, like_release)
     with spending(ledger, lineage, new=new_lineage) as account:

@@ -14,6 +14,7 @@ from silograph.methods.study import PROTOCOLS
 
 if TYPE_CHECKING:
     from silograph.graph.reading import Columns as ColumnPair
+    from silograph.graph.window import Window
 
 __all__ = [
     "BUDGET",
@@ -44,13 +45,17 @@ __all__ = [
     "Nodes",
     "Protocol",
     "Query",
+    "Since",
     "Strip",
+    "TimeColumn",
     "Trust",
+    "Until",
     "Yes",
     "check_question",
     "column_pair",
     "node_place",
     "one_of",
+    "time_window",
     "with_columns",
 ]
 
@@ -220,6 +225,30 @@ Header = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="The column with the time of a row, for --since and --until: a name or a position "
+        "from 0.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        help="Read only rows from this time on: an ISO date, as in 2026-01-31 or "
+        "2026-01-31T12:00:00Z, or seconds since 1970.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        help="Read only rows before this time.", show_default=False, rich_help_panel=FILES
+    ),
+]
 Strip = Annotated[
     bool,
     typer.Option("--strip", help="Remove white space around ids.", rich_help_panel=FILES),
@@ -300,6 +329,24 @@ def node_place(text: str | None) -> int | str | None:
     (2, 'iban', None)
     """
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def time_window(column: str | None, since: str | None, until: str | None) -> "Window | None":
+    """The time window of three options; None if there are none.
+
+    >>> time_window("day", "2026-01-01", None)
+    Window(column='day', since='2026-01-01', until=None)
+    """
+    from silograph.graph.window import Window  # noqa: PLC0415 (help pages do without numpy)
+
+    place = node_place(column)
+    if place is None and since is None and until is None:
+        return None
+    if place is None:
+        raise ArgumentError("--since and --until need --time-column, the column with the time")
+    if since is None and until is None:
+        raise ArgumentError("--time-column is for a time window: give --since, --until or both")
+    return Window(place, since, until)
 
 
 def with_columns(file: Path, columns: "ColumnPair") -> tuple[Path, "ColumnPair"]:
