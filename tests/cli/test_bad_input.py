@@ -136,6 +136,10 @@ CASES = [
     bad(f"{COUNT} 3 --time-column 2", "give --since, --until or both"),
     bad(f"{COUNT} 3 --time-column 2 --since soon", "'soon', which is neither an ISO date"),
     bad(f"{COUNT} 3 --time-column 2 --until 9", "no column 2; the columns are 0 … 1"),
+    bad(f"{COUNT} 3 --groups nodes.txt", "--groups is for mixing"),
+    bad(f"count mixing {GOOD} --epsilon 3", "--groups is for mixing, which needs it"),
+    bad(f"count mixing {GOOD} --epsilon 3 --groups nodes.txt", "--method sealed; or make a"),
+    bad(f"count mixing {GOOD} --epsilon 3 --groups nodes.txt --method sealed", "nodes.txt"),
     bad(f"{COUNT} 3 --format xml", "format is 'xml'"),
     bad(f"{COUNT} 3 --case sideways", "'sideways'"),
     # --- node lists

@@ -30,6 +30,7 @@ from silograph.errors import (
     RosterError,
     StoreError,
     StudyError,
+    UniverseError,
 )
 from silograph.estimators.release import Release
 from silograph.graph.samples import union
@@ -254,6 +255,25 @@ def test_options_of_a_study(word: str, tmp_path: Path) -> None:
     else:
         with pytest.raises((ArgumentError, StudyError)):
             command(*baseline, *given, hub)
+
+
+def test_groups_of_a_study(tmp_path: Path) -> None:
+    """The file becomes part of the study; it must name every node."""
+    made = trial(tmp_path, tls=False, count=4)
+    hub, table = made.folder / f"{HUB}.toml", tmp_path / "groups.csv"
+    asked = ["study", "propose", "mixing", "--method", "sealed", "--epsilon", 3, "--detach",
+             "--groups", table, "-c", hub]  # fmt: skip
+    ids = list(silos()[0].universe)
+    table.write_text("".join(f"{id_},{'xy'[place % 2]}\n" for place, id_ in enumerate(ids[1:])))
+    with pytest.raises(UniverseError, match="1 of 40 nodes have no group"):
+        command(*asked)
+    table.write_text("".join(f"{id_},{'xy'[place % 2]}\n" for place, id_ in enumerate(ids)))
+    run = command(*asked).split()[0]
+    service = CoordinatorService(made.coordinator())
+    study = service.find(run)[0]
+    service.close()
+    assert study.options["groups"] == "01" * 20
+    assert study.options["group_names"] == '["x","y"]'
 
 
 class TestRestarts:

@@ -8,7 +8,7 @@ import typer
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError
-from silograph.methods.catalogue import ANSWERING, QUERIES
+from silograph.methods.catalogue import ANSWERING, GROUPED, QUERIES
 from silograph.methods.catalogue import TRUST as TRUSTS
 from silograph.methods.study import PROTOCOLS
 
@@ -30,6 +30,7 @@ __all__ = [
     "FoldNodes",
     "Force",
     "Format",
+    "GroupFile",
     "Header",
     "HtmlFile",
     "HubList",
@@ -51,6 +52,7 @@ __all__ = [
     "Trust",
     "Until",
     "Yes",
+    "check_groups",
     "check_question",
     "column_pair",
     "node_place",
@@ -73,9 +75,10 @@ def one_of(names: Iterable[str]) -> Callable[[str], list[str]]:
 Query = Annotated[
     str,
     typer.Argument(
-        help=f"What to count: {', '.join(QUERIES)}.",
+        help=f"What to count: {', '.join(QUERIES)}; with --groups and --method sealed "
+        f"{', '.join(GROUPED)}.",
         show_default=False,
-        autocompletion=one_of(QUERIES),
+        autocompletion=one_of((*QUERIES, *GROUPED)),
     ),
 ]
 Files = Annotated[
@@ -207,6 +210,14 @@ Columns = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+GroupFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups",
+        help="For mixing: a public table with the id and the group of every node.",
+        show_default=False,
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -302,6 +313,17 @@ def check_question(
         raise ArgumentError(f"--k is for kstars, not for {query}")
     if method not in ("auto", *ANSWERING):
         raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(ANSWERING)}, auto")
+
+
+def check_groups(query: str, method: str, groups: Path | None) -> None:
+    """Refuse groups without a question about them, and the other way round."""
+    if (groups is not None) != (query in GROUPED):
+        raise ArgumentError(f"--groups is for {', '.join(GROUPED)}, which needs it")
+    if query in GROUPED and method != "sealed":
+        raise ArgumentError(
+            f"{query} is counted by --method sealed; or make a release with collect, and ask it: "
+            f"silograph query g.release {query} --groups FILE"
+        )
 
 
 def column_pair(text: str | None) -> "ColumnPair":

@@ -477,6 +477,7 @@ mod tests {
             tally,
             Tally {
                 rows: 4,
+                outside: 0,
                 comments: 2,
                 loops: 1,
                 repeats: 1
