@@ -7,8 +7,10 @@ goal for every promised interval: the lower 99.9 % limit of its coverage is at l
 An interval that covers 95 % shows this after some hundred draws, or some thousand in a long table.
 So cells that are not sure after the first draws get more, up to ``--most``. A query is then *ok* or
 *missed*, or *open* after fewer draws: graphs of more than 1,000 nodes get few by default.
-Of answers with many values one is judged in each draw, in turn: a node, or a bin that the noise
-leaves in doubt. The last columns say in which share of draws the answer said that it is of no use,
+Of answers with many values one is judged in each draw, in turn: a node, two groups, or a bin that
+the noise leaves in doubt. Questions about groups are asked of three groups, and ``subset`` is about
+a third of the nodes. ``change`` compares a release with another, of the graph without every tenth
+edge. The last columns say in which share of draws the answer said that it is of no use,
 and how wide intervals are beside the truth. What has no interval is listed below the table. The
 exit code is 1 if an interval was missed.
 
@@ -40,9 +42,11 @@ from scipy import stats
 from benchmarks.fold import four_cycles
 from benchmarks.made import communities, public_graph
 from reproduction.compared import draw_featplus
-from silograph import NodeUniverse, Silo, clustered_power_law, split
+from silograph import Channel, NodeUniverse, Silo, clustered_power_law, split
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import NO_ANSWER, Estimate
+from silograph.estimators.groups import Groups
+from silograph.estimators.questions import GROUP_QUERIES
 from silograph.estimators.release import Release
 from silograph.graph.samples import seed_bytes
 from silograph.methods.baseline.answer import Reports
@@ -114,6 +118,29 @@ class Graph:
         return self.whole.degrees()
 
     @cached_property
+    def groups(self) -> Groups:
+        """A few nodes, and two halves of the others."""
+        few = max(2, self.n // 10)
+        labels = [0 if node < few else 1 + node % 2 for node in range(self.n)]
+        return Groups(("few", "odd", "even"), np.array(labels, dtype=np.uint32))
+
+    @cached_property
+    def part(self) -> Silo:
+        """The edges among a third of the nodes."""
+        kept = (self.whole.pairs % 3 == 0).all(axis=1)
+        return of_edges(self.n, self.whole.pairs[kept])
+
+    @cached_property
+    def later(self) -> Silo:
+        """The graph without every tenth edge."""
+        return of_edges(self.n, self.whole.pairs[np.arange(len(self.whole)) % 10 > 0])
+
+    @cached_property
+    def exact(self) -> Release:
+        """A release without noise, which knows the answers."""
+        return Release.draw(self.whole, Channel(1, 0), seed=1)
+
+    @cached_property
     def truths(self) -> dict[str, Any]:
         degrees, triangles = self.degrees.tolist(), self.whole.triangles()
         stars = {k: sum(math.comb(d, k) for d in degrees) for k in (2, 3, 4, 5)}
@@ -125,6 +152,14 @@ class Graph:
             "4-cycles": four_cycles(self.whole),
             # Without 2-stars there is no coefficient, and any answer is as good.
             "clustering": 3 * triangles / stars[2] if stars[2] else math.nan,
+            **{query: getattr(self.exact, query)(self.groups).value for query in GROUP_QUERIES},
+            "local_clustering": self.exact.local_clustering().value,
+            "degree_correlation": self.exact.degree_correlation().value,
+            "subset edges": len(self.part),
+            "subset triangles": self.part.triangles(),
+            "change of edges": len(self.later) - len(self.whole),
+            "change of triangles": self.later.triangles() - triangles,
+            "share of a subset": len(self.part) / len(self.whole) if len(self.whole) else math.nan,
         }
 
     def truth(self, query: str, answer: Estimate[Any]) -> Any:
@@ -158,15 +193,43 @@ def named(query: str) -> tuple[str, dict[str, int]]:
 
 QUERIES = (
     "edges", "degrees", "2-stars", "3-stars", "4-stars", "5-stars", "triangles", "4-cycles",
-    "clustering", "histogram",
+    "clustering", "histogram", *GROUP_QUERIES, "local_clustering", "degree_correlation",
+    "subset edges", "subset triangles", "share of a subset", "change of edges",
+    "change of triangles",
 )  # fmt: skip
 Draw = Callable[[Graph, float, int, int, Sequence[str]], Answers]
+
+
+#: What only a release of pairs answers, with more than a name.
+FURTHER = (
+    *GROUP_QUERIES, "subset edges", "subset triangles", "share of a subset", "change of edges",
+    "change of triangles",
+)  # fmt: skip
 
 
 def union_draw(protocol: str) -> Draw:
     def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
         channel = union_of(protocol, epsilon, t).channel
-        return asked(Release.draw(graph.whole, channel, seed), queries)
+        release = Release.draw(graph.whole, channel, seed)
+        found = asked(release, [q for q in queries if q not in FURTHER])
+        further: dict[str, Callable[[], Estimate[Any]]] = {
+            **{q: lambda q=q: getattr(release, q)(graph.groups) for q in GROUP_QUERIES},
+            "subset edges": lambda: some().edges(),
+            "subset triangles": lambda: some().triangles(),
+            "share of a subset": lambda: some().edges() / release.edges(),
+            "change of edges": lambda: later().edges() - release.edges(),
+            "change of triangles": lambda: later().triangles() - release.triangles(),
+        }  # fmt: skip
+
+        @cache
+        def some() -> Release:
+            return release.subset(range(0, graph.n, 3))
+
+        @cache
+        def later() -> Release:
+            return Release.draw(graph.later, channel, seed + 1)
+
+        return found | {query: further[query]() for query in queries if query in FURTHER}
 
     return draw
 
@@ -239,16 +302,18 @@ class Tally:
     widths: float = 0.0
 
     def add(self, answer: Estimate[Any], truth: Any, number: int) -> None:
-        low, high, due = (np.atleast_1d(x) for x in (*answer.interval, truth))
+        low, high, due = (np.ravel(x) for x in (*answer.interval, truth))
         if answer.query == "degree_histogram":
             # Bins of which the noise leaves no doubt are left out, unless they are wrong.
             doubt = np.flatnonzero((low < high) | (low != due))
             places = doubt if doubt.size else np.array([0])
         else:
-            places = np.arange(len(low))
+            # Nodes that have no coefficient are left out.
+            places = np.arange(len(low)) if np.isnan(due).all() else np.flatnonzero(~np.isnan(due))
         at = places[number % len(places)]
         self.draws += 1
-        self.unusable += answer.note.startswith(NO_ANSWER)
+        nothing = answer.query == "local_clustering" and (low[at], high[at]) == (0, 1)
+        self.unusable += nothing or answer.note.startswith(NO_ANSWER)
         if math.isnan(low[at]) or math.isnan(high[at]):
             self.without += 1
             return

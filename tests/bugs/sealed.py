@@ -15,6 +15,8 @@ _ROUNDS = "src/silograph/methods/sealed/rounds.py"
 _PARTY = "src/silograph/methods/sealed/party.py"
 _COORDINATOR = "src/silograph/methods/sealed/coordinator.py"
 _HOST = "src/silograph/methods/committee/coordinator.py"
+_METHOD = "src/silograph/methods/sealed/method.py"
+_LAWS = "src/silograph/methods/sealed/noise.py"
 _MEMBER = "src/silograph/methods/committee/member.py"
 
 _FOLDER = "pytest tests/methods/sealed/"
@@ -22,6 +24,7 @@ _EXACT = f"{_FOLDER}test_machines.py -k every_committee or each_answer_alone"
 _PIECES = f"{_FOLDER}test_machines.py -k any_order_of_arrival"
 _PHASES = f"{_FOLDER}test_machines.py -k TestPhases"
 _PARAMETERS = f"{_FOLDER}test_machines.py -k TestParameters"
+_MIXING = f"{_FOLDER}test_mixing.py"
 _STREAMS = f"{_FOLDER}test_streams.py"
 _DIRECTIONS = f"{_FOLDER}test_hostile.py -k second_chunk"
 _BOUND = f"{_FOLDER}test_hostile.py -k TestBound"
@@ -97,6 +100,65 @@ _NUMBERS_OF_BITS = [
         "Ok(PyBytes::new(py, &word.to_le_bytes()[..self.width]))",
         "Ok(PyBytes::new(py, &word.to_le_bytes()))",
         _SIZES,
+    ),
+]
+
+_GROUPS = [
+    Bug(
+        "edges by groups in the rows of a larger matrix",
+        "a pair counts for other groups than its own",
+        _COUNT,
+        "row_start(self.groups + 1, low) + high - low",
+        "row_start(self.groups, low) + high - low",
+        _MIXING,
+    ),
+    Bug(
+        "edges by groups from the wrong end of a row",
+        "a pair gets the group of another node",
+        _COUNT,
+        "for (other, word) in self.labels[j..j + length].iter().zip(&mut words) {",
+        "for (other, word) in self.labels[j - 1..j - 1 + length].iter().zip(&mut words) {",
+        _MIXING,
+    ),
+    Bug(
+        "groups that are not in the digest",
+        "two members count other cells, and nobody notices",
+        _ROUNDS,
+        'fields.append(pack(b"groups", str(self.groups).encode(), self.labels))',
+        'fields.append(pack(b"groups", str(self.groups).encode()))',
+        _MIXING,
+    ),
+    Bug(
+        "groups of another number of nodes taken",
+        "a silo begins what it cannot count",
+        _METHOD,
+        "if len(text) != study.nodes or not set(text)",
+        "if not set(text)",
+        _MIXING,
+    ),
+    Bug(
+        "any letter names a group",
+        "a node is in a group that the study does not have",
+        _METHOD,
+        "not set(text) <= set(_LETTERS[: len(names)])",
+        "not set(text) <= set(_LETTERS)",
+        _MIXING,
+    ),
+    Bug(
+        "edges by groups with the noise of degrees",
+        "half of epsilon is left, and the answer is less exact than it could be",
+        _LAWS,
+        'budget = self.budgets[answer] / (2 if answer == "degrees" else 1)',
+        'budget = self.budgets[answer] / (2 if answer in ("degrees", "mixing") else 1)',
+        _MIXING,
+    ),
+    Bug(
+        "edges by groups with twice their budget",
+        "half of the noise that epsilon needs",
+        _LAWS,
+        "return self.sensitivity(answer, bound), budget",
+        'return self.sensitivity(answer, bound), budget * (2 if answer == "mixing" else 1)',
+        _MIXING,
     ),
 ]
 
@@ -541,4 +603,4 @@ _FOLDS = [
     ),
 ]
 
-BUGS = [*_NUMBERS_OF_BITS, *_COUNTS, *_DRAWN, *_BOUNDS, *_ORDER, *_FOLDS]
+BUGS = [*_NUMBERS_OF_BITS, *_GROUPS, *_COUNTS, *_DRAWN, *_BOUNDS, *_ORDER, *_FOLDS]

@@ -85,6 +85,18 @@ class TestSplit:
         assert run("split wide.csv --columns payer,payee -o out --silos 2 --rate 1").code == 0
         assert NodeUniverse.from_file("out/nodes.txt").ids == ("a", "b", "c", "d")
 
+    def test_a_time_window(self, run: Any) -> None:
+        Path("wide.csv").write_text("payer,payee,day\na,b,2026-01-01\nb,c,2026-01-02\nc,d,x\n")
+        window = "--time-column day --until 2026-01-02"
+        line = f"split wide.csv {window} -o out --silos 2 --rate 1 --overlap 1"
+        assert "wide.csv:4: the time 'x'" in run(line).err
+        Path("wide.csv").write_text("payer,payee,day\na,b,2026-01-01\nb,c,2026-01-02\n")
+        said = run(line)
+        assert said.notes == ["note: rows outside the time window left out: wide.csv 1"]
+        assert NodeUniverse.from_file("out/nodes.txt").ids == ("a", "b")
+        assert run(f"universe make wide.csv {window} -o n.txt").code == 0
+        assert NodeUniverse.from_file("n.txt").ids == ("a", "b")
+
     def test_an_empty_folder_is_taken(self, run: Any) -> None:
         Path("out").mkdir()
         assert run("split --generate 60 -o out").code == 0

@@ -30,6 +30,7 @@ from silograph.errors import (
     RosterError,
     StoreError,
     StudyError,
+    UniverseError,
 )
 from silograph.estimators.release import Release
 from silograph.graph.samples import union
@@ -254,6 +255,25 @@ def test_options_of_a_study(word: str, tmp_path: Path) -> None:
     else:
         with pytest.raises((ArgumentError, StudyError)):
             command(*baseline, *given, hub)
+
+
+def test_groups_of_a_study(tmp_path: Path) -> None:
+    """The file becomes part of the study; it must name every node."""
+    made = trial(tmp_path, tls=False, count=4)
+    hub, table = made.folder / f"{HUB}.toml", tmp_path / "groups.csv"
+    asked = ["study", "propose", "mixing", "--method", "sealed", "--epsilon", 3, "--detach",
+             "--groups", table, "-c", hub]  # fmt: skip
+    ids = list(silos()[0].universe)
+    table.write_text("".join(f"{id_},{'xy'[place % 2]}\n" for place, id_ in enumerate(ids[1:])))
+    with pytest.raises(UniverseError, match="1 of 40 nodes have no group"):
+        command(*asked)
+    table.write_text("".join(f"{id_},{'xy'[place % 2]}\n" for place, id_ in enumerate(ids)))
+    run = command(*asked).split()[0]
+    service = CoordinatorService(made.coordinator())
+    study = service.find(run)[0]
+    service.close()
+    assert study.options["groups"] == "01" * 20
+    assert study.options["group_names"] == '["x","y"]'
 
 
 class TestRestarts:
@@ -677,6 +697,24 @@ class TestLineage:
 
 
 class TestData:
+    def test_a_time_window_of_the_configuration(self, tmp_path: Path) -> None:
+        made = trial(tmp_path, tls=False)
+        path, file = made.folder / "silo-1.csv", made.silo_file("silo-1")
+        rows = path.read_text().splitlines()
+        days = ["day", *(f"2026-01-{1 + row % 3:02}" for row in range(len(rows) - 1))]
+        path.write_text("\n".join(f"{row},{day}" for row, day in zip(rows, days, strict=True)))
+        kept = days.count("2026-01-02")
+        window = '[data]\ntime_column = "day"\nsince = "2026-01-02"\nuntil = "2026-01-03"\n'
+        file.write_text(file.read_text().replace("[data]\n", window))
+        service = SiloService(made.silo("silo-1"))
+        assert len(service.silo) == kept > 0
+        log = (made.silo("silo-1").state / "log.jsonl").read_text()
+        assert f'"rows_outside":{len(days) - 1 - kept}' in log
+        service.close()
+        file.write_text(file.read_text().replace('until = "2026-01-03"', 'until = "soon"'))
+        with pytest.raises(ConfigError, match=r"\[data\] the time window has 'soon'"):
+            made.silo("silo-1")
+
     def test_edges_outside_the_list_are_counted_and_left_out(self, tmp_path: Path) -> None:
         made = trial(tmp_path, tls=False)
         path = made.folder / "silo-1.csv"

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from silograph.estimators.groups import Groups
 from silograph.graph.fold import Fold
+from silograph.graph.universe import NodeUniverse
 from silograph.local.drive import Parties
 from silograph.local.federation import Federation
 from silograph.messages.envelope import EVERYONE, peek
 from silograph.messages.identity import COORDINATOR
+from silograph.methods.sealed.method import group_options
 from silograph.methods.study import Study
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
@@ -21,6 +24,9 @@ from silograph.party.roster import read_roster
 from tests.nats.world import Fixed, serving, silos, trial
 from tests.support.local_deployment import LocalDeployment, Terms
 
+#: The group of every node.
+GROUPS = {node: f"group {node % 3}" for node in range(40)}
+NAMED = group_options(Groups.of(GROUPS, NodeUniverse.range(40)))
 #: A question to a deployment, and the same as arguments of a federation.
 QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
     "masked": (Question("triangles", 3.0), {"method": "feat"}),
@@ -64,6 +70,10 @@ QUESTIONS: dict[str, tuple[Question, dict[str, Any]]] = {
     "sealed without delta": (
         Question("edges", 3.0, method="sealed"), {"method": "sealed"},
     ),
+    "sealed by groups": (
+        Question("mixing", 3.0, method="sealed", options=NAMED),
+        {"method": "sealed", "groups": GROUPS},
+    ),
     "committee": (
         Question("triangles", 3.0, protocol="committee"),
         {"method": "feat", "protocol": "committee"},
@@ -78,7 +88,7 @@ PARTIES = {
     "committee": (5, ()), "feat+ committee": (3, ("notary",)), "sealed": (4, ()),
     "folded committee": (3, ("notary",)),
     "sealed by rule": (3, ("notary",)), "sealed in shares": (5, ()),
-    "sealed without delta": (3, ("notary",)),
+    "sealed without delta": (3, ("notary",)), "sealed by groups": (4, ()),
 }  # fmt: skip
 
 

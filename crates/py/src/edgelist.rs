@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use silograph_core::graph::edgelist::{self, OpenError, Tally};
 use silograph_core::graph::lines::{Fault, Layout};
 use silograph_core::graph::sparse::as_pairs;
+use silograph_core::graph::times::{self, Window};
 
 use super::ids::{IdTable, normal};
 
@@ -24,7 +25,10 @@ pyo3::create_exception!(
     "Damaged or truncated gzip data."
 );
 
-type Counts = (usize, usize, usize, usize);
+type Counts = (usize, usize, usize, usize, usize);
+/// A window crosses as (field, since, until, dates).
+type Timed = Option<(usize, i64, i64, bool)>;
+type Shape = (Option<u8>, usize, usize, usize, bool, Timed);
 type Pairs<'py> = Bound<'py, PyArray1<u64>>;
 
 /// The text of an edge list, in memory.
@@ -39,31 +43,42 @@ impl EdgeText {
     }
 }
 
-/// Layouts cross as (delimiter, fields, first, second, header).
-fn layout(
-    (delimiter, fields, first, second, header): (Option<u8>, usize, usize, usize, bool),
-) -> Layout {
+/// Layouts cross as (delimiter, fields, first, second, header, window).
+fn layout((delimiter, fields, first, second, header, timed): Shape) -> Layout {
     Layout {
         delimiter,
         fields,
         first,
         second,
         header,
+        window: timed.map(|(field, since, until, dates)| Window {
+            field,
+            since,
+            until,
+            dates,
+        }),
     }
 }
 
 fn counts(tally: &Tally) -> Counts {
-    (tally.rows, tally.comments, tally.loops, tally.repeats)
+    (
+        tally.rows,
+        tally.comments,
+        tally.loops,
+        tally.repeats,
+        tally.outside,
+    )
 }
 
 #[pymethods]
 impl EdgeText {
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| edgelist::EdgeText::open(&path))
+    fn open(py: Python<'_>, path: PathBuf, limit: u64) -> PyResult<Self> {
+        py.detach(|| edgelist::EdgeText::open(&path, limit))
             .map(Self)
             .map_err(|error| match error {
                 OpenError::Io(error) => error.into(),
+                OpenError::Large(_) => PyMemoryError::new_err(error.to_string()),
                 OpenError::Gzip(error) => GzipError::new_err(error.to_string()),
             })
     }
@@ -89,11 +104,7 @@ impl EdgeText {
             .map_err(|fault| self.error(&fault))
     }
 
-    fn column(
-        &self,
-        py: Python<'_>,
-        shape: (Option<u8>, usize, usize, usize, bool),
-    ) -> PyResult<Vec<String>> {
+    fn column(&self, py: Python<'_>, shape: Shape) -> PyResult<Vec<String>> {
         py.detach(|| self.0.column(&layout(shape)))
             .map_err(|fault| self.error(&fault))
     }
@@ -102,7 +113,7 @@ impl EdgeText {
         &self,
         py: Python<'py>,
         table: &IdTable,
-        shape: (Option<u8>, usize, usize, usize, bool),
+        shape: Shape,
     ) -> PyResult<(Pairs<'py>, Counts)> {
         let read = || {
             self.0
@@ -118,7 +129,7 @@ impl EdgeText {
         py: Python<'py>,
         strip: bool,
         case: Option<&str>,
-        shape: (Option<u8>, usize, usize, usize, bool),
+        shape: Shape,
     ) -> PyResult<(IdTable, Pairs<'py>, Counts)> {
         let normal = normal(strip, case)?;
         let read = || {
@@ -135,8 +146,15 @@ impl EdgeText {
     }
 }
 
+/// The microseconds since 1970 of a time as text, or None if it is not one.
+#[pyfunction]
+fn instant(text: &str, dates: bool) -> Option<i64> {
+    times::instant(text, dates)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LineError", module.py().get_type::<LineError>())?;
     module.add("GzipError", module.py().get_type::<GzipError>())?;
+    module.add_function(wrap_pyfunction!(instant, module)?)?;
     module.add_class::<EdgeText>()
 }

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use silograph_core::committee::{Count, MEMBERS, Numbers, Parts, opened_numbers};
+use silograph_core::committee::{Count, MEMBERS, Numbers, Parts, Types, opened_numbers};
 
 use crate::committee::{CommitteeSeeds, place, refuse};
 use crate::fold::layout;
@@ -200,6 +200,13 @@ impl CommitteeCount {
         })
     }
 
+    /// Count the edges of each type, too: the groups of the two ends, of so many groups.
+    fn by_type(&mut self, labels: PyReadonlyArray1<'_, u32>, groups: usize) -> PyResult<()> {
+        Types::new(labels.as_slice()?.to_vec(), groups)
+            .and_then(|types| self.count.by_type(types))
+            .ok_or_else(|| PyValueError::new_err("there is not one group for each node"))
+    }
+
     /// Multiply the entries of a row right of the diagonal by public weights.
     fn weigh(&mut self, row: usize, weights: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
         self.count
@@ -231,7 +238,7 @@ impl CommitteeCount {
         self.count.forget();
     }
 
-    /// The shared number of edges, or the shared degrees.
+    /// The shared number of edges, the shared degrees, or the shared numbers of each type.
     fn linear(&self, name: &str) -> PyResult<CommitteeNumbers> {
         let edges;
         let (shares, count) = match name {
@@ -240,6 +247,11 @@ impl CommitteeCount {
                 (&edges, 1)
             }
             "degrees" => (self.count.degrees(), self.n),
+            "mixing" => {
+                let sums = self.count.mixing();
+                let sums = sums.ok_or_else(|| PyValueError::new_err("there are no groups"))?;
+                (sums, sums.iter().map(Vec::len).max().unwrap_or(0))
+            }
             _ => return Err(PyValueError::new_err("that is not a sum of bits")),
         };
         let mut numbers = Numbers::zeros(self.place, self.width, count);

@@ -27,6 +27,7 @@ from silograph.cli.options import (
     FoldNodes,
     Force,
     Format,
+    GroupFile,
     Header,
     HtmlFile,
     HubList,
@@ -42,18 +43,25 @@ from silograph.cli.options import (
     Nodes,
     Protocol,
     Query,
+    Since,
     Strip,
+    TimeColumn,
     Trust,
+    Until,
     Yes,
+    check_groups,
     check_question,
+    time_window,
 )
 from silograph.cli.output import check_output, echo_json, write_text
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
+from silograph.graph.attributes import read_groups
 from silograph.graph.bits import triangle_bytes
 from silograph.graph.fold import Fold
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.methods.catalogue import GROUPED, QUERIES
 from silograph.methods.fold.expected import MOST_CHOSEN
 from silograph.page import ready, save_page
 
@@ -101,6 +109,9 @@ def collect(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
@@ -119,7 +130,8 @@ def collect(
     inputs = [path for path in (*files, nodes, hubs) if path is not None]
     folded = read_fold(fold, hubs)
     check_output(output, inputs, force=force)
-    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    window = time_window(time_column, since, until)
+    reading = Reading(nodes, node_column, columns, format, header, strip, case, window)
     silos = read_silos(files, reading, folded=folded is not None)
     room = _room(silos[0].universe, folded)
     check_output(output, inputs, force=force, size=room + _HEADER_BYTES)
@@ -167,6 +179,7 @@ def count(
     trust: Trust = None,
     fold: FoldNodes = None,
     hubs: HubList = None,
+    groups: GroupFile = None,
     like_graph: LikeGraph = None,
     like_release: LikeRelease = None,
     ledger: LedgerFile = None,
@@ -177,6 +190,9 @@ def count(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
@@ -192,8 +208,9 @@ def count(
 
     $ silograph count kstars --k 3 a.csv b.csv --epsilon 1 --ledger own.ledger
     """
-    check_question(query, k, method)
-    given = (*files, nodes, like_graph, like_release, hubs)
+    check_question(query, k, method, known=(*QUERIES, *GROUPED))
+    check_groups(query, method, groups)
+    given = (*files, nodes, like_graph, like_release, hubs, groups)
     inputs = [path for path in given if path is not None]
     folded = read_fold(fold, hubs)
     for wanted in (csv, html):
@@ -201,13 +218,16 @@ def count(
             check_output(wanted, inputs, force=force)
     if html is not None:
         ready()  # before anything is spent
-    reading = Reading(nodes, node_column, columns, format, header, strip, case)
+    window = time_window(time_column, since, until)
+    reading = Reading(nodes, node_column, columns, format, header, strip, case, window)
     silos = read_silos(files, reading, folded=folded is not None)
     like = read_like(like_graph, like_release)
+    table = None if groups is None else read_groups(groups, silos[0].universe)
     with spending(ledger, lineage, new=new_lineage) as account:
         answer = account.federation(silos).count(
             query, method, epsilon=epsilon, delta=delta, k=k, protocol=protocol,
             collusion=collusion, like=like, trust=trust or None, fold=folded,
+            groups=table,
             confirm=asking(yes=yes, quiet=as_json),
         )  # fmt: skip
         # Print the answer first, so that it is not lost if the page cannot be written.

@@ -18,9 +18,13 @@ from silograph.cli.options import (
     Header,
     Json,
     NodeColumn,
+    Since,
     Strip,
+    TimeColumn,
+    Until,
     column_pair,
     node_place,
+    time_window,
 )
 from silograph.cli.output import check_output, echo_json
 from silograph.errors import ArgumentError
@@ -68,6 +72,9 @@ def split(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     as_json: Json = False,
@@ -86,7 +93,7 @@ def split(
     if graph is not None:
         whole = read_graph(
             graph, columns=column_pair(columns), format=format, header=header, strip=strip,
-            case=case,
+            case=case, window=time_window(time_column, since, until),
         )  # fmt: skip
         mention(whole.report)
     else:
@@ -170,6 +177,9 @@ def make(
     columns: Columns = None,
     format: Format = None,  # noqa: A002 (the word that readers of tables know)
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     strip: Strip = False,
     case: Case = None,
     force: Force = False,
@@ -182,8 +192,9 @@ def make(
     """
     check_output(output, edges, force=force)
     made = NodeUniverse.from_edge_files(
-        *edges, columns=column_pair(columns), format=format, header=header, strip=strip, case=case
-    )
+        *edges, columns=column_pair(columns), format=format, header=header, strip=strip, case=case,
+        window=time_window(time_column, since, until),
+    )  # fmt: skip
     made.save(output)
     _say(output, made, as_json)
 

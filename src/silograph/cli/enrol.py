@@ -8,7 +8,19 @@ from typing import Annotated, Literal
 import typer
 
 from silograph.cli.keys import PassphraseFile, new_passphrase
-from silograph.cli.options import Columns, Format, Header, Json, Nodes, column_pair, one_of
+from silograph.cli.options import (
+    Columns,
+    Format,
+    Header,
+    Json,
+    Nodes,
+    Since,
+    TimeColumn,
+    Until,
+    column_pair,
+    one_of,
+    time_window,
+)
 from silograph.cli.output import echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, EnrolmentError, RosterError
@@ -187,6 +199,9 @@ def join(
     columns: Columns = None,
     format: Format = None,  # noqa: A002
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     words: Words = None,
     passphrase_file: PassphraseFile = None,
     folder: Folder = None,
@@ -209,8 +224,8 @@ def join(
     pair = column_pair(columns)
     choices = Choices(
         name, organisation, data, None if pair is None else (str(pair[0]), str(pair[1])),
-        format, header, nodes, lineage, epsilon, budget, tuple(method or ()), accept,
-        passphrase_file,
+        format, header, time_window(time_column, since, until), nodes, lineage, epsilon, budget,
+        tuple(method or ()), accept, passphrase_file,
     )  # fmt: skip
     passphrase = None if passphrase_file is None else new_passphrase(passphrase_file)
     made = join_consortium(invitation, choices, datetime.now(UTC).date(), folder, passphrase)
@@ -227,10 +242,8 @@ def _say_joined(made: Joined) -> None:
     house = f" ({hub.organisation})" * (hub.organisation != hub.name)
     typer.echo(f"{config.name} joins {given.consortium} of {hub.name}{house} as a {config.role}")
     if made.data is not None:
-        outside = f", {made.data.outside:,} left out: not in the node list" * bool(
-            made.data.outside
-        )
-        typer.echo(f"edges     {len(made.data.silo):,} (seen by nobody else){outside}")
+        held = f"{len(made.data.silo):,} (seen by nobody else)"
+        typer.echo(f"edges     {held}{made.data.left_out}")
     policy = config.policy
     terms = [f"ε ≤ {shown_loss(policy.epsilon, left=True)} per study"]
     if isinstance(config, SiloConfig):

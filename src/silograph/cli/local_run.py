@@ -24,6 +24,7 @@ from silograph.graph.reading import Columns, LoadReport, known_pair
 from silograph.graph.samples import read_graph
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 from silograph.ledger.book import Ledger
 from silograph.local.federation import Federation
 from silograph.methods.cost import memory_here, time_text
@@ -53,6 +54,7 @@ class Reading:
     header: bool | None = None
     strip: bool = False
     case: Case = None
+    window: Window | None = None
 
 
 def read_silos(
@@ -74,6 +76,7 @@ def read_silos(
             columns=columns,
             format=reading.format,
             header=reading.header,
+            window=reading.window,
             name=file.name if names[file.name] == 1 else "",
         )
         for file, columns in zip(files, own, strict=True)
@@ -158,6 +161,7 @@ def read_universe(
         header=reading.header,
         strip=reading.strip,
         case=reading.case,
+        window=reading.window,
     )
     note(
         f"the node list is the {len(made):,} ids in the files, which shows who has an edge; "
@@ -179,6 +183,7 @@ def mention(*reports: LoadReport) -> None:
     for what, count in (
         ("self-loops dropped", attrgetter("self_loops")),
         ("repeated rows merged", attrgetter("repeats")),
+        ("rows outside the time window left out", attrgetter("outside")),
     ):
         found = [f"{report.source} {count(report):,}" for report in reports if count(report)]
         if found:

@@ -8,12 +8,13 @@ import typer
 
 from silograph.dp.loss import check_delta, check_epsilon
 from silograph.errors import ArgumentError
-from silograph.methods.catalogue import ANSWERING, QUERIES
+from silograph.methods.catalogue import ANSWERING, GROUPED, QUERIES
 from silograph.methods.catalogue import TRUST as TRUSTS
 from silograph.methods.study import PROTOCOLS
 
 if TYPE_CHECKING:
     from silograph.graph.reading import Columns as ColumnPair
+    from silograph.graph.window import Window
 
 __all__ = [
     "BUDGET",
@@ -29,6 +30,7 @@ __all__ = [
     "FoldNodes",
     "Force",
     "Format",
+    "GroupFile",
     "Header",
     "HtmlFile",
     "HubList",
@@ -44,13 +46,18 @@ __all__ = [
     "Nodes",
     "Protocol",
     "Query",
+    "Since",
     "Strip",
+    "TimeColumn",
     "Trust",
+    "Until",
     "Yes",
+    "check_groups",
     "check_question",
     "column_pair",
     "node_place",
     "one_of",
+    "time_window",
     "with_columns",
 ]
 
@@ -68,9 +75,10 @@ def one_of(names: Iterable[str]) -> Callable[[str], list[str]]:
 Query = Annotated[
     str,
     typer.Argument(
-        help=f"What to count: {', '.join(QUERIES)}.",
+        help=f"What to count: {', '.join(QUERIES)}; with --groups and --method sealed "
+        f"{', '.join(GROUPED)}.",
         show_default=False,
-        autocompletion=one_of(QUERIES),
+        autocompletion=one_of((*QUERIES, *GROUPED)),
     ),
 ]
 Files = Annotated[
@@ -202,6 +210,14 @@ Columns = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+GroupFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups",
+        help="For mixing: a public table with the id and the group of every node.",
+        show_default=False,
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -218,6 +234,30 @@ Header = Annotated[
         help="Whether the first line is a header.",
         show_default=False,
         rich_help_panel=FILES,
+    ),
+]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="The column with the time of a row, for --since and --until: a name or a position "
+        "from 0.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        help="Read only rows from this time on: an ISO date, as in 2026-01-31 or "
+        "2026-01-31T12:00:00Z, or seconds since 1970.",
+        show_default=False,
+        rich_help_panel=FILES,
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        help="Read only rows before this time.", show_default=False, rich_help_panel=FILES
     ),
 ]
 Strip = Annotated[
@@ -275,6 +315,17 @@ def check_question(
         raise ArgumentError(f"unknown method {method!r}; choose from {', '.join(ANSWERING)}, auto")
 
 
+def check_groups(query: str, method: str, groups: Path | None) -> None:
+    """Refuse groups without a question about them, and the other way round."""
+    if (groups is not None) != (query in GROUPED):
+        raise ArgumentError(f"--groups is for {', '.join(GROUPED)}, which needs it")
+    if query in GROUPED and method != "sealed":
+        raise ArgumentError(
+            f"{query} is counted by --method sealed; or make a release with collect, and ask it: "
+            f"silograph query g.release {query} --groups FILE"
+        )
+
+
 def column_pair(text: str | None) -> "ColumnPair":
     """Read two columns from the text ``A,B``.
 
@@ -300,6 +351,24 @@ def node_place(text: str | None) -> int | str | None:
     (2, 'iban', None)
     """
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def time_window(column: str | None, since: str | None, until: str | None) -> "Window | None":
+    """The time window of three options; None if there are none.
+
+    >>> time_window("day", "2026-01-01", None)
+    Window(column='day', since='2026-01-01', until=None)
+    """
+    from silograph.graph.window import Window  # noqa: PLC0415 (help pages do without numpy)
+
+    place = node_place(column)
+    if place is None and since is None and until is None:
+        return None
+    if place is None:
+        raise ArgumentError("--since and --until need --time-column, the column with the time")
+    if since is None and until is None:
+        raise ArgumentError("--time-column is for a time window: give --since, --until or both")
+    return Window(place, since, until)
 
 
 def with_columns(file: Path, columns: "ColumnPair") -> tuple[Path, "ColumnPair"]:

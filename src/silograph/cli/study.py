@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,16 +22,21 @@ from silograph.cli.options import (
     Epsilon,
     FoldNodes,
     Force,
+    GroupFile,
     HubList,
     Json,
     K,
     Protocol,
+    check_groups,
     one_of,
 )
 from silograph.cli.output import check_output, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
-from silograph.methods.catalogue import METHODS, QUERIES
+from silograph.estimators.groups import Groups
+from silograph.graph.attributes import read_groups
+from silograph.methods.catalogue import GROUPED, METHODS, QUERIES
+from silograph.methods.sealed.method import group_options
 from silograph.methods.sealed.noise import NOISE_DELTA
 from silograph.methods.study import RELEASE, Option, option_value
 from silograph.party.config import CoordinatorConfig
@@ -57,10 +63,10 @@ def propose(
     query: Annotated[
         str,
         typer.Argument(
-            help=f"What to count: {', '.join(QUERIES)}; or release, which answers all of them, or "
-            "finds hubs.",
+            help=f"What to count: {', '.join(QUERIES)}; with --groups and --method sealed "
+            f"{', '.join(GROUPED)}; or release, which answers all of them, or finds hubs.",
             show_default=False,
-            autocompletion=one_of((*QUERIES, RELEASE)),
+            autocompletion=one_of((*QUERIES, *GROUPED, RELEASE)),
         ),
     ],
     config: Config,
@@ -84,6 +90,7 @@ def propose(
     ] = None,
     fold: FoldNodes = None,
     hubs: HubList = None,
+    groups: GroupFile = None,
     members: Annotated[
         str,
         typer.Option(
@@ -113,6 +120,7 @@ def propose(
     """Propose a study to the silos of the roster, and run it to its end."""
     from silograph.nats.coordinator import Question  # noqa: PLC0415
 
+    check_groups(query, method, groups)
     only, options = tuple(silos or ()), _options(option or [])
     question = Question(
         query, epsilon, method, protocol, k, delta, collusion, only, options, purpose,
@@ -121,6 +129,10 @@ def propose(
     )  # fmt: skip
     service = _service(config)
     try:
+        if groups is not None:
+            universe = service.party.universe
+            named = group_options(Groups.of(read_groups(groups, universe), universe))
+            question = replace(question, options={**options, **named})
         if ask_first:
             answers = asyncio.run(service.ping(_PING_SECONDS))
             if not all(answer.ok for answer in answers):

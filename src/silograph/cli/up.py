@@ -23,9 +23,13 @@ from silograph.cli.options import (
     Json,
     K,
     Nodes,
+    Since,
+    TimeColumn,
+    Until,
     check_question,
     column_pair,
     one_of,
+    time_window,
 )
 from silograph.cli.output import echo_json
 from silograph.cli.study import answer_rows
@@ -74,6 +78,9 @@ def up(
     columns: Columns = None,
     format: Format = None,  # noqa: A002
     header: Header = None,
+    time_column: TimeColumn = None,
+    since: Since = None,
+    until: Until = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -107,7 +114,8 @@ def up(
     question = Question(query, epsilon, "feat", "masked", k)
     began = time.perf_counter()
     pair = column_pair(columns)
-    reading = Reading(nodes, columns=columns, format=format, header=header)
+    window = time_window(time_column, since, until)
+    reading = Reading(nodes, columns=columns, format=format, header=header, window=window)
     universe = read_universe(every, reading)
     say = _Teller(quiet=as_json)
     with _place(folder, keep) as place:
@@ -121,8 +129,8 @@ def up(
         for name, file in _named(every, {trial.hub, trial.consortium}).items():
             made = trial.join(invitation, Choices(
                 name, edges=file, columns=None if pair is None else (str(pair[0]), str(pair[1])),
-                format=format, header=header, nodes=listed, epsilon=epsilon, budget=budget,
-                accept="auto",
+                format=format, header=header, window=window, nodes=listed, epsilon=epsilon,
+                budget=budget, accept="auto",
             ))  # fmt: skip
             edges = 0 if made.data is None else len(made.data.silo)
             say.step("joined", f"{name}: identity, TLS key, configuration; {edges:,} edges")

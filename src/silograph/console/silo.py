@@ -22,7 +22,7 @@ from silograph.ledger.entries import loss_at
 from silograph.methods.catalogue import plan_study
 from silograph.methods.method import SettledStudy
 from silograph.methods.planner import PLANNED, plan
-from silograph.methods.study import Study
+from silograph.methods.study import Option, Study
 from silograph.nats.preflight import Preflight
 from silograph.page.answer import observers
 from silograph.page.result import shown_observer
@@ -106,7 +106,7 @@ class SiloDesk(Desk):
             "delta": shown_loss(study.delta) if study.delta else "",
             "collusion": study.collusion,
             "nodes": f"{study.nodes:,}" if study.nodes else "any, in the agreed form",
-            "options": dict(study.options),
+            "options": {name: _cut(value) for name, value in study.options.items()},
             "digest": study.digest.hex(),
             "open": row.open,
             "waits": row.open and not row.decision,
@@ -205,6 +205,16 @@ class SiloDesk(Desk):
         if "_ledger" in self.__dict__ and self._ledger is not None:
             self._ledger.close()
         super().close()
+
+
+#: Of a longer option, such as the group of every node, a page shows the beginning.
+_SHOWN = 200
+
+
+def _cut(value: Option) -> Option:
+    if not isinstance(value, str) or len(value) <= _SHOWN:
+        return value
+    return f"{value[:_SHOWN]}… ({len(value):,} characters)"
 
 
 def _asked(study: Study) -> str:

@@ -34,14 +34,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph.dp.channel import Channel, Weights
 from silograph.errors import ArgumentError, UniverseError
-from silograph.estimators.estimate import FloatArray
+from silograph.estimators.estimate import FloatArray, Places
 from silograph.estimators.inversion import count_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.ratio import cut, fieller
@@ -86,7 +86,7 @@ class Groups:
     @classmethod
     def of(
         cls,
-        given: Mapping[object, object],
+        given: Mapping[Any, Any],
         universe: NodeUniverse,
         rest: str | None = None,
     ) -> "Groups":
@@ -121,6 +121,38 @@ class Groups:
     def sizes(self) -> NDArray[np.int64]:
         """The number of nodes of each group."""
         return np.bincount(self.labels, minlength=len(self.names))
+
+    @cached_property
+    def types(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The groups of both ends of each type of pairs."""
+        return np.triu_indices(len(self.names))
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """The number of pairs of each type."""
+        rows, columns = self.types
+        product = self.sizes[rows] * self.sizes[columns]
+        found: NDArray[np.int64] = np.where(
+            rows == columns, (product - self.sizes[rows]) // 2, product
+        )
+        return found
+
+    def matrix(self, found: FloatArray) -> FloatArray:
+        """Numbers of each type as a symmetric matrix."""
+        whole = np.zeros((len(self.names), len(self.names)))
+        whole[self.types] = whole[self.types[::-1]] = found
+        return whole
+
+    @property
+    def places(self) -> Places:
+        """What the entries of such a matrix stand for."""
+        rows, columns = self.types
+        named = {
+            "group": [self.names[g] for g in rows],
+            "with": [self.names[h] for h in columns],
+            "pairs": self.pairs.tolist(),
+        }
+        return Places("pair of groups", named, self.types)
 
     def members(self, place: int) -> NDArray[np.uint32]:
         """The nodes of one group."""
@@ -211,11 +243,9 @@ class GroupCounts:
     def __init__(self, graph: BitRows, groups: Groups) -> None:
         self.groups = groups
         self.count = count = len(groups.names)
-        self.rows, self.columns = np.triu_indices(count)
+        self.rows, self.columns = groups.types
         self.inside = self.rows == self.columns
-        sizes = groups.sizes
-        product = sizes[self.rows] * sizes[self.columns]
-        self.pairs = np.where(self.inside, (product - sizes[self.rows]) // 2, product)
+        self.pairs = groups.pairs
         ends = np.zeros((count, count), dtype=np.int64)
         if count:
             by_node = graph.group_degrees(groups.labels, count)
@@ -308,9 +338,9 @@ class GroupCounts:
     def form_floor(self, form: tuple[float, float, float], w: Weights) -> float:
         """The variance of :meth:`form_value` on a graph without edges."""
         own = self._own(form)
-        v0 = float(w.v0)
-        first = v0 * (self.pairs @ (own / 2) ** 2)
-        return float(first + self._twofold(form, v0 * self.pairs, v0**2 * self.pairs))
+        v0, pairs = float(w.v0), self.pairs.astype(np.float64)
+        first = v0 * (pairs @ (own / 2) ** 2)
+        return float(first + self._twofold(form, v0 * pairs, v0**2 * pairs))
 
     def ratio(self, ratio: Ratio, w: Weights) -> RatioAnswer:
         """Estimates of both forms of a ratio, with their variances and covariance."""

@@ -91,12 +91,7 @@ class FurtherQuestions(ABC):
         """
         chosen = self.groups(groups, rest)
         counts, w = GroupCounts(self.graph, chosen), self.channel.weights
-        names, types = chosen.names, (counts.rows, counts.columns)
-
-        def matrix(found: FloatArray) -> FloatArray:
-            whole = np.zeros((counts.count, counts.count))
-            whole[types] = whole[types[::-1]] = found
-            return whole
+        matrix = chosen.matrix
 
         def limits(level: float) -> tuple[FloatArray, FloatArray]:
             low, high = counts.edge_limits(self.channel, level)
@@ -108,18 +103,13 @@ class FurtherQuestions(ABC):
             only[g, h] = only[h, g] = 1.0
             return PairWeights(chosen.labels, only)
 
-        columns = {
-            "group": [names[g] for g in counts.rows],
-            "with": [names[h] for h in counts.columns],
-            "pairs": counts.pairs.tolist(),
-        }
         return Estimate(
             "mixing",
             matrix(counts.edges(w)),
             matrix(counts.edge_stderrs(w)),
             ends=limits(0.95),
             limits=limits,
-            places=Places("pair of groups", columns, types),
+            places=chosen.places,
             form=form,
             **self._cost(),
         )

@@ -5,6 +5,7 @@ from silograph.graph.reading import LoadReport
 from silograph.graph.samples import clustered_power_law, dataset, read_graph, split, union
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse, UniverseComparison
+from silograph.graph.window import Window
 
 __all__ = [
     "LoadReport",
@@ -12,6 +13,7 @@ __all__ = [
     "PartedSilo",
     "Silo",
     "UniverseComparison",
+    "Window",
     "clustered_power_law",
     "dataset",
     "read_graph",

@@ -1,8 +1,10 @@
 """Identifiers: values become text, text becomes positions, and errors explain what is wrong."""
 
+import os
 from collections.abc import Callable, Iterable
 from numbers import Integral
 from os import PathLike, fspath, strerror
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
@@ -67,10 +69,18 @@ def unknown_id(id_: str, universe: Lookup) -> str:
     return message
 
 
+#: Where Linux says how much memory a container may use.
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+
+
 def open_text(path: str | PathLike[str]) -> EdgeText:
-    """Read a whole file into memory, unzipped; raise :class:`EdgeError` if that fails."""
+    """Read a whole file into memory, unzipped; raise :class:`EdgeError` if that fails.
+
+    A text may take half of the memory: a bomb of zeros or a pipe without an end is an error.
+    """
+    limit = memory_here() // 2
     try:
-        return EdgeText.open(path)
+        return EdgeText.open(path, limit)
     except FileNotFoundError:
         raise EdgeError(f"{fspath(path)}: there is no such file") from None
     except IsADirectoryError:
@@ -78,11 +88,31 @@ def open_text(path: str | PathLike[str]) -> EdgeText:
     except OSError as error:
         reason = strerror(error.errno) if error.errno else str(error)
         raise EdgeError(f"{fspath(path)}: cannot be read: {reason}") from None
+    except MemoryError:
+        raise EdgeError(
+            f"{fspath(path)}: has more than {limit / 1e9:,.1f} GB of text, half of this "
+            "machine's memory, or does not end; split it, or read Parquet in parts "
+            "(Silo.from_dataset)"
+        ) from None
     except GzipError as error:
         raise EdgeError(
             f"{fspath(path)}: the gzip data are damaged or end too early ({error}); "
             "fetch or copy the file again"
         ) from None
+
+
+def memory_here() -> int:
+    """The memory of this machine, or of the container that this process is in, in bytes."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = _CONTAINER.read_text().strip()
+    except OSError:
+        return there
+    return min(there, int(limit)) if limit.isdecimal() else there
+
+
+#: What is wrong with a time; a small number beside dates is not taken for seconds.
+NO_TIME = "neither an ISO date (2026-01-31, 2026-01-31T12:00:00Z) nor seconds since 1970"
 
 
 def line_fault(
@@ -111,6 +141,8 @@ def line_fault(
                 "a quoted field does not end on its line; line breaks inside quotes are not "
                 "read, and format='whitespace' takes quotes as they stand"
             )
+        case "time":
+            what = f"the time {shown(text)} is {NO_TIME}"
         case "after-quote":
             what = "there is text between a closing quote and the next field"
         case "not-utf8" if magic[:2] in (b"\xff\xfe", b"\xfe\xff"):

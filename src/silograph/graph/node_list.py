@@ -133,4 +133,4 @@ def _column(
         named = first[place].strip().lower() in _NAMES
         header = named or (numbers and not is_number(first[place]))
     # The second column of a layout is not used here; any position past the last one will do.
-    return text.column((delimiter, len(first), place, len(first), header))
+    return text.column((delimiter, len(first), place, len(first), header, None))

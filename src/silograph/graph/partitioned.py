@@ -34,6 +34,7 @@ from silograph.graph.reading import (
     parquet_runs,
 )
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 
 __all__ = [
     "ROWS",
@@ -275,18 +276,14 @@ class RowGroups:
     first: int
     #: The most rows in memory.
     rows: int
+    window: Window | None = None
 
     def __call__(self) -> Iterator[Held]:
         """A silo for every batch of rows."""
-        first = self.first
-        for ends in parquet_batches(self.path, self.choice, self.groups, self.rows):
-            place = partial(_row, self.path, first)
-            yield self.make(self.universe, ends, "parquet", "", place=place)
-            first += len(ends[0])
-
-
-def _row(path: str, first: int, number: int) -> str:
-    return f"{path}: row {first + number + 1}"
+        for table in parquet_batches(
+            self.path, self.choice, self.groups, self.rows, self.first, self.window
+        ):
+            yield self.make(self.universe, table.ends, "parquet", "", place=table.place)
 
 
 def of_files(
@@ -297,6 +294,7 @@ def of_files(
     columns: Columns,
     rows: int,
     name: str,
+    window: Window | None = None,
 ) -> PartedSilo:
     """A silo of files and folders. ``read`` reads a text file, which is one part, as a whole."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
@@ -305,13 +303,13 @@ def of_files(
     parts: list[Part] = []
     for path in _files([source] if isinstance(source, str | PathLike) else source):
         if is_parquet(path):
-            choice, runs = parquet_runs(path, columns, rows)
+            choice, runs = parquet_runs(path, columns, rows, window)
             parts += [
-                RowGroups(make, universe, path, choice, groups, first, rows)
+                RowGroups(make, universe, path, choice, groups, first, rows, window)
                 for first, groups in runs
             ]
         else:
-            parts.append(partial(read, universe, path, columns=columns))
+            parts.append(partial(read, universe, path, columns=columns, window=window))
     if not parts:
         raise EdgeError(f"{_shown(source)}: there are no edges in it")
     return PartedSilo(universe, parts, name=name)

@@ -4,15 +4,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
+from itertools import compress
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from silograph._core import EdgeText, IdError, IdTable, LineError, settle_pairs
+from silograph._core import EdgeText, IdError, IdTable, LineError, instant, settle_pairs
 from silograph.errors import ArgumentError, EdgeError
 from silograph.extras import library
 from silograph.graph.identifiers import (
@@ -27,6 +29,10 @@ from silograph.graph.identifiers import (
     plain_integers,
     shown,
 )
+from silograph.graph.window import Window
+
+if TYPE_CHECKING:
+    from silograph._core import Shape, Tally
 
 # --- Finding the header of an edge table, and the two columns that hold the ends ------------------
 #
@@ -82,6 +88,7 @@ class Choice:
     first: int
     second: int
     header: tuple[str, ...] | None
+    time: int | None = None
 
     @property
     def columns(self) -> tuple[str, str] | tuple[int, int]:
@@ -91,9 +98,16 @@ class Choice:
         return self.header[self.first], self.header[self.second]
 
     @property
+    def needed(self) -> list[str]:
+        """The names of the columns that are read: the two ends, and the time if there is one."""
+        read = (self.first, self.second, self.time)
+        return [(self.header or ())[place] for place in read if place is not None]
+
+    @property
     def ignored(self) -> tuple[str, ...] | tuple[int, ...]:
         """The other columns."""
-        rest = [place for place in range(self.fields) if place not in (self.first, self.second)]
+        read = (self.first, self.second, self.time)
+        rest = [place for place in range(self.fields) if place not in read]
         return tuple(rest) if self.header is None else tuple(self.header[place] for place in rest)
 
 
@@ -135,15 +149,24 @@ def check_columns(columns: object) -> Columns:
     )
 
 
-def choose_named(source: str, names: Sequence[str], columns: Columns) -> Choice:
+def choose_named(
+    source: str, names: Sequence[str], columns: Columns, time: str | int | None = None
+) -> Choice:
     """Choose two columns of a table that always has names, such as a data frame."""
-    places = _places(source, names, columns)
+    timed = None if time is None else _place(source, names, time)
+    places = _places(source, names, columns, timed)
     if places is None:
         raise EdgeError(
             f"{source}: {len(names)} columns ({_some(names)}); pass columns= to say which two "
             "hold the ends of an edge"
         )
-    return Choice(len(names), *places, tuple(names))
+    return _timed(source, Choice(len(names), *places, tuple(names), timed))
+
+
+def _timed(source: str, choice: Choice) -> Choice:
+    if choice.time in (choice.first, choice.second):
+        raise ArgumentError(f"{source}: the time column is an end of the edges, too")
+    return choice
 
 
 def choose(
@@ -152,8 +175,11 @@ def choose(
     columns: Columns,
     header: bool | None,
     holds: Callable[[str], bool] | None,
+    time: str | int | None = None,
 ) -> Choice:
-    """How to read a table, from its first rows. ``holds`` looks ids up in the universe, if any."""
+    """How to read a table, from its first rows. ``holds`` looks ids up in the universe, if any;
+    ``time`` is the column that holds the time.
+    """
     first, body = rows[0], rows[1:]
     if len(first) < 2:
         raise EdgeError(
@@ -163,20 +189,28 @@ def choose(
         )
     if header is None:
         header = _is_header(first, body, columns, holds)
+        if isinstance(time, str):
+            header = True
+        elif time is not None and time < len(first) and instant(first[time], False) is not None:
+            header = False
     if header is None:
         raise EdgeError(
             f"{source}: the first row ({_some(first)}) may be a header or an edge: its ends do not "
             "occur again, and look like the ids below them; pass header=True or header=False"
         )
     if header:
-        return choose_named(source, first, columns)
+        return choose_named(source, first, columns, time)
     if columns is not None and isinstance(columns[0], str):
         raise ArgumentError(
             f"{source}: columns {shown(columns)} are names, and no header has them; the first "
             f"row is {_some(first)}"
         )
-    places = _places(source, first, columns) if columns else (0, 1)
-    return Choice(len(first), *(places or (0, 1)), None)
+    if isinstance(time, str):
+        raise ArgumentError(f"{source}: the time column {shown(time)} is a name, without a header")
+    timed = None if time is None else _place(source, first, time)
+    one, other, *_ = (place for place in range(3) if place != timed)
+    places = [_place(source, first, place) for place in columns or (one, other)]
+    return _timed(source, Choice(len(first), places[0], places[1], None, timed))
 
 
 def _is_header(
@@ -251,23 +285,26 @@ def _differs(name: str, ids: Sequence[str], *, length: bool) -> bool:
     return length and len(ids) > 2 and {len(id_) for id_ in ids} == {len(ids[0])} != {len(name)}
 
 
-def _places(source: str, names: Sequence[str], columns: Columns) -> tuple[int, int] | None:
+def _places(
+    source: str, names: Sequence[str], columns: Columns, timed: int | None = None
+) -> tuple[int, int] | None:
     if columns is None:
-        return (0, 1) if len(names) == 2 else known_pair(names)
-    places: list[int] = []
-    for column in columns:
-        if isinstance(column, int):
-            if column >= len(names):
-                raise ArgumentError(
-                    f"{source}: no column {column}; the columns are 0 … {len(names) - 1}"
-                )
-            places.append(column)
-        elif list(names).count(column) == 1:
-            places.append(list(names).index(column))
-        else:
-            how = "no column" if column not in names else "more than one column"
-            raise ArgumentError(f"{source}: {how} {shown(column)}; there are {_some(names)}")
-    return places[0], places[1]
+        others = [place for place in range(len(names)) if place != timed]
+        return (others[0], others[1]) if len(others) == 2 else known_pair(names)
+    return _place(source, names, columns[0]), _place(source, names, columns[1])
+
+
+def _place(source: str, names: Sequence[str], column: str | int) -> int:
+    if isinstance(column, int):
+        if column >= len(names):
+            raise ArgumentError(
+                f"{source}: no column {column}; the columns are 0 … {len(names) - 1}"
+            )
+        return column
+    if list(names).count(column) == 1:
+        return list(names).index(column)
+    how = "no column" if column not in names else "more than one column"
+    raise ArgumentError(f"{source}: {how} {shown(column)}; there are {_some(names)}")
 
 
 def _some(names: Sequence[str]) -> str:
@@ -280,22 +317,43 @@ PARQUET = b"PAR1"
 _BUFFER = 1 << 20  # bytes of a column that are read at once
 
 
+Ends = tuple[Iterable[object], Iterable[object]]
+Place = Callable[[int], str]
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetTable:
-    """The two columns that hold the ends, and how they were chosen."""
+    """The two columns that hold the ends, as far as they are in a window, and where they stand."""
 
-    ends: tuple[Iterable[object], Iterable[object]]
-    choice: Choice
+    ends: Ends
+    place: Place
+    outside: int = 0
+
+    @classmethod
+    def of(cls, ends: Ends, times: Any, window: Window | None, place: Place) -> "ParquetTable":
+        """The rows that are in the window."""
+        if window is None:
+            return cls(ends, place)
+        inside = window.inside(times, place)
+        kept = np.flatnonzero(inside)
+        first, second = (
+            end[kept] if isinstance(end, np.ndarray) else list(compress(end, inside))
+            for end in ends
+        )
+        return cls((first, second), lambda row: place(int(kept[row])), len(times) - len(kept))
 
 
-def read_parquet(path: str | PathLike[str], columns: Columns) -> ParquetTable:
-    """Read only the two columns."""
+def read_parquet(
+    path: str | PathLike[str], columns: Columns, window: Window | None = None
+) -> tuple[ParquetTable, Choice]:
+    """Read only the columns that are needed."""
     source = fspath(path)
     if not is_parquet(source, by_name=False):
         raise EdgeError(f"{source}: is not a Parquet file; for a text file pass format=")
     reader = _pyarrow if find_spec("pyarrow") is not None else _polars
     with _readable(source):
-        return reader(source, columns)
+        ends, times, choice = reader(source, columns, None if window is None else window.column)
+    return ParquetTable.of(ends, times, window, partial(_row, source, 0)), choice
 
 
 def is_parquet(path: str | PathLike[str], *, by_name: bool = True) -> bool:
@@ -320,33 +378,38 @@ def _readable(source: str) -> Iterator[None]:
         raise _damaged(source, error) from None
 
 
-def _pyarrow(source: str, columns: Columns) -> ParquetTable:
+def _pyarrow(source: str, columns: Columns, time: str | int | None) -> tuple[Ends, Any, Choice]:
     module = library("pyarrow.parquet", "Parquet files")
     with module.ParquetFile(source) as file:
-        choice = choose_named(source, list(file.schema_arrow.names), columns)
-        table = file.read(columns=list(choice.columns))
-    return ParquetTable(_arrow_ends(table, choice), choice)
+        choice = choose_named(source, list(file.schema_arrow.names), columns, time)
+        table = file.read(columns=choice.needed)
+    return *_arrow_columns(table, choice), choice
 
 
-def _arrow_ends(table: Any, choice: Choice) -> tuple[Iterable[object], Iterable[object]]:
-    """The two columns: integers as an array; others, and those with missing values, as a list."""
+def _arrow_columns(table: Any, choice: Choice) -> tuple[Ends, Any]:
+    """The two ends (integers as an array; others, and those with missing values, as a list), and
+    an array of the times.
+    """
     ends = []
     for name in choice.columns:
         column = table.column(name)
         plain = column.null_count == 0 and str(column.type).startswith(("int", "uint"))
         ends.append(column.to_numpy() if plain else column.to_pylist())
-    return ends[0], ends[1]
+    timed = choice.needed[2:]
+    times = table.column(timed[0]).to_numpy(zero_copy_only=False) if timed else None
+    return (ends[0], ends[1]), times
 
 
 def parquet_runs(
-    source: str, columns: Columns, rows: int
+    source: str, columns: Columns, rows: int, window: Window | None = None
 ) -> tuple[Choice, list[tuple[int, tuple[int, ...]]]]:
-    """The two columns, and the row groups in runs of about so many rows: the first row of each
+    """The columns, and the row groups in runs of about so many rows: the first row of each
     run, counted from 0, and the numbers of its groups. Groups without rows are left out.
     """
     module = library("pyarrow.parquet", "datasets of Parquet files")
     with _readable(source), module.ParquetFile(source) as file:
-        choice = choose_named(source, list(file.schema_arrow.names), columns)
+        names, time = list(file.schema_arrow.names), None if window is None else window.column
+        choice = choose_named(source, names, columns, time)
         sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
     runs: list[tuple[int, tuple[int, ...]]] = []
     first, held = 0, rows
@@ -361,33 +424,45 @@ def parquet_runs(
 
 
 def parquet_batches(
-    source: str, choice: Choice, groups: Sequence[int], rows: int
-) -> Iterator[tuple[Any, Any]]:
-    """The two columns of some row groups, at most so many rows at a time."""
+    source: str,
+    choice: Choice,
+    groups: Sequence[int],
+    rows: int,
+    first: int,
+    window: Window | None = None,
+) -> Iterator[ParquetTable]:
+    """The two columns of some row groups, at most so many rows at a time. The row ``first`` of the
+    file, from 0, is the first of the groups.
+    """
     module = library("pyarrow.parquet", "datasets of Parquet files")
     # Without these two settings a whole row group, which may be the whole file, is read at once.
     with module.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER) as file:
-        batches = file.iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=list(choice.columns)
-        )
+        batches = file.iter_batches(batch_size=rows, row_groups=list(groups), columns=choice.needed)
         while True:
             with _readable(source):
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield _arrow_ends(batch, choice)
+            place = partial(_row, source, first)
+            yield ParquetTable.of(*_arrow_columns(batch, choice), window, place)
+            first += len(batch)
 
 
-def _polars(source: str, columns: Columns) -> ParquetTable:
+def _row(source: str, first: int, number: int) -> str:
+    return f"{source}: row {first + number + 1}"
+
+
+def _polars(source: str, columns: Columns, time: str | int | None) -> tuple[Ends, Any, Choice]:
     module = library("polars", "Parquet files")
     try:
         names = list(module.read_parquet_schema(source))
-        choice = choose_named(source, names, columns)
-        frame = module.read_parquet(source, columns=[names[choice.first], names[choice.second]])
+        choice = choose_named(source, names, columns, time)
+        frame = module.read_parquet(source, columns=choice.needed)
     except module.exceptions.PolarsError as error:
         raise _damaged(source, error) from None
-    first, second = (frame.get_column(names[place]) for place in (choice.first, choice.second))
-    return ParquetTable((polars_values(first), polars_values(second)), choice)
+    first, second, *timed = (frame.get_column(name) for name in choice.needed)
+    times = timed[0].to_numpy() if timed else None
+    return (polars_values(first), polars_values(second)), times, choice
 
 
 def _damaged(source: str, error: Exception) -> EdgeError:
@@ -407,6 +482,8 @@ def polars_values(series: Any) -> Iterable[object]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReport:
     """What was found while a silo's edges were loaded. Rows = edges + repeats + self-loops.
+
+    Rows outside a time window are not among the rows.
 
     The report is only for the silo that owns the edges, since every number depends on them.
 
@@ -429,6 +506,8 @@ class LoadReport:
     """Rows merged into an edge that was there already, in either direction."""
     self_loops: int = 0
     """Rows dropped because both ends are the same node."""
+    outside: int = 0
+    """Rows left out because their time is outside the window."""
     comments: int = 0
     """Comment lines."""
     header: tuple[str, ...] | None = None
@@ -446,6 +525,8 @@ class LoadReport:
             lines.append(f"  {merged} merged (both directions count as one edge)")
         if self.self_loops:
             lines.append(f"  {_count(self.self_loops, 'self-loop')} dropped")
+        if self.outside:
+            lines.append(f"  {_count(self.outside, 'row')} outside the time window")
         if self.comments:
             lines.append(f"  {_count(self.comments, 'comment line')} skipped")
         if self.header is not None:
@@ -485,6 +566,7 @@ class Ask:
     columns: Columns
     format: str | None
     header: bool | None
+    window: Window | None = None
 
     def __post_init__(self) -> None:
         check_columns(self.columns)
@@ -493,6 +575,9 @@ class Ask:
             raise ArgumentError(f"format is {self.format!r}; it must be one of {known} or None")
         if self.header not in (None, True, False):
             raise ArgumentError(f"header is {self.header!r}; it must be True, False or None")
+        if not isinstance(self.window, Window | None):
+            kind = type(self.window).__name__
+            raise ArgumentError(f"window is of type {kind}; a Window is needed")
         if not isinstance(self.path, (str, PathLike)):
             kind = type(self.path).__name__
             raise ArgumentError(f"path is of type {kind}; a file name is needed")
@@ -512,8 +597,7 @@ def read_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
 
     def read() -> tuple[Words, LoadReport]:
         choice = _choice(ask, text, delimiter, universe.__contains__)
-        shape = (delimiter, choice.fields, choice.first, choice.second, choice.header is not None)
-        words, counts = text.keys(universe._table, shape)
+        words, counts = text.keys(universe._table, _shape(ask, delimiter, choice))
         return words, _report(ask, kind, choice, counts)
 
     return _explained(ask, text, read, universe)
@@ -530,8 +614,7 @@ def read_alone(
 
     def read() -> tuple[IdTable, Words, LoadReport]:
         choice = _choice(ask, text, delimiter, None)
-        shape = (delimiter, choice.fields, choice.first, choice.second, choice.header is not None)
-        table, words, counts = text.graph(strip, case, shape)
+        table, words, counts = text.graph(strip, case, _shape(ask, delimiter, choice))
         return table, words, _report(ask, kind, choice, counts)
 
     return _explained(ask, text, read, None)
@@ -638,11 +721,25 @@ def _choice(
     rows = text.head(delimiter, _LOOK_AHEAD)
     if not rows:
         raise _no_edges(ask)
-    return choose(ask.source, rows, ask.columns, ask.header, holds)
+    time = None if ask.window is None else ask.window.column
+    return choose(ask.source, rows, ask.columns, ask.header, holds, time)
 
 
-def _report(ask: Ask, kind: str, choice: Choice, counts: tuple[int, int, int, int]) -> LoadReport:
-    rows, comments, loops, repeats = counts
+def _shape(ask: Ask, delimiter: int | None, choice: Choice) -> "Shape":
+    timed = None
+    if ask.window is not None and choice.time is not None:
+        timed = (choice.time, *ask.window.bounds)
+    named = choice.header is not None
+    return delimiter, choice.fields, choice.first, choice.second, named, timed
+
+
+def _report(ask: Ask, kind: str, choice: Choice, counts: "Tally") -> LoadReport:
+    rows, comments, loops, repeats, outside = counts
+    if rows == 0 and outside:
+        raise EdgeError(
+            f"{ask.source}: all {outside:,} rows are outside the time window; look at the column "
+            "with the times"
+        )
     if rows == 0:
         raise _no_edges(ask, choice.header)
     return LoadReport(
@@ -652,6 +749,7 @@ def _report(ask: Ask, kind: str, choice: Choice, counts: tuple[int, int, int, in
         edges=rows - loops - repeats,
         repeats=repeats,
         self_loops=loops,
+        outside=outside,
         comments=comments,
         header=choice.header,
         columns=choice.columns,
@@ -679,22 +777,20 @@ def _explained(ask: Ask, text: EdgeText, read: Callable[[], _T], universe: Looku
 
 
 def _parquet_over(universe: Lookup, ask: Ask) -> tuple[Words, LoadReport]:
-    table = read_parquet(ask.path, ask.columns)
-    ends = [find(universe._table, end, _row(ask), universe) for end in table.ends]
-    return _settled(ends, ask, table.choice)
+    table, choice = read_parquet(ask.path, ask.columns, ask.window)
+    ends = [find(universe._table, end, table.place, universe) for end in table.ends]
+    return _settled(ends, ask, choice, table.outside)
 
 
-def _settled(ends: Sequence[Positions], ask: Ask, choice: Choice) -> tuple[Words, LoadReport]:
+def _settled(
+    ends: Sequence[Positions], ask: Ask, choice: Choice, outside: int
+) -> tuple[Words, LoadReport]:
     words, loops, repeats = settle_pairs(ends[0], ends[1])
-    return words, _report(ask, "parquet", choice, (len(ends[0]), 0, loops, repeats))
+    return words, _report(ask, "parquet", choice, (len(ends[0]), 0, loops, repeats, outside))
 
 
 def _parquet_alone(ask: Ask, strip: bool, case: Case) -> tuple[IdTable, Words, LoadReport]:
-    table = read_parquet(ask.path, ask.columns)
-    own, *ends = find_alone(table.ends, _row(ask), strip, case)
-    words, report = _settled(ends, ask, table.choice)
+    table, choice = read_parquet(ask.path, ask.columns, ask.window)
+    own, *ends = find_alone(table.ends, table.place, strip, case)
+    words, report = _settled(ends, ask, choice, table.outside)
     return own, words, report
-
-
-def _row(ask: Ask) -> Callable[[int], str]:
-    return lambda position: f"{ask.source}: row {position + 1}"

@@ -23,6 +23,7 @@ from silograph.graph.partitioned import whole
 from silograph.graph.reading import Ask, Columns, LoadReport, read_alone, sorted_ids
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 
 # --- Seeds: from a number to the 32 bytes that the Rust core takes --------------------------------
 #
@@ -55,6 +56,7 @@ def read_graph(
     header: bool | None = None,
     strip: bool = False,
     case: Case = None,
+    window: Window | None = None,
     name: str = "",
 ) -> Silo:
     """Read an edge file over the universe of the ids that it contains.
@@ -77,6 +79,8 @@ def read_graph(
         Whether white space at the ends of an id is removed.
     case
         ``"lower"`` or ``"upper"``, to convert ids to this case.
+    window
+        Read only the rows whose time is in this window.
     name
         The name of the graph.
 
@@ -100,7 +104,8 @@ def read_graph(
     (('9', '10'), 1, 1)
     """
     NodeUniverse((), strip=strip, case=case)  # check the options before the file is read
-    table, words, report = read_alone(Ask(path, columns, format, header), strip=strip, case=case)
+    ask = Ask(path, columns, format, header, window)
+    table, words, report = read_alone(ask, strip=strip, case=case)
     return Silo._of(NodeUniverse._of(table, strip, case), words, report, name)
 
 

@@ -21,6 +21,7 @@ from silograph.graph.reading import (
     read_over,
 )
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 
 if TYPE_CHECKING:
     import dask.dataframe
@@ -220,6 +221,7 @@ class Silo:
         columns: Columns = None,
         format: str | None = None,  # noqa: A002 (the usual word for it)
         header: bool | None = None,
+        window: Window | None = None,
         name: str = "",
     ) -> Self:
         """Make a silo from an edge file: white space (SNAP), CSV or TSV, possibly gzipped; or
@@ -241,6 +243,8 @@ class Silo:
             follows from the file's name, and then from its first line.
         header
             Whether the first row is a header. By default a header is detected; the report shows it.
+        window
+            Read only the rows whose time is in this window; the report counts the others.
         name
             The silo's name.
 
@@ -263,7 +267,7 @@ class Silo:
         2
         """
         _check(universe)
-        ask = Ask(path, columns, format, header)
+        ask = Ask(path, columns, format, header, window)
         if universe.is_open:
             table, words, report = read_alone(ask, strip=universe.strip, case=universe.case)
             return cls._of(universe, words, report, name, table)
@@ -442,6 +446,7 @@ class Silo:
         *,
         columns: Columns = None,
         rows: int = partitioned.ROWS,
+        window: Window | None = None,
         name: str = "",
     ) -> partitioned.PartedSilo:
         """Make a silo that is larger than memory from Parquet files. It can only be folded.
@@ -460,6 +465,8 @@ class Silo:
             The two columns that hold the ends, by name or by position.
         rows
             How many rows are in memory at a time.
+        window
+            Read only the rows whose time is in this window.
         name
             The silo's name.
 
@@ -475,7 +482,7 @@ class Silo:
         """
         _check(universe)
         return partitioned.of_files(
-            cls._found, cls.from_file, universe, source, columns, rows, name
+            cls._found, cls.from_file, universe, source, columns, rows, name, window
         )
 
     @classmethod

@@ -25,6 +25,7 @@ from silograph.graph.identifiers import (
 )
 from silograph.graph.node_list import Kept, read, write
 from silograph.graph.reading import Ask, Columns, normalised, read_alone, sorted_ids
+from silograph.graph.window import Window
 
 # --- How two node universes differ ----------------------------------------------------------------
 
@@ -300,6 +301,7 @@ class NodeUniverse:
         header: bool | None = None,
         strip: bool = False,
         case: Case = None,
+        window: Window | None = None,
     ) -> Self:
         """The ids that occur in edge files, sorted by value if all are integers, otherwise by code
         point.
@@ -321,6 +323,8 @@ class NodeUniverse:
             Whether white space at the ends of an id is removed.
         case
             ``"lower"`` or ``"upper"``, to convert ids to this case.
+        window
+            Read only the rows whose time is in this window.
 
         Returns
         -------
@@ -338,7 +342,9 @@ class NodeUniverse:
         if not paths:
             raise ArgumentError("at least one edge file is needed")
         return cls._of(
-            universe_of_files(paths, columns, format, header, strip=strip, case=case), strip, case
+            universe_of_files(paths, columns, format, header, window, strip=strip, case=case),
+            strip,
+            case,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -651,6 +657,7 @@ def universe_of_files(
     columns: Columns | list[Columns],
     format: str | None,  # noqa: A002
     header: bool | None,
+    window: Window | None,
     *,
     strip: bool,
     case: Case,
@@ -662,7 +669,7 @@ def universe_of_files(
     if len(own) != len(paths):
         raise ArgumentError(f"columns has {len(own)} entries for {len(paths)} files")
     tables = [
-        read_alone(Ask(path, each, format, header), strip=strip, case=case)[0]
+        read_alone(Ask(path, each, format, header, window), strip=strip, case=case)[0]
         for path, each in zip(paths, own, strict=True)
     ]
     if len(tables) == 1:

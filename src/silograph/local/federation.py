@@ -27,6 +27,7 @@ from silograph.errors import (
 )
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.groups import Groups
 from silograph.estimators.reference import Reference, guess, reference_like
 from silograph.estimators.release import Release
 from silograph.graph.fold import Fold
@@ -38,7 +39,7 @@ from silograph.local.drive import Parties, Record, drive_study
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Roster
 from silograph.methods.baseline.answer import Reports
-from silograph.methods.catalogue import ANSWERING, QUERIES, settle_study
+from silograph.methods.catalogue import ANSWERING, GROUPED, QUERIES, settle_study
 from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.forecast import Forecast, forecast
 from silograph.methods.hubs.answer import HubSearch
@@ -46,7 +47,7 @@ from silograph.methods.method import Outcome, SettledStudy
 from silograph.methods.planner import PLANNED, WAYS, Option, plan_options
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.answer import SealedRelease
-from silograph.methods.sealed.method import sealed_delta
+from silograph.methods.sealed.method import group_options, sealed_delta
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule
 from silograph.methods.study import (
     COMMITTEE,
@@ -541,6 +542,7 @@ class Federation:
         trust: Collection[str] | None = None,
         noise: Kind | None = None,
         fold: Fold | Literal["auto"] | None = None,
+        groups: Mapping[Any, Any] | None = None,
         progress: bool | None = None,
         confirm: Confirm | None = None,
     ) -> Estimate[Any]:
@@ -595,6 +597,9 @@ class Federation:
         fold
             For ``feat`` and ``sealed``: how to fold the nodes into groups; see :meth:`collect`.
             ``"auto"`` is for ``feat``. ``sealed`` answers edges and triangles on folded nodes.
+        groups
+            For ``"mixing"`` by ``sealed``: the group of every node, a dict from id to group. It
+            must be public; it becomes part of the study. (A release answers such questions, too.)
         progress
             Whether to show a progress bar; by default only on a terminal.
         confirm
@@ -620,8 +625,13 @@ class Federation:
         >>> answer.name, answer.method
         ('kstars(k=2)', 'feat')
         """
-        if query not in QUERIES:
-            raise ArgumentError(f"unknown query {query!r}; choose from {', '.join(QUERIES)}")
+        if query not in (*QUERIES, *GROUPED):
+            known = ", ".join((*QUERIES, *GROUPED))
+            raise ArgumentError(f"unknown query {query!r}; choose from {known}")
+        if query in GROUPED and method != "sealed":
+            raise ArgumentError(
+                f"{query} is counted by method sealed; or make a release, which answers it for free"
+            )
         if method not in (*ANSWERING, "auto"):
             known = ", ".join((*ANSWERING, "auto"))
             raise ArgumentError(f"unknown method {method!r}; choose from {known}")
@@ -634,7 +644,7 @@ class Federation:
         given: dict[str, Any] = {
             "delta": delta, "protocol": protocol, "raw": raw, "local": local, "split": split,
             "bound": bound, "like": like, "owned": owned, "trust": trust, "noise": noise,
-            "fold": fold,
+            "fold": fold, "groups": groups,
         }  # fmt: skip
         if method == "auto" and fold is not None:
             method = "feat"
@@ -668,7 +678,7 @@ class Federation:
             k=k,
             delta=sealed_delta(given["delta"], given["noise"]) if method == "sealed" else 0.0,
             protocol=given["protocol"],
-            options=_study_options(given),
+            options=_study_options(given) | self._group_options(query, groups),
             like=given["like"],
             owned=given["owned"],
             progress=progress,
@@ -676,6 +686,14 @@ class Federation:
             expect=expect,
         )
         return cast("Estimate[Any]", outcome.answer)
+
+    def _group_options(
+        self, query: str, groups: Mapping[Any, Any] | None
+    ) -> dict[str, StudyOption]:
+        """The options of a study by a public partition."""
+        if (groups is None) == (query in GROUPED):
+            raise ArgumentError(f"groups are for {', '.join(GROUPED)}, which needs them")
+        return {} if groups is None else group_options(Groups.of(groups, self.universe))
 
     def _index(self, fold: Fold) -> Index:
         """The index of a study that folds nodes in this way."""
@@ -887,7 +905,7 @@ _OPTIONS = {
     "baseline": {"raw"},
     "feat": {"protocol", "fold", "like"},
     "feat+": {"protocol", "local", "split", "bound", "like", "owned"},
-    "sealed": {"delta", "noise", "like", "fold"},
+    "sealed": {"delta", "noise", "like", "fold", "groups"},
 }
 _KINDS: dict[str, tuple[type[Any], ...]] = {
     "raw": (bool,),

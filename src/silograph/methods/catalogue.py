@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from silograph.estimators.reference import Reference
     from silograph.methods.method import SettledStudy
 
-__all__ = ["ANSWERING", "METHODS", "QUERIES", "TRUST", "plan_study", "settle_study"]
+__all__ = ["ANSWERING", "GROUPED", "METHODS", "QUERIES", "TRUST", "plan_study", "settle_study"]
 
 QUERIES = (
     "edges",
@@ -27,6 +27,9 @@ QUERIES = (
     "four_cycles",
     "clustering",
 )
+#: Queries by a public partition of the nodes, which the study names; the committee counts them.
+#: Of a release they are free.
+GROUPED = ("mixing",)
 #: Every method: the module and the class that settles its studies.
 METHODS = {
     "feat": ("silograph.methods.feat.method", "SettledFeat"),
@@ -69,7 +72,11 @@ def _settle(
 ) -> "SettledStudy":
     if study.method not in METHODS:
         raise StudyError(f"unknown method {study.method!r}; choose from {', '.join(METHODS)}")
-    if study.query not in (*QUERIES, RELEASE):
+    if study.query in GROUPED and study.method != "sealed":
+        raise StudyError(
+            f"{study.query} is counted by method sealed; any release answers it for free"
+        )
+    if study.query not in (*QUERIES, *GROUPED, RELEASE):
         raise StudyError(f"unknown query {study.query!r}; choose from {', '.join(QUERIES)}")
     module, name = METHODS[study.method]
     try:

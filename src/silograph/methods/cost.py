@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from silograph.graph.bits import memory_of, triangle_bytes
 from silograph.graph.fold import Layout
+from silograph.graph.identifiers import memory_here
 from silograph.methods.masked.machines import packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.study import COMMITTEE
@@ -73,11 +74,6 @@ class LineLoad:
 
     up: int
     down: int
-
-
-def memory_here() -> int:
-    """The memory of this machine, in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) -> Cost:

@@ -35,6 +35,7 @@ from silograph.messages.identity import COORDINATOR, Identity, Member, Roster, p
 
 __all__ = [
     "COMMITTEE",
+    "LABELS",
     "LOCAL_PROTOCOLS",
     "PROPOSE",
     "PROTOCOLS",
@@ -77,6 +78,9 @@ PACKED = "packed"
 _LARGEST = 1 << 20
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 4000
+#: The option that gives every node of a public partition a letter, the longest of all.
+LABELS = "groups"
+_MOST_LABELS = 1 << 18
 _MOST_HUBS = 20_000
 _LARGEST_HUBS = _LARGEST // 2
 #: The end of the year 9999, the last date that can be represented.
@@ -298,7 +302,8 @@ class Study:
         for name, value in self.options.items():
             _text("an option's name", name)
             if isinstance(value, str):
-                _text(f"option {name}", value, empty=True, longest=_LONGEST_TEXT)
+                longest = _MOST_LABELS if name == LABELS else _LONGEST_TEXT
+                _text(f"option {name}", value, empty=True, longest=longest)
             elif not isinstance(value, int | float):  # bool is a subclass of int
                 raise StudyError(f"option {name} must be a text, a number or a truth value")
             elif not abs(value) <= _LARGEST_OPTION:  # also refuses NaN

@@ -306,9 +306,10 @@ class Preflight:
     def _check_data(self, config: SiloConfig) -> str:
         assert self._universe is not None  # noqa: S101 - a silo has one
         data = load_silo(config, self._universe)
-        self.facts |= {"edges": len(data.silo), "left_out": data.outside}
-        outside = f", {data.outside:,} left out: not in the node list" if data.outside else ""
-        return f"{len(data.silo):,} edges (seen by nobody else){outside}"
+        self.facts |= {
+            "edges": len(data.silo), "left_out": data.outside, "other_times": data.other_times,
+        }  # fmt: skip
+        return f"{len(data.silo):,} edges (seen by nobody else){data.left_out}"
 
     def _check_ledger(self, config: SiloConfig) -> str:
         """The whole chain of the ledger, and the state store's witness of it."""

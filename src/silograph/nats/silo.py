@@ -620,6 +620,8 @@ class SiloService(Service):
         self._bits = PairBits.of(self.silo) if small else None
         if data.outside:
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
+        if data.other_times:
+            self._log.event("data.other_times", rows_outside=data.other_times)
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
         self._note_freeze()

@@ -36,6 +36,9 @@ names the file and the key. Paths are relative to the configuration file. An exa
     [data]                          # this section and those below: silos only
     edges = "edges.csv"
     lineage = "claims"
+    time_column = "day"             # optional: read only rows from since on and before until
+    since = "2026-01-01"
+    until = "2026-04-01"
 
     [ledger]
     path = "north.ledger"
@@ -75,9 +78,11 @@ import numpy as np
 
 from silograph import whole_files
 from silograph.errors import ConfigError, EdgeError, SilographError
+from silograph.graph.reading import Columns
 from silograph.graph.samples import read_graph
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 from silograph.messages.identity import Member
 from silograph.party.approval import RESERVED
 from silograph.party.connection import BrokerConfig, TlsFiles
@@ -122,6 +127,11 @@ class DataConfig:
     format: str | None = None
     columns: tuple[str, ...] | None = None
     header: bool | None = None
+    window: Window | None = None
+
+
+#: The keys of a time window among those of the data.
+WINDOW_KEYS = ("time_column", "since", "until")
 
 
 @dataclass(frozen=True)
@@ -513,7 +523,16 @@ def _data(top: _Table) -> DataConfig:
         table.maybe("format", str),
         table.texts("columns") if table.has("columns") else None,
         table.maybe("header", bool),
+        _window(table),
     )
+
+
+def _window(table: _Table) -> Window | None:
+    column, since, until = (table.maybe(key, str) for key in WINDOW_KEYS)
+    if column is None and since is None and until is None:
+        return None
+    place = int(column) if column is not None and column.isdecimal() else column or ""
+    return table.checked(lambda: Window(place, since, until))
 
 
 def _ledger(top: _Table) -> LedgerConfig:
@@ -571,10 +590,21 @@ def _pinned(entry: _Table) -> Member:
 
 @dataclass(frozen=True)
 class SiloData:
-    """The edges of a silo, and the number of edges that were left out."""
+    """The edges of a silo, and what was left out of its file."""
 
     silo: Silo
+    #: Edges of which an end is not in the node list.
     outside: int
+    #: Rows outside the time window.
+    other_times: int
+
+    @property
+    def left_out(self) -> str:
+        """What was left out, in words that follow the number of edges."""
+        listed = f", {self.outside:,} left out: not in the node list" * bool(self.outside)
+        return listed + f", {self.other_times:,} rows outside the time window" * bool(
+            self.other_times
+        )
 
 
 def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
@@ -582,20 +612,22 @@ def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
     data = config.data
     if data.columns is not None and len(data.columns) != 2:
         raise ConfigError(f"{config.file}: data.columns must name two columns")
-    columns = (data.columns[0], data.columns[1]) if data.columns else None
+    columns: Columns = (data.columns[0], data.columns[1]) if data.columns else None
+    if columns is not None and all(map(str.isdecimal, data.columns or ())):
+        columns = int(columns[0]), int(columns[1])
     try:
         silo = Silo.from_file(
             universe, data.edges, columns=columns, format=data.format, header=data.header,
-            name=config.name,
+            window=data.window, name=config.name,
         )  # fmt: skip
-        return SiloData(silo, 0)
+        return SiloData(silo, 0, silo.report.outside)
     except EdgeError:
         if universe.is_open:
             raise  # no id is outside
         # If the error had another cause than unknown nodes, this call raises it again.
         whole = read_graph(
             data.edges, columns=columns, format=data.format, header=data.header,
-            strip=universe.strip, case=universe.case,
+            strip=universe.strip, case=universe.case, window=data.window,
         )  # fmt: skip
     places = {name: place for place, name in enumerate(universe)}
     found = np.array([places.get(name, -1) for name in whole.universe], dtype=np.int64)
@@ -604,4 +636,4 @@ def load_silo(config: SiloConfig, universe: NodeUniverse) -> SiloData:
     if not inside.any():
         raise EdgeError(f"{data.edges}: no edge has both ends in the node list {config.universe}")
     silo = Silo.from_pairs(universe, ends[inside], name=config.name)
-    return SiloData(silo, int((~inside).sum()))
+    return SiloData(silo, int((~inside).sum()), whole.report.outside)

@@ -17,7 +17,7 @@ defaults of :class:`~silograph.party.policy.Policy`: the party itself must ask f
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date
 from pathlib import Path
 from typing import Literal
@@ -25,8 +25,10 @@ from typing import Literal
 from silograph import whole_files
 from silograph.errors import ArgumentError, EnrolmentError, SilographError
 from silograph.graph.universe import NodeUniverse
+from silograph.graph.window import Window
 from silograph.party import certificates
 from silograph.party.config import (
+    WINDOW_KEYS,
     HelperConfig,
     SiloConfig,
     SiloData,
@@ -79,6 +81,7 @@ class Choices:
     columns: tuple[str, str] | None = None
     format: str | None = None
     header: bool | None = None
+    window: Window | None = None
     #: The public node list; None if the universe is open.
     nodes: Path | None = None
     #: The ledger's name for the edges; the consortium's name if it is empty.
@@ -280,6 +283,12 @@ def _data_lines(invitation: Invitation, choices: Choices, edges: Path) -> list[s
         lines.append(f"format = {text(choices.format)}")
     if choices.header is not None:
         lines.append(f"header = {str(choices.header).lower()}")
+    if choices.window is not None:
+        lines += [
+            f"{key} = {text(str(value))}"
+            for key, value in zip(WINDOW_KEYS, astuple(choices.window), strict=True)
+            if value is not None
+        ]
     lineage = text(choices.lineage or invitation.consortium)
     budget = _cautious(choices.budget, invitation.terms.budget, Suggested.budget)
     return [

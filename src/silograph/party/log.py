@@ -134,6 +134,7 @@ FIELDS: dict[str, _Check] = {
     "version": _version,
     # the only number that depends on edges: how many of them name a node outside the universe
     "edges_outside": _count,
+    "rows_outside": _count,
 }  # fmt: skip
 
 

@@ -96,6 +96,8 @@ class SealedRun(CommitteeRun):
 
     def true(self, output: Output, noisy_degrees: list[int] | None) -> list[int]:
         """An answer without its noise."""
+        if output.name == "mixing":
+            return mixing(self.parameters, self.union)
         return truth(self.parameters.nodes, self.union)[output.name]
 
 
@@ -177,6 +179,13 @@ def truth(nodes: int, union: int) -> dict[str, list[int]]:
     """Every answer about a union, without noise."""
     edges, degrees, stars, triangles = exact(nodes, [edges_of(nodes, union)])
     return {"edges": [edges], "degrees": degrees, "two_stars": [stars], "triangles": [triangles]}
+
+
+def mixing(given: SealedParameters, union: int) -> list[int]:
+    """The number of edges of each type, by counting."""
+    groups = range(given.groups)
+    found = [tuple(sorted(given.labels[u] for u in e)) for e in edges_of(given.nodes, union)]
+    return [found.count((g, h)) for g in groups for h in groups if g <= h]
 
 
 def exact(nodes: int, holdings: list[Edges]) -> tuple[int, list[int], int, int]:

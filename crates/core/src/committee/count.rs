@@ -14,6 +14,9 @@
 //! Folded nodes: X is the matrix of cells, each the number of its + bucket less that of its −
 //! bucket, times a public weight. All of that is linear, so components are made of components. The
 //! degrees of rows count the buckets of both signs that they share with groups (not with hubs).
+//!
+//! A public partition of the nodes: every pair has a type, the groups of its two ends, and the
+//! numbers of edges of each type are sums of numbers, as the degrees are.
 
 use std::ops::Range;
 
@@ -23,8 +26,45 @@ use super::seeds::{Purpose, Seeds};
 use super::{MEMBERS, others};
 use crate::graph::fold::Layout;
 use crate::graph::simd::Level;
-use crate::symmetric::matrix::{Triangle, add_to_nodes, pair_count, row_start};
+use crate::symmetric::matrix::{Triangle, add_to_nodes, pair_count, row_start, runs};
 use crate::symmetric::square;
+
+/// The types of pairs: the two groups of their ends, as in the upper triangle of a matrix.
+pub struct Types {
+    labels: Vec<u32>,
+    groups: usize,
+}
+
+impl Types {
+    /// `None` if a label is not below the number of groups.
+    pub fn new(labels: Vec<u32>, groups: usize) -> Option<Self> {
+        let known = labels.iter().all(|label| (*label as usize) < groups);
+        known.then_some(Self { labels, groups })
+    }
+
+    /// The number of types.
+    #[expect(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.groups * (self.groups + 1) / 2
+    }
+
+    /// The number of the type of two groups, in either order.
+    fn place(&self, a: u32, b: u32) -> usize {
+        let (low, high) = (a.min(b) as usize, a.max(b) as usize);
+        row_start(self.groups + 1, low) + high - low
+    }
+
+    /// Adds the words of a range of pairs to the sums of their types.
+    fn add(&self, pairs: Range<usize>, words: &[u64], sums: &mut [u64]) {
+        let mut words = words.iter();
+        for (i, j, length) in runs(self.labels.len(), pairs) {
+            for (other, word) in self.labels[j..j + length].iter().zip(&mut words) {
+                let sum = &mut sums[self.place(self.labels[i], *other)];
+                *sum = sum.wrapping_add(*word);
+            }
+        }
+    }
+}
 
 /// One member's numbers of all pairs, summed or kept as they come.
 pub struct Count {
@@ -37,6 +77,8 @@ pub struct Count {
     degrees: Shares,
     /// Components of the number of edges.
     edges: [u64; MEMBERS],
+    /// The types of pairs, and components of the number of edges of each, if they are counted.
+    types: Option<(Types, Shares)>,
     /// u, u + v and c, if triangles are counted.
     matrices: Option<[Vec<u64>; 3]>,
     /// Twice the sum over the pairs i < j that were contracted.
@@ -54,6 +96,7 @@ impl Count {
             layout: None,
             degrees: zeros(place, n),
             edges: [0; MEMBERS],
+            types: None,
             matrices: triangles.then(|| std::array::from_fn(|_| vec![0; pairs])),
             cubes: 0,
         }
@@ -65,6 +108,16 @@ impl Count {
             layout: Some(layout),
             ..Self::new(place, layout.rows(), width, triangles)
         }
+    }
+
+    /// Counts the edges of each type, too. `None` if there is not one label for each node.
+    pub fn by_type(&mut self, types: Types) -> Option<()> {
+        if self.layout.is_some() || types.labels.len() != self.n {
+            return None;
+        }
+        let sums = zeros(self.place, types.len());
+        self.types = Some((types, sums));
+        Some(())
     }
 
     /// The components that this member holds: c, u and v.
@@ -90,6 +143,9 @@ impl Count {
             add_to_nodes(pairs.clone(), words, &mut self.degrees[component]);
             let sum = &mut self.edges[component];
             *sum = words.iter().fold(*sum, |sum, word| sum.wrapping_add(*word));
+            if let Some((types, sums)) = &mut self.types {
+                types.add(pairs.clone(), words, &mut sums[component]);
+            }
         }
         let [c, u, v] = self.held().map(|component| &numbers.components[component]);
         if let Some([first, both, last]) = &mut self.matrices {
@@ -179,6 +235,11 @@ impl Count {
     /// The components of the degrees.
     pub fn degrees(&self) -> &Shares {
         &self.degrees
+    }
+
+    /// The components of the numbers of edges of each type.
+    pub fn mixing(&self) -> Option<&Shares> {
+        self.types.as_ref().map(|(_, sums)| sums)
     }
 
     /// This member's summand of 2·S₂ = Σd² − Σd.

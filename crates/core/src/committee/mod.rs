@@ -29,7 +29,7 @@ mod tests;
 
 pub use chunk::{Chunk, Fault, Layer, Shares, opened};
 pub use circuit::{Circuit, Digits, Owner};
-pub use count::Count;
+pub use count::{Count, Types};
 pub use numbers::{Conversion, Numbers, opened_numbers};
 pub use parts::Parts;
 pub use seeds::{Purpose, Seeds};

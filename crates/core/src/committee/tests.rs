@@ -386,6 +386,16 @@ fn counts_without_a_message() {
             (edges[i][j], edges[j][i]) = (*edge, *edge);
         }
         let degrees: Vec<u64> = edges.iter().map(|row| row.iter().sum()).collect();
+        let labels: Vec<u32> = (0..n as u32).map(|i| i * i % 3).collect();
+        let mut mixing = vec![0u64; 6];
+        for i in 0..n {
+            for j in i + 1..n {
+                let (a, b) = (labels[i].min(labels[j]), labels[i].max(labels[j]));
+                let types = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+                let place = types.iter().position(|each| *each == (a, b)).unwrap();
+                mixing[place] += edges[i][j];
+            }
+        }
         let mut six = 0;
         for i in 0..n {
             for j in 0..n {
@@ -397,6 +407,9 @@ fn counts_without_a_message() {
         let mut counts = vec![];
         for (place, numbers) in numbers.iter().enumerate() {
             let mut count = Count::new(place, n, width, true);
+            assert!(Types::new(vec![0, 3], 3).is_none());
+            assert!(count.by_type(Types::new(vec![0], 3).unwrap()).is_none());
+            count.by_type(Types::new(labels.clone(), 3).unwrap());
             let cut = pairs / 3;
             let mut first = Numbers::zeros(place, width, cut);
             let mut rest = Numbers::zeros(place, width, pairs - cut);
@@ -423,6 +436,7 @@ fn counts_without_a_message() {
             values(&counts.iter().enumerate().map(of).collect::<Vec<_>>())
         };
         assert_eq!(shared(|count| count.degrees().clone()), degrees);
+        assert_eq!(shared(|count| count.mixing().unwrap().clone()), mixing);
         assert_eq!(shared(Count::edges), [degrees.iter().sum::<u64>() / 2]);
     }
 }

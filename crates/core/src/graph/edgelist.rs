@@ -33,6 +33,24 @@ pub enum OpenError {
     /// Damaged or truncated gzip data.
     #[error("{0}")]
     Gzip(io::Error),
+    /// More text than the caller wants in memory, or a stream without an end.
+    #[error("more than {0} bytes of text")]
+    Large(u64),
+}
+
+/// All that a reader has, unless that is more than `limit` bytes.
+fn read_within(
+    reader: impl Read,
+    limit: u64,
+    fault: fn(io::Error) -> OpenError,
+) -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    let mut limited = reader.take(limit.saturating_add(1));
+    limited.read_to_end(&mut bytes).map_err(fault)?;
+    if bytes.len() as u64 > limit {
+        return Err(OpenError::Large(limit));
+    }
+    Ok(bytes)
 }
 
 /// What was met on the way.
@@ -40,6 +58,8 @@ pub enum OpenError {
 pub struct Tally {
     /// Rows with an edge, loops and repeats among them.
     pub rows: usize,
+    /// Rows whose time is outside the window.
+    pub outside: usize,
     /// Lines that begin with `#` or `%`.
     pub comments: usize,
     /// Rows with the same node at both ends.
@@ -57,18 +77,14 @@ pub struct EdgeText {
 }
 
 impl EdgeText {
-    /// Reads a whole file; gzip is known by its magic bytes, not by the name.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut file = File::open(path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+    /// Reads a whole file of at most `limit` bytes, also when unzipped; gzip is known by its magic
+    /// bytes, not by the name.
+    pub fn open(path: &Path, limit: u64) -> Result<Self, OpenError> {
+        let bytes = read_within(File::open(path)?, limit, OpenError::Io)?;
         if !bytes.starts_with(&[0x1f, 0x8b]) {
             return Ok(Self::from_bytes(bytes, false));
         }
-        let mut text = Vec::new();
-        MultiGzDecoder::new(&bytes[..])
-            .read_to_end(&mut text)
-            .map_err(OpenError::Gzip)?;
+        let text = read_within(MultiGzDecoder::new(&bytes[..]), limit, OpenError::Gzip)?;
         Ok(Self::from_bytes(text, true))
     }
 
@@ -275,6 +291,7 @@ impl EdgeText {
         for result in done {
             let (sink, tally) = result?;
             total.rows += tally.rows;
+            total.outside += tally.outside;
             total.comments += tally.comments;
             sinks.push(sink);
         }
@@ -354,7 +371,8 @@ fn checked(bytes: &[u8], base: usize) -> Result<&str, Fault> {
 }
 
 fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally, Fault> {
-    let fast = S::DECIMALS && layout.fields == 2;
+    let fast = S::DECIMALS && layout.fields == 2 && layout.window.is_none();
+    let timed = layout.window.map_or(usize::MAX, |window| window.field);
     let bytes = text.as_bytes();
     let mut tally = Tally::default();
     let mut start = 0;
@@ -374,12 +392,14 @@ fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally
             LineKind::Blank => {}
             LineKind::Comment => tally.comments += 1,
             LineKind::Row => {
-                let (mut a, mut b) = (None, None);
+                let (mut a, mut b, mut time) = (None, None, None);
                 let found = fields(line, layout.delimiter, |number, field| {
                     if number == layout.first {
                         a = Some(field);
                     } else if number == layout.second {
                         b = Some(field);
+                    } else if number == timed {
+                        time = Some(field);
                     }
                 })
                 .map_err(fail)?;
@@ -390,8 +410,18 @@ fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally
                     }));
                 }
                 let (a, b) = (a.unwrap_or_default(), b.unwrap_or_default());
-                sink.texts(&a, &b).map_err(fail)?;
-                tally.rows += 1;
+                let inside = layout.window.map_or(Ok(true), |window| {
+                    let time = time.unwrap_or_default();
+                    window
+                        .holds(&time)
+                        .ok_or_else(|| FaultKind::Time(time.into_owned()))
+                });
+                if inside.map_err(fail)? {
+                    sink.texts(&a, &b).map_err(fail)?;
+                    tally.rows += 1;
+                } else {
+                    tally.outside += 1;
+                }
             }
         }
         start = next;
@@ -401,6 +431,7 @@ fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally
 
 #[cfg(test)]
 mod tests {
+    use super::super::times::Window;
     use super::*;
     use std::fmt::Write;
 
@@ -410,6 +441,7 @@ mod tests {
         first: 0,
         second: 1,
         header: false,
+        window: None,
     };
     const COMMAS: Layout = Layout {
         delimiter: Some(b','),
@@ -445,6 +477,7 @@ mod tests {
             tally,
             Tally {
                 rows: 4,
+                outside: 0,
                 comments: 2,
                 loops: 1,
                 repeats: 1
@@ -545,6 +578,55 @@ mod tests {
             FaultKind::Unknown(" 1".into())
         );
         assert_eq!(unknown("1 02\n", &SPACES), FaultKind::Unknown("02".into()));
+    }
+
+    #[test]
+    fn a_window_of_time() {
+        let window = |since, until| Layout {
+            fields: 3,
+            header: true,
+            window: Some(Window {
+                field: 2,
+                since,
+                until,
+                dates: true,
+            }),
+            ..COMMAS
+        };
+        let file = text("a,b,day\n1,2,1970-01-01\n2,3,1970-01-02\nx,3,1970-01-03\n");
+        let day = 86_400_000_000;
+        let (table, keys, tally) = file.graph(Normal::default(), &window(0, 2 * day)).unwrap();
+        assert_eq!(ids(&table), ["1", "2", "3"]);
+        assert_eq!((keys.len(), tally.rows, tally.outside), (2, 2, 1));
+        let range = IdTable::range(4, Normal::default());
+        let (_, tally) = file.keys(&range, &window(day, 2 * day)).unwrap();
+        assert_eq!((tally.rows, tally.outside), (1, 2));
+        let bad = text("a,b,day\n1,2,1970-01-01\n2,3,yesterday\n");
+        let fault = bad.keys(&range, &window(0, day)).unwrap_err();
+        assert_eq!(bad.line_number(fault.offset), 3);
+        assert_eq!(fault.kind, FaultKind::Time("yesterday".into()));
+    }
+
+    #[test]
+    fn a_file_has_a_largest_size() {
+        use std::io::Write;
+        let place = std::env::temp_dir().join(format!("silograph-large-{}", std::process::id()));
+        let open = |content: &[u8], limit| {
+            std::fs::write(&place, content).unwrap();
+            let opened = EdgeText::open(&place, limit);
+            std::fs::remove_file(&place).unwrap();
+            opened.map(|text| text.bytes.len())
+        };
+        assert_eq!(open(b"1 2\n", 4).unwrap(), 4);
+        assert!(matches!(open(b"1 2\n3", 4), Err(OpenError::Large(4))));
+        let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        zip.write_all(&[b'1'; 1 << 20]).unwrap();
+        let zip = zip.finish().unwrap();
+        assert_eq!(open(&zip, 1 << 20).unwrap(), 1 << 20);
+        assert!(matches!(
+            open(&zip, (1 << 20) - 1),
+            Err(OpenError::Large(_))
+        ));
     }
 
     #[test]

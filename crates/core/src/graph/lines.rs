@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use super::times::Window;
+
 /// How a text table is laid out, and which two of its fields are the ends of an edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -17,6 +19,8 @@ pub struct Layout {
     pub second: usize,
     /// Whether the first row holds names.
     pub header: bool,
+    /// Which rows are read; all, if there is none.
+    pub window: Option<Window>,
 }
 
 /// What is wrong with a line.
@@ -41,6 +45,8 @@ pub enum FaultKind {
     Unclosed,
     /// Text between a closing quote and the next delimiter.
     AfterQuote,
+    /// A time that is neither an ISO date nor a number of seconds.
+    Time(String),
     /// Bytes that are not UTF-8.
     NotUtf8,
     /// A NUL byte.
@@ -55,6 +61,7 @@ impl FaultKind {
             Self::Unknown(id) => ("unknown", id, 0, 0),
             Self::Spaced(id) => ("spaced", id, 0, 0),
             Self::Control(id) => ("control", id, 0, 0),
+            Self::Time(text) => ("time", text, 0, 0),
             Self::Empty => ("empty", "", 0, 0),
             Self::Unclosed => ("unclosed", "", 0, 0),
             Self::AfterQuote => ("after-quote", "", 0, 0),

@@ -13,3 +13,4 @@ pub mod simd;
 mod sinks;
 pub mod sparse;
 pub mod split;
+pub mod times;

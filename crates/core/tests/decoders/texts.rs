@@ -9,6 +9,7 @@ use proptest::sample::Index;
 use silograph_core::graph::edgelist::{EdgeText, OpenError};
 use silograph_core::graph::ids::{self, Case, IdTable, NONE, Normal};
 use silograph_core::graph::lines::{self, Layout, LineKind};
+use silograph_core::graph::times::Window;
 
 use super::{bytes, cases, changed, changes};
 
@@ -75,15 +76,32 @@ fn layout() -> impl Strategy<Value = Layout> {
         Just(Some(b'\t')),
         (0u8..128).prop_map(Some)
     ];
-    (delimiter, 1usize..4, 0usize..4, 0usize..4, any::<bool>()).prop_map(
-        |(delimiter, fields, first, second, header)| Layout {
-            delimiter,
-            fields,
-            first,
-            second,
-            header,
-        },
+    let window = prop::option::of(
+        (0usize..4, any::<bool>()).prop_map(|(field, dates)| Window {
+            field,
+            since: 0,
+            until: i64::MAX,
+            dates,
+        }),
+    );
+    (
+        delimiter,
+        1usize..4,
+        0usize..4,
+        0usize..4,
+        any::<bool>(),
+        window,
     )
+        .prop_map(
+            |(delimiter, fields, first, second, header, window)| Layout {
+                delimiter,
+                fields,
+                first,
+                second,
+                header,
+                window,
+            },
+        )
 }
 
 /// Keys of distinct edges between nodes that there are.
@@ -188,7 +206,7 @@ proptest! {
         let file = std::env::temp_dir().join(format!("silograph-decoders-{}", std::process::id()));
         let open = |content: &[u8]| {
             std::fs::write(&file, content).unwrap();
-            let opened = EdgeText::open(&file);
+            let opened = EdgeText::open(&file, u64::MAX);
             std::fs::remove_file(&file).unwrap();
             opened
         };
@@ -216,6 +234,7 @@ fn large_identifiers_take_no_memory() {
         first: 0,
         second: 1,
         header: false,
+        window: None,
     };
     for text in [text, b"4294967295 0\n".to_vec()] {
         let text = EdgeText::from_bytes(text, false);

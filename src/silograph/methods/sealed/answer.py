@@ -29,6 +29,7 @@ from silograph.estimators.estimate import (
     definitions,
     views_table,
 )
+from silograph.estimators.groups import Groups
 from silograph.estimators.histogram import OwnBlur, histogram
 from silograph.estimators.ratio import fieller, said_share, share
 from silograph.estimators.release import PaidFor, Release
@@ -227,6 +228,10 @@ class SealedRelease:
     noisy_edges: int | None = None
     noisy_two_stars: int | None = None
     noisy_triangles: int | None = None
+    #: Numbers of edges of each type, in the order of :attr:`Groups.types
+    #: <silograph.estimators.groups.Groups.types>`, and the public partition.
+    noisy_mixing: NDArray[np.int64] | None = field(default=None, repr=False)
+    groups: Groups | None = field(default=None, repr=False)
     #: The node list, if it is available.
     universe: NodeUniverse | None = field(default=None, repr=False)
 
@@ -234,6 +239,7 @@ class SealedRelease:
         opened: dict[Answer, Any] = {
             "edges": self.noisy_edges,
             "degrees": self.noisy_degrees,
+            "mixing": self.noisy_mixing,
             "two_stars": self.noisy_two_stars,
             "triangles": self.noisy_triangles,
         }
@@ -245,9 +251,14 @@ class SealedRelease:
             )
         if self.noisy_degrees is not None and len(self.noisy_degrees) != self.n:
             raise ArgumentError(f"there are {self.n} nodes, but {len(self.noisy_degrees)} degrees")
+        types = 0 if self.noisy_mixing is None else len(self.noisy_mixing)
+        if types != (0 if self.groups is None else len(self.groups.pairs)):
+            raise ArgumentError("edges by groups need groups, and one number for each two of them")
 
     @classmethod
-    def draw(cls, graph: Silo, noise: SealedNoise, seed: int) -> "SealedRelease":
+    def draw(
+        cls, graph: Silo, noise: SealedNoise, seed: int, groups: Groups | None = None
+    ) -> "SealedRelease":
         """Add noise to the statistics of a known graph. **For experiments only.**
 
         This needs the true graph in one place and is as predictable as its seed, so it protects
@@ -262,6 +273,8 @@ class SealedRelease:
             The noise, and the answers that are opened.
         seed
             The seed of all draws.
+        groups
+            The public partition, if edges by groups are opened.
 
         Returns
         -------
@@ -287,14 +300,18 @@ class SealedRelease:
                     exact = np.array([len(graph)])
                 case "degrees":
                     exact = truth
+                case "mixing":
+                    exact = _mixing(graph, groups)
                 case "two_stars":
                     exact = np.array([int((truth * (truth - 1) // 2).sum())])
                 case "triangles":
                     exact = np.array([graph.triangles()])
             drawn = exact + _noise(noise, answer, bound, len(exact), seed)
-            opened[f"noisy_{answer}"] = drawn if answer == "degrees" else int(drawn[0])
+            array = answer in ("degrees", "mixing")
+            opened[f"noisy_{answer}"] = drawn if array else int(drawn[0])
         provenance = Provenance("sealed", "clear", noise.silos, noise.collusion)
-        return cls(noise, graph.universe.digest, provenance, universe=graph.universe, **opened)
+        universe = graph.universe
+        return cls(noise, universe.digest, provenance, universe=universe, groups=groups, **opened)
 
     @property
     def n(self) -> int:
@@ -347,6 +364,10 @@ class SealedRelease:
         """
         if self.noisy_edges is not None:
             return self._count("edges", self.noisy_edges, self.noise.law("edges"))
+        if self.noisy_mixing is not None:
+            # Every edge is of one type.
+            law = self.noise.law("mixing").summed(len(self.noisy_mixing))
+            return self._count("edges", int(self.noisy_mixing.sum()), law)
         noisy, law = self._degrees("edges")
         total = law.summed(self.n)
         return self._estimate(
@@ -355,6 +376,43 @@ class SealedRelease:
             total.stderr / 2,
             margin=total.margin() / 2,
             limits=lambda level: around(value, total.margin(level) / 2),
+        )
+
+    def mixing(self) -> "Estimate[FloatArray]":
+        """The number of edges within each group of the study's partition and between each two.
+
+        Returns
+        -------
+        Estimate
+            The unbiased numbers, as a symmetric matrix; ``at("a", "b")`` gives one of them.
+
+        Raises
+        ------
+        ArgumentError
+            If the run did not open edges by groups.
+
+        Examples
+        --------
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose(50.0, 4, 2, 1, ["mixing"])
+        >>> groups = Groups(("x", "y"), np.array([0, 0, 1, 1], dtype=np.uint32))
+        >>> SealedRelease.draw(graph, noise, seed=1, groups=groups).mixing().value.tolist()
+        [[1.0, 2.0], [2.0, 0.0]]
+        """
+        if self.noisy_mixing is None or self.groups is None:
+            self._not_opened("mixing")
+        law, value = (
+            self.noise.law("mixing"),
+            self.groups.matrix(self.noisy_mixing.astype(np.float64)),
+        )
+        return Estimate(
+            "mixing",
+            value,
+            np.full(value.shape, law.stderr),
+            **self._cost(),
+            margin=np.full(value.shape, float(law.margin())),
+            limits=lambda level: around(value, law.margin(level)),
+            places=self.groups.places,
         )
 
     def degrees(self) -> "Estimate[FloatArray]":
@@ -611,6 +669,16 @@ class SealedRelease:
             *(f"  {view}" for view in self.views),
         ]
         return "\n".join(lines)
+
+
+def _mixing(graph: Silo, groups: Groups | None) -> NDArray[np.int64]:
+    """The exact number of edges of each type."""
+    if groups is None:
+        raise ArgumentError("edges by groups need groups")
+    count = len(groups.names)
+    ends = np.sort(groups.labels[graph.pairs].astype(np.int64), axis=1)
+    whole = np.bincount(ends @ [count, 1], minlength=count * count).reshape(count, count)
+    return whole[groups.types]
 
 
 def around(value: Any, margin: float) -> tuple[Any, Any]:

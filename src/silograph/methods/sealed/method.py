@@ -6,16 +6,21 @@ epsilon is what has the smallest expected error on a graph like the reference; i
 anything is drawn.
 """
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any, cast, get_args
+
+import numpy as np
 
 from silograph.dp.loss import check_delta
 from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.estimate import Estimate, Provenance
+from silograph.estimators.groups import Groups
 from silograph.estimators.reference import Reference, guess
 from silograph.estimators.stars import square_root
 from silograph.graph.fold import Layout
@@ -35,6 +40,7 @@ from silograph.methods.sealed.folded import FOLDED_ANSWERS, SealedFoldedRelease
 from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Output, Rule, SealedNoise
 from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import (
+    MOST_GROUPS,
     MOST_MATRIX_NODES,
     MOST_NODES,
     SealedParameters,
@@ -42,7 +48,7 @@ from silograph.methods.sealed.rounds import (
     check_matrix,
     member_cost,
 )
-from silograph.methods.study import COMMITTEE, RELEASE, Option, Study, places_of
+from silograph.methods.study import COMMITTEE, LABELS, RELEASE, Option, Study, places_of
 from silograph.methods.union import input_bits
 
 __all__ = [
@@ -52,6 +58,7 @@ __all__ = [
     "SettledSealed",
     "choose_noise",
     "expected_error",
+    "group_options",
     "kind_of",
     "sealed_delta",
     "sealed_limit",
@@ -64,7 +71,9 @@ __all__ = [
 # --- What is opened, and with what noise ----------------------------------------------------------
 
 #: The queries that this method answers.
-SEALED_QUERIES = ("edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering")
+SEALED_QUERIES = (
+    "edges", "degrees", "degree_histogram", "kstars", "triangles", "clustering", "mixing",
+)  # fmt: skip
 #: The note of every sealed answer.
 TRUST_NOTE = "assumes that of the committee's four members at most one is dishonest"
 #: The least share of epsilon that a study may name.
@@ -82,11 +91,76 @@ class ChosenNoise:
 
 
 def sealed_parameters(
-    noise: SealedNoise, members: tuple[int, ...], subject: bytes, layout: Layout | None = None
+    noise: SealedNoise,
+    members: tuple[int, ...],
+    subject: bytes,
+    layout: Layout | None = None,
+    groups: Groups | None = None,
 ) -> SealedParameters:
     """What the machines of a run agree on; with a layout, on folded nodes."""
     outputs = tuple(Output(answer, noise.drawn(answer)) for answer in noise.answers)
-    return SealedParameters(noise.silos, members, noise.nodes, subject, outputs, layout=layout)
+    labels, count = (b"", 0) if groups is None else (_bytes(groups), len(groups.names))
+    return SealedParameters(
+        noise.silos, members, noise.nodes, subject, outputs, layout=layout, labels=labels,
+        groups=count,
+    )  # fmt: skip
+
+
+# --- A public partition in a study ----------------------------------------------------------------
+#
+# A study gives every node of the list a letter, in the order of the list, and every letter a name.
+# Both are part of what is signed, so that all parties count the same cells.
+
+_LETTERS = digits + ascii_uppercase + ascii_lowercase + "+-"
+_NAMES = "group_names"
+
+
+def group_options(groups: Groups) -> dict[str, Option]:
+    """The options by which a study names a public partition.
+
+    >>> group_options(Groups(("fr", "uk"), np.array([1, 0, 0], dtype=np.uint32)))
+    {'groups': '100', 'group_names': '["fr","uk"]'}
+    """
+    if not 1 <= len(groups.names) <= MOST_GROUPS:
+        raise ArgumentError(
+            f"{len(groups.names):,} groups; sealed counts edges between at most {MOST_GROUPS}"
+        )
+    letters = np.frombuffer(_LETTERS.encode(), dtype=np.uint8)[groups.labels]
+    return {LABELS: letters.tobytes().decode(), _NAMES: _names(groups.names)}
+
+
+def _names(names: Sequence[str]) -> str:
+    return json.dumps(list(names), separators=(",", ":"))
+
+
+def _groups(study: Study) -> Groups | None:
+    """The partition that a study names, checked before anything is computed from it."""
+    given = {LABELS, _NAMES} & set(study.options)
+    if len(given) != (2 if study.query == "mixing" else 0):
+        raise StudyError("mixing needs the group of every node, and nothing else takes groups")
+    if not given:
+        return None
+    text, named = str(study.options[LABELS]), str(study.options[_NAMES])
+    try:
+        names = json.loads(named)
+    except (ValueError, RecursionError):
+        names = None
+    fine = isinstance(names, list) and all(
+        isinstance(name, str) and name and name.isprintable() for name in names
+    )
+    if not fine or len(set(names)) != len(names) or _names(names) != named:
+        raise StudyError(f"option {_NAMES} must be a list of different names")
+    if not 1 <= len(names) <= MOST_GROUPS:
+        raise StudyError(f"{len(names)} groups; there may be 1 to {MOST_GROUPS}")
+    if len(text) != study.nodes or not set(text) <= set(_LETTERS[: len(names)]):
+        raise StudyError("option groups must have a letter of a group for every node of the list")
+    place = np.zeros(256, dtype=np.uint32)
+    place[np.frombuffer(_LETTERS.encode(), dtype=np.uint8)] = np.arange(MOST_GROUPS)
+    return Groups(tuple(names), place[np.frombuffer(text.encode(), dtype=np.uint8)])
+
+
+def _bytes(groups: Groups) -> bytes:
+    return groups.labels.astype(np.uint8).tobytes()
 
 
 def sealed_delta(delta: float | None, noise: object = None) -> float:
@@ -101,17 +175,24 @@ def sealed_delta(delta: float | None, noise: object = None) -> float:
 
 
 def sealed_release(
-    noise: SealedNoise, result: SealedResult, universe: NodeUniverse, run: str
+    noise: SealedNoise,
+    result: SealedResult,
+    universe: NodeUniverse,
+    run: str,
+    groups: Groups | None = None,
 ) -> SealedRelease:
     """The release of a run: what was opened, with the law of its noise."""
     opened = result.values
+    numbers = {name: int(x[0]) for name, x in opened.items() if name not in ("degrees", "mixing")}
     return SealedRelease(
         noise,
         universe.digest,
         Provenance("sealed", COMMITTEE, noise.silos, noise.collusion, run),
         noisy_degrees=opened.get("degrees"),
+        noisy_mixing=opened.get("mixing"),
         universe=universe,
-        **{f"noisy_{name}": int(x[0]) for name, x in opened.items() if name != "degrees"},
+        groups=groups,
+        **{f"noisy_{name}": number for name, number in numbers.items()},
     )
 
 
@@ -177,8 +258,8 @@ def _candidates(
 
     counts: tuple[Answer, ...] = ()
     match question.query:
-        case "edges":
-            yield choose(("edges",))
+        case "edges" | "mixing":
+            yield choose((cast("Answer", question.query),))
             return
         case "triangles":
             yield choose(("triangles",))
@@ -236,7 +317,7 @@ def expected_error(reference: Reference, question: Question, noise: SealedNoise)
         return _count_error(reference, noise, "triangles")
     if query == "edges" and "edges" not in noise.answers:
         return noise.law("degrees").summed(noise.nodes).stderr / 2
-    return noise.law("edges" if query == "edges" else "degrees").stderr
+    return noise.law(cast("Answer", query if query in ("edges", "mixing") else "degrees")).stderr
 
 
 def _stars(reference: Reference, noise: SealedNoise, k: int) -> float:
@@ -257,8 +338,9 @@ class SettledSealed(SettledStudy):
 
     Options: ``answers`` (separated by commas), ``noise`` (committee or shares), ``degree_share``,
     ``triangle_share``, and ``rule`` (largest or second) if the noise of counts is bounded by the
-    degrees. The planner chooses those that the proposer leaves out. On folded nodes only
-    ``answers`` and ``degree_share``, the loads' share of epsilon, have a use.
+    degrees; for ``mixing`` the public partition (``groups`` and ``group_names``). The planner
+    chooses those that the proposer leaves out. On folded nodes only ``answers`` and
+    ``degree_share``, the loads' share of epsilon, have a use.
     """
 
     protocol = COMMITTEE
@@ -266,11 +348,14 @@ class SettledSealed(SettledStudy):
     view = "coordinator + t members"
     assumes = TRUST_NOTE
     takes_delta = True
-    options = frozenset({"answers", "noise", "degree_share", "triangle_share", "rule"})
+    options = frozenset(
+        {"answers", "noise", "degree_share", "triangle_share", "rule", LABELS, _NAMES}
+    )
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self._layout = study.index.layout if study.index.folded else None
+        self._groups = _groups(study)
         if self._layout is None:
             _check(study)
             self.noise = self._on_pairs(study)
@@ -283,7 +368,8 @@ class SettledSealed(SettledStudy):
             )  # fmt: skip
         self.losses, self.delta, self.views = self.noise.losses, self.noise.delta, self.noise.views
         # What no run could be made of is refused here, before anyone is asked or pays.
-        sealed_parameters(self.noise, tuple(range(MEMBERS)), study.subject, self._layout)
+        members = tuple(range(MEMBERS))
+        sealed_parameters(self.noise, members, study.subject, self._layout, self._groups)
 
     def _on_pairs(self, study: Study) -> SealedNoise:
         inside = _inside(study)
@@ -372,13 +458,15 @@ class SettledSealed(SettledStudy):
 
     def _parameters(self, roster: Roster) -> SealedParameters:
         members = places_of(self.study.members, roster)
-        return sealed_parameters(self.noise, members, self.study.subject, self._layout)
+        subject = self.study.subject
+        return sealed_parameters(self.noise, members, subject, self._layout, self._groups)
 
     def outcome(self, result: SealedResult, universe: NodeUniverse) -> Outcome:
         """The opened numbers, and their answer to the query."""
         release: SealedRelease | SealedFoldedRelease
         if self._layout is None:
-            release = sealed_release(self.noise, result, universe, self.study.run)
+            run, groups = self.study.run, self._groups
+            release = sealed_release(self.noise, result, universe, run, groups)
         else:
             release = self._folded_release(self._layout, result, universe)
         found = answered(release, self.study)
@@ -458,6 +546,7 @@ def _inside(study: Study) -> bool:
 #: What may be opened to answer each query; the first is opened if the study does not say.
 _OPENED: dict[str, tuple[str, ...]] = {
     "edges": ("edges", "degrees"),
+    "mixing": ("mixing",),
     "degrees": ("degrees",),
     "degree_histogram": ("degrees",),
     "kstars": ("degrees",),
@@ -476,6 +565,8 @@ def _answers(study: Study) -> "list[Answer]":
     names = answers.split(",")
     if not set(names) <= set(get_args(Answer)):
         raise StudyError(f"option answers must be of {', '.join(get_args(Answer))}")
+    if "mixing" in names and study.query != "mixing":
+        raise StudyError("edges by groups are opened by query mixing alone")
     if fitting and answers not in fitting:
         raise StudyError(f"{study.query} is answered by {' or '.join(fitting)}, not by {answers}")
     return cast("list[Answer]", names)

@@ -7,8 +7,9 @@ What
     (:mod:`silograph.dp.laplace`), and three of them make one discrete Laplace variable.
 
     Let d be the degrees without an edge uv. The edge changes the number of edges by 1, the degrees
-    by 1 at two nodes, the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the number of common
-    neighbours of u and v, at most min(d_u, d_v) ≤ n−2.
+    by 1 at two nodes, the numbers of edges between groups of a public partition (``mixing``) by 1
+    for the groups of u and v alone, the 2-stars by d_u + d_v ≤ 2(n−2), and the triangles by the
+    number of common neighbours of u and v, at most min(d_u, d_v) ≤ n−2.
 Neighbouring
     One edge is added or removed in every silo that holds it (for a view with colluding parties: in
     the honest ones).
@@ -93,13 +94,13 @@ __all__ = [
     "Weighted",
 ]
 
-Answer = Literal["edges", "degrees", "two_stars", "triangles"]
+Answer = Literal["edges", "degrees", "mixing", "two_stars", "triangles"]
 Kind = Literal["committee", "shares"]
 #: Which noisy degree bounds the triangles.
 Rule = Literal["largest", "second"]
 
 #: The factor by which an answer and its noise are multiplied inside the shares.
-FACTORS = {"edges": 1, "degrees": 1, "two_stars": 2, "triangles": 6}
+FACTORS = {"edges": 1, "degrees": 1, "mixing": 1, "two_stars": 2, "triangles": 6}
 #: The delta of all committee noise of a run, if no bound is used: more than four numbers need.
 NOISE_DELTA = 2.0**-60
 #: Noise in shares: the members that draw a part, and how many of them make one whole noise.
@@ -405,6 +406,8 @@ class SealedNoise:
         budgets: dict[Answer, Fraction] = {}
         if "edges" in answers:
             budgets["edges"] = whole
+        elif "mixing" in answers:
+            budgets["mixing"] = whole
         elif "degrees" in answers or rule:
             budgets["degrees"] = whole
         if counts:
@@ -679,5 +682,7 @@ def _check(
         raise ArgumentError("a rule bounds two_stars and triangles: leave it out")
     if rule and not delta > NOISE_DELTA:
         raise ArgumentError(f"a bound needs a delta above {NOISE_DELTA:.1e}, not {delta!r}")
+    if "mixing" in answers and (len(answers) > 1 or rule):
+        raise ArgumentError("edges by groups are opened alone: all edges follow from them")
     if "edges" in answers and ("degrees" in answers or rule):
         raise ArgumentError("the number of edges follows from the degrees: leave it out")

@@ -65,7 +65,11 @@ class SealedPart(Part):
         given = self._parameters
         triangles, layout = given.has("triangles"), given.layout
         if layout is None:
-            return _core.CommitteeCount(self._number, given.nodes, given.width, triangles)
+            count = _core.CommitteeCount(self._number, given.nodes, given.width, triangles)
+            if given.groups:
+                labels = np.frombuffer(given.labels, dtype=np.uint8).astype(np.uint32)
+                count.by_type(labels, given.groups)
+            return count
         shape = (layout.groups, layout.hubs, layout.sub)
         return _core.CommitteeCount.folded(self._number, shape, given.width, triangles)
 
@@ -169,7 +173,7 @@ class SealedPart(Part):
         return self._all_pairs and counted and self._noise_done.issuperset(chunks)
 
     def _open_output(self, number: int) -> None:
-        """Open edges or degrees by components; to the other members too, if a bound follows."""
+        """Open sums of bits by components; to the other members too, if a bound follows."""
         given = self._parameters
         noisy = self._count.linear(given.outputs[number].name)
         noisy.add(0, self._noise[number])

@@ -30,6 +30,9 @@ Folded nodes
     are the loads of rows. The weights of cells follow from the noisy loads, and triangles are
     counted only when they are known. The messages that make the noise of the triangles are labelled
     with the digest of the weights: they match only between members that have the same.
+Groups
+    A public partition of the nodes is among the parameters that all parties sign. The numbers of
+    edges within each group and between each two are sums of numbers, and opened as degrees are.
 What each party sees, and why that tells nothing
     As in the union, a member lacks one component of everything, and what it receives is hidden by a
     mask that it does not know, or is the hash of something that it received. What it learns of the
@@ -78,6 +81,7 @@ __all__ = [
     "CHUNK_NUMBERS",
     "CHUNK_PAIRS",
     "LINEAR",
+    "MOST_GROUPS",
     "MOST_MATRIX_NODES",
     "MOST_NODES",
     "ROWS",
@@ -104,7 +108,9 @@ MOST_MATRIX_NODES = 20_000
 #: Rows of the matrix that are counted at once.
 ROWS = 512
 #: Answers that are sums of bits. The others are counts.
-LINEAR = ("edges", "degrees")
+LINEAR = ("edges", "degrees", "mixing")
+#: The largest number of groups of a public partition.
+MOST_GROUPS = 64
 #: How many layers of a chunk are numbered; none has more.
 _STRIDE = 16
 #: The label of the digest that all parties sign.
@@ -142,6 +148,9 @@ class SealedParameters(Seating):
     chunk_pairs: int = CHUNK_PAIRS
     #: The shape of folded nodes, whose rows are the ``nodes``, and whose buckets are the ``pairs``.
     layout: Layout | None = None
+    #: The group of each node in one byte, and the number of groups, if edges are counted by groups.
+    labels: bytes = b""
+    groups: int = 0
     pairs: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -168,6 +177,7 @@ class SealedParameters(Seating):
             self._check_bounded(output)
         if self.layout is not None and self.has("triangles") and not self.weighted:
             raise ArgumentError("the triangles of folded nodes are weighted")
+        self._check_groups()
         self.check_members()
         self.width  # noqa: B018 - refused here if the numbers are too large
 
@@ -177,6 +187,19 @@ class SealedParameters(Seating):
             raise ArgumentError("folded nodes are counted by rows, with one sub-bucket for a sign")
         if self.has("two_stars"):
             raise ArgumentError("the 2-stars of folded nodes are not counted")
+
+    def _check_groups(self) -> None:
+        """Refuse groups that are not one for each node, and groups that nobody asks for."""
+        if self.has("mixing") != bool(self.groups or self.labels):
+            raise ArgumentError("edges by groups need groups, and nothing else takes them")
+        if not self.has("mixing"):
+            return
+        if self.layout is not None:
+            raise ArgumentError("edges by groups are counted on pairs, not on folded nodes")
+        if not 1 <= self.groups <= MOST_GROUPS:
+            raise ArgumentError(f"there are 1 to {MOST_GROUPS} groups, not {self.groups}")
+        if len(self.labels) != self.nodes or max(self.labels) >= self.groups:
+            raise ArgumentError("there is not one group for each node")
 
     def _check_bounded(self, output: Output) -> None:
         """Refuse a bound that a member could lower, and one below what an edge can change."""
@@ -215,13 +238,16 @@ class SealedParameters(Seating):
 
     def length(self, output: Output) -> int:
         """The number of numbers in an output."""
+        if output.name == "mixing":
+            return self.groups * (self.groups + 1) // 2
         return self.nodes if output.name == "degrees" else 1
 
     @cached_property
     def width(self) -> int:
         """The bytes of a number that travel: enough for every answer with its noise and sign."""
         n = self.nodes
-        most = {"edges": self.pairs, "degrees": n, "two_stars": n**3, "triangles": n**3}
+        most = {"edges": self.pairs, "mixing": self.pairs, "degrees": n}
+        most |= {"two_stars": n**3, "triangles": n**3}
         if self.layout is not None:
             most["degrees"] = 2 * n
         for output in self.outputs:
@@ -312,6 +338,8 @@ class SealedParameters(Seating):
         if self.layout is not None:
             shape = (self.layout.groups, self.layout.hubs, self.layout.sub)
             fields.append(pack(b"fold", *(str(number).encode() for number in shape)))
+        if self.groups:
+            fields.append(pack(b"groups", str(self.groups).encode(), self.labels))
         for output in self.outputs:
             noise = (str(value).encode() for value in output.noise.fields())
             fields.append(pack(output.name.encode(), *noise))
