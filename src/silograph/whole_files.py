@@ -214,7 +214,7 @@ class Format:
         known = self.reads or (self.current,)
         if isinstance(found, int) and not isinstance(found, bool) and found in known:
             return found
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found < 1 << 31:
             raise error(f"{where}: {self.name} without a version; it is foreign or damaged")
         plural = "s" if len(known) > 1 else ""
         reads = f"this Silograph reads version{plural} {' and '.join(map(str, known))}"

@@ -313,6 +313,8 @@ class TestLedger:
         fails(ArgumentError, *restore, match="exactly one of")
         fails(ArgumentError, *restore, "--close", "--complete", match="exactly one of")
         fails(ArgumentError, *restore, "--lost", "claims", match="not LINEAGE=EPSILON")
+        twice = ("--lost", "claims=1.5", "--lost", "claims=0.1")
+        fails(ArgumentError, *restore, *twice, match="a lineage twice")
         fails(RollbackError, *restore, "--complete", match="the backup is not complete")
         ok(*restore, "--lost", "claims=1.5,1e-9")
         with Ledger(ledger) as made:

@@ -7,9 +7,10 @@ import pytest
 import silograph as sg
 from silograph.errors import LedgerWarning, UselessAnswerWarning
 from silograph.estimators.reference import guess
+from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.forecast import USELESS, Forecast, forecast
 from silograph.methods.planner import plan_options
-from silograph.methods.prediction import Question
+from silograph.methods.prediction import Question, _report_weights
 
 OUTLINE = guess(500, cycles=False)
 
@@ -34,6 +35,20 @@ def test_help_is_what_the_planner_expects() -> None:
     assert better is not None
     assert better <= 0.25
     assert "no usable answer is expected" in found.warning
+
+
+def test_noise_is_chosen_once_for_each_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People wait for a forecast. A range is tried at many places, and its noise is the same."""
+    chosen, choose = [], BaselineNoise.choose
+
+    def counted(epsilon: float, silos: int, collusion: int = 0) -> BaselineNoise:
+        chosen.append(epsilon)
+        return choose(epsilon, silos, collusion)
+
+    monkeypatch.setattr(BaselineNoise, "choose", counted)
+    _report_weights.cache_clear()
+    assert forecast(OUTLINE, Question("edges", 0.0123, 4, 1), "baseline").relative
+    assert len(chosen) == len(set(chosen))
 
 
 def test_a_range_is_said_and_what_is_likely_decides() -> None:

@@ -11,8 +11,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from silograph.cli.app import app
-from silograph.errors import ArgumentError, BudgetError, RollbackError, TrailError
+from silograph.errors import (
+    ArgumentError,
+    BudgetError,
+    ClonedError,
+    LedgerError,
+    RollbackError,
+    TrailError,
+)
 from silograph.ledger.book import Ledger
+from silograph.methods.study import read_proposal
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
 from silograph.party.accounts import records_of
@@ -186,3 +194,38 @@ def test_as_json(lost: Lost) -> None:
     found = json.loads(lost.restore("--complete", "--json").stdout)
     assert found["lineages"][0]["spends"] == 3
     assert found["freezes"] == []
+
+
+class TestPutBack:
+    """A copy of the ledger's file that has all spends, but is older than what came after them."""
+
+    @pytest.fixture
+    def copy(self, lost: Lost, tmp_path: Path) -> Path:
+        assert lost.restore("--complete").exit_code == 0
+        lost.start().close()
+        return Path(shutil.copy(lost.path, tmp_path))
+
+    def put_back(self, lost: Lost, copy: Path) -> None:
+        lost.remove()
+        shutil.copy(copy, lost.path)
+        with pytest.raises(RollbackError, match="an old copy"):
+            SiloService(lost.config)
+
+    def test_does_not_thaw(self, lost: Lost, copy: Path) -> None:
+        service = SiloService(lost.config)
+        study = read_proposal(service._store.runs()[-1].proposal)
+        assert study is not None
+        service._cloned(study, ClonedError("a second machine", silo="silo-1"))
+        service.close()
+        self.put_back(lost, copy)
+
+    def test_does_not_raise_a_limit(self, lost: Lost, copy: Path) -> None:
+        assert command("ledger", "limit", lost.path, "trial", "20").exit_code == 0
+        lost.start().close()
+        self.put_back(lost, copy)
+
+    def test_is_not_replaced_by_an_empty_one(self, lost: Lost) -> None:
+        with pytest.raises(LedgerError, match="cannot open the ledger"):
+            SiloService(lost.config)
+        assert not lost.path.exists()
+        assert lost.restore("--complete").exit_code == 0

@@ -1,8 +1,11 @@
 """Certificates for trials: what they say, their modes, and that they work as TLS."""
 
+import base64
+import contextlib
 import ssl
 import stat
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -112,6 +115,35 @@ class TestFiles:
         key.chmod(0o644)
         with pytest.raises(CertificateError, match="others can read"):
             certificates.issue(tmp_path, "north", NOW)
+
+
+class TestForeign:
+    """Any byte of a request or a certificate may be another: one error, and never the library's."""
+
+    def changed(self, pem: bytes) -> Iterator[bytes]:
+        first, *middle, last = pem.splitlines()
+        content = base64.b64decode(b"".join(middle))
+        for place in range(0, len(content), 2):
+            for bit in (1, 0x80):
+                wrong = bytearray(content)
+                wrong[place] ^= bit
+                yield b"\n".join([first, base64.b64encode(wrong), last])
+
+    def test_a_request(self, folder: Path) -> None:
+        _, request = certificates.new_request("north")
+        for wrong in self.changed(request):
+            with pytest.raises(CertificateError):
+                certificates.sign_request(folder, "north", wrong, NOW)
+
+    def test_a_certificate(self, folder: Path, tmp_path: Path) -> None:
+        path = tmp_path / "wrong.pem"
+        key, authority = folder / "north.key", folder / "ca.pem"
+        for wrong in self.changed((folder / "north.pem").read_bytes()):
+            with pytest.raises(CertificateError):
+                certificates.check_issued(wrong, "north", key, authority)
+            path.write_bytes(wrong)
+            with contextlib.suppress(CertificateError):
+                certificates.show_certificate(path)
 
 
 class TestTls:

@@ -124,6 +124,7 @@ class TestNotice:
         [
             {"version": "\x1b[2J"}, {"version": 7}, {"time": math.nan}, {"time": True},
             {"failed": ("x" * 65,)}, {"failed": ("x",) * 33}, {"offset": "1"}, {"roster": None},
+            {"time": 10**400}, {"offset": -(10**400)},
         ],
         ids=str,
     )  # fmt: skip

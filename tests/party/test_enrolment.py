@@ -1,5 +1,7 @@
 """The files of an enrolment: they come back as they were, or are refused."""
 
+import contextlib
+import tomllib
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from silograph import whole_files
 from silograph.errors import EnrolmentError, SilographError
 from silograph.messages.identity import Identity
 from silograph.party.enrolment import (
@@ -15,6 +18,7 @@ from silograph.party.enrolment import (
     RosterSignature,
     Suggested,
     Welcome,
+    _signed,
     kind_of,
 )
 from silograph.party.roster import new_member, new_roster
@@ -115,6 +119,46 @@ def test_cut_and_garbled_files_are_one_error(kind: str, tmp_path: Path) -> None:
         path.write_bytes(content[:end])
         with pytest.raises(EnrolmentError):
             type(made).read(path)
+
+
+def _hostile(kind: str, **changes: str) -> bytes:
+    """A file whose sender has signed other values, written as they are, than Silograph writes."""
+    made, identity = FILES[kind]
+    table = tomllib.loads(made.encode(identity).decode())
+    form = getattr(whole_files, kind.upper())
+    values = {name: repr(value) for name, value in table.items()} | changes
+    fields = tomllib.loads("\n".join(f"{name} = {value}" for name, value in values.items()))
+    for name in ("kind", "version", "signature"):
+        del fields[name]
+    with contextlib.suppress(TypeError):  # dates cannot be signed
+        values["signature"] = f'"{identity.sign(_signed(form, fields)).hex()}"'
+    return "\n".join(f"{name} = {value}" for name, value in values.items()).encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("invitation", {"methods": '["\\u001B[2Jfeat masked"]'}),
+        ("invitation", {"brokers": '["\\u001B:4222"]'}),
+        ("invitation", {"brokers": "[1979-05-27]"}),
+        ("invitation", {"methods": "[1]"}),
+        ("invitation", {"universe": '"\\u202E"'}),
+        ("invitation", {"version": "0x" + "f" * 5000}),
+        ("welcome", {"consortium": '"../payments"'}),
+        ("welcome", {"name": '"/north"'}),
+        ("signature", {"consortium": '"/srv/payments"'}),
+        ("signature", {"name": '"\\u001B[31mnorth"'}),
+        ("signature", {"name": '""'}),
+    ],
+)
+def test_what_a_hostile_sender_signs(kind: str, changes: dict[str, str], place: Path) -> None:
+    """Nothing in it reaches a terminal or a path, and every file gets an answer."""
+    made, _ = FILES[kind]
+    place.write_bytes(_hostile(kind))
+    assert type(made).read(place) == made
+    place.write_bytes(_hostile(kind, **changes))
+    with pytest.raises(EnrolmentError):
+        type(made).read(place)
 
 
 @given(st.binary(max_size=300))

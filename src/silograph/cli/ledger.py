@@ -160,7 +160,7 @@ def restore(
         raise ArgumentError(
             "say what was spent after the backup, with exactly one of --complete, --lost, --close"
         )
-    amounts = dict(_loss(text) for text in lost or [])
+    amounts = _losses(lost)
     witness = None if seen is None else Witness.parse(seen)
     records, last = _records(config or [], witness)
     with Ledger.restore(
@@ -217,11 +217,20 @@ def thaw(
     them with --lost.
     """
     with Ledger(path, create=False) as ledger:
-        made = ledger.thaw(reason, dict(_loss(text) for text in lost or []))
+        made = ledger.thaw(reason, _losses(lost))
         if as_json:
             echo_json(made.to_dict())
         else:
             typer.echo(f"{ledger.summary()}\nwitness {ledger.witness()}")
+
+
+def _losses(texts: Lost) -> dict[str, tuple[float, float]]:
+    """The amounts by lineage. Two for one lineage are refused: neither alone may be all of it."""
+    found = [_loss(text) for text in texts or []]
+    made = dict(found)
+    if len(made) != len(found):
+        raise ArgumentError("--lost names a lineage twice; give the sum")
+    return made
 
 
 def _loss(text: str) -> tuple[str, tuple[float, float]]:

@@ -122,6 +122,8 @@ def four_cycles_noise(
 def four_cycles_variance_estimate(noisy: GraphSums, channel: Channel) -> Fraction:
     """The unbiased estimate of :func:`four_cycles_variance` from the noisy graph."""
     graph, w, n = noisy.graph, channel.weights, noisy.graph.n
+    if n < 4:  # nothing would be left but rounding errors
+        return Fraction(0)
     # Nodes with many common neighbours have many paths.
     gamma, beta = float(w.gamma), float(w.beta)
     sizes = noisy.row_squares(gamma**2, beta * gamma, beta**2 * (n - 2), 1.0, 1.0)

@@ -59,10 +59,15 @@ def union_channel(protocol: str, epsilon: float, silos: int, collusion: int) -> 
 
 def baseline_error(reference: Reference, question: Question) -> float:
     """The error of the calibrated answer from all reports, if each edge is held by one silo."""
-    noise = BaselineNoise.choose(question.epsilon, question.silos, question.collusion)
-    spread = ReportWeights(noise.channel, question.silos)
-    weights = Weights(Fraction(1), Fraction(0), spread.variance(0), spread.variance(1))
+    weights = _report_weights(question.epsilon, question.silos, question.collusion)
     return reference.noise(question.query, weights, question.k)
+
+
+@lru_cache(maxsize=1024)
+def _report_weights(epsilon: float, silos: int, collusion: int) -> Weights:
+    """The noise of a pair in all reports together."""
+    spread = ReportWeights(BaselineNoise.choose(epsilon, silos, collusion).channel, silos)
+    return Weights(Fraction(1), Fraction(0), spread.variance(0), spread.variance(1))
 
 
 def feat_error(

@@ -622,7 +622,8 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         if data.other_times:
             self._log.event("data.other_times", rows_outside=data.other_times)
-        self._ledger = Ledger(config.ledger.path)
+        # A ledger that was used and is gone must be restored, and an empty one not be in its way.
+        self._ledger = Ledger(config.ledger.path, create=not self._store.witness())
         self._set_limit()
         self._note_freeze()
         phase = accounts.phase_of(self._store)
@@ -667,10 +668,13 @@ class SiloService(Service):
         """Refuse a store or a ledger that was restored to an earlier state.
 
         A spend that is missing in the store, because the service was killed after it, is added.
+        The witness moves on: an old copy must not undo a lower limit or a freeze either.
         """
         accounts.check_ledger(self._ledger, self._store)
         for study, spend in accounts.unnoted(self._ledger, self._store):
             self._books.note(study, spend)
+        if self._store.witness():  # before the first spend any ledger will do
+            self._store.set_witness(str(self._ledger.witness()))
 
     def close(self) -> None:
         """Close the ledger, the store and the log; remove a snapshot that no open run needs."""
@@ -711,7 +715,9 @@ class SiloService(Service):
         self._ledger.freeze(f"run {study.run[:12]}: {error}"[:200].strip())
         self._log.event("ledger.frozen", level="error", run=study.id, error=error)
         witness = self._ledger.witness()
-        self._trail.frozen(study.id, witness.serial, bytes.fromhex(witness.digest), error)
+        with self._store.together():
+            self._store.set_witness(str(witness))
+            self._trail.frozen(study.id, witness.serial, bytes.fromhex(witness.digest), error)
 
     def health(self) -> Health:
         """The current health of the service, with its ledger's."""

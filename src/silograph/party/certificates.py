@@ -13,7 +13,8 @@ authority can issue.
 
 import ipaddress
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,15 +155,12 @@ def sign_request(folder: Path, name: str, request: bytes, now: datetime, days: i
     Only the key is taken from the request. Its subject must be the party's name, and it must be
     signed with the key that it contains. The certificate is valid for a client only.
     """
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
 
     x509, ec = _modules()
-    try:
+    with _parsing(f"{name}: not a request for a certificate in PEM"):
         asked = x509.load_pem_x509_csr(request)
         public, subject, own = asked.public_key(), asked.subject, asked.is_signature_valid
-    except (ValueError, InvalidSignature):
-        raise CertificateError(f"{name}: not a request for a certificate in PEM") from None
     if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp256r1":
         raise CertificateError(f"{name}: the request is not for a key on the curve P-256")
     if subject != _name(x509, name):
@@ -176,22 +174,17 @@ def sign_request(folder: Path, name: str, request: bytes, now: datetime, days: i
 
 def check_issued(certificate: bytes, name: str, key: Path, authority: Path) -> None:
     """Refuse a certificate (PEM) that is not for this name and key, or not from this authority."""
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
-
     x509, _ = _modules()
-    try:
+    with _parsing(f"{name}: not a certificate in PEM"):
         made = x509.load_pem_x509_certificate(certificate)
-    except ValueError:
-        raise CertificateError(f"{name}: not a certificate in PEM") from None
-    if made.subject != _name(x509, name):
-        said = made.subject.rfc4514_string()
+        subject, public = made.subject, made.public_key()
+    if subject != _name(x509, name):
+        said = subject.rfc4514_string()
         raise CertificateError(f"the certificate is for {said[:80]!r}, not for CN={name}")
-    if made.public_key() != _read_key(key).public_key():
+    if public != _read_key(key).public_key():
         raise CertificateError(f"the certificate is not for the key in {key}")
-    try:
+    with _parsing(f"the certificate was not issued by {authority}"):
         made.verify_directly_issued_by(_read_certificate(authority))
-    except (ValueError, TypeError, InvalidSignature):
-        raise CertificateError(f"the certificate was not issued by {authority}") from None
 
 
 def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
@@ -203,6 +196,20 @@ def show_certificate(path: str | os.PathLike[str]) -> CertificateFile:
 def valid_from(path: Path) -> datetime:
     """When a certificate begins to be valid."""
     return _read_certificate(path).not_valid_before_utc.astimezone(UTC)
+
+
+@contextmanager
+def _parsing(what: str) -> Iterator[None]:
+    """Say one thing of a foreign text that the library cannot read, for which it has many errors.
+
+    Most parts of a certificate are read only when they are asked for.
+    """
+    try:
+        yield
+    except CertificateError:
+        raise
+    except Exception:
+        raise CertificateError(what) from None
 
 
 def _modules() -> tuple[Any, Any]:
@@ -297,10 +304,8 @@ def _private(key: "EllipticCurvePrivateKey") -> bytes:
 def _read_certificate(path: Path) -> "Certificate":
     x509, _ = _modules()
     content = whole_files.read(path, _LARGEST, CertificateError)
-    try:
+    with _parsing(f"{path}: not a certificate in PEM"):
         made: Certificate = x509.load_pem_x509_certificate(content)
-    except ValueError:
-        raise CertificateError(f"{path}: not a certificate in PEM") from None
     return made
 
 
@@ -339,12 +344,13 @@ def _facts(path: Path, certificate: "Certificate") -> CertificateFile:
         except x509.ExtensionNotFound:
             return None
 
-    alternatives = extension(x509.SubjectAlternativeName)
-    constraints = extension(x509.BasicConstraints)
-    return CertificateFile(
-        path,
-        certificate.subject.rfc4514_string(),
-        tuple(str(other.value) for other in alternatives or ()),
-        certificate.not_valid_after_utc.astimezone(UTC),
-        bool(constraints and constraints.ca),
-    )
+    with _parsing(f"{path}: not a certificate in PEM"):
+        alternatives = extension(x509.SubjectAlternativeName)
+        constraints = extension(x509.BasicConstraints)
+        return CertificateFile(
+            path,
+            certificate.subject.rfc4514_string(),
+            tuple(str(other.value) for other in alternatives or ()),
+            certificate.not_valid_after_utc.astimezone(UTC),
+            bool(constraints and constraints.ca),
+        )

@@ -168,7 +168,7 @@ class Notice:
             values |= {"code": Code(values["code"]), "failed": tuple(values["failed"])}
             found = cls(about, **values)
             good = found.party == party and found._plain
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
             good = False
         if not good:
             raise PayloadError("a notice was due", silo=party)

@@ -140,6 +140,8 @@ def _read(
     ):
         raise EnrolmentError(f"{path}: the {form.name} has other fields than it should")
     fields = {name: table[name] for name in (*kinds, "key")}
+    if not all(map(_plain_value, fields.values())):
+        raise EnrolmentError(f"{path}: the {form.name} has a field that people cannot read")
     signature = table["signature"]
     try:
         if not _HEX.fullmatch(signature):
@@ -151,6 +153,21 @@ def _read(
             "was signed"
         ) from None
     return fields
+
+
+def _plain_value(value: object) -> bool:
+    """Whether a value can be shown: no text in it can move a cursor or hide another."""
+    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return all(isinstance(text, str) and text.isprintable() for text in texts)
+
+
+def _named(path: Path, *names: str) -> None:
+    """Refuse names that could be none of a consortium or a party: they become parts of paths."""
+    try:
+        for name in names:
+            check_name(name)
+    except RosterError as error:
+        raise EnrolmentError(f"{path}: {error}") from None
 
 
 def _armoured(content: bytes) -> str:
@@ -242,13 +259,13 @@ class Invitation:
             return cls(
                 found["consortium"],
                 new_member(found["coordinator"], read_key(found["key"]), found["organisation"]),
-                tuple(map(str, found["brokers"])),
+                tuple(found["brokers"]),
                 _plain(path, found["authority"]),
                 found["universe"],
                 check_role(found["role"]),
                 date.fromisoformat(found["expires"]),
                 Suggested(
-                    found["epsilon"], found["budget"], tuple(map(str, found["methods"])),
+                    found["epsilon"], found["budget"], tuple(found["methods"]),
                     found["least_silos"],
                 ),
             )  # fmt: skip
@@ -360,6 +377,7 @@ class Welcome:
         """Read a file."""
         content = whole_files.read(path, _LARGEST, EnrolmentError)
         found = _read(whole_files.WELCOME, path, content, cls._KINDS)
+        _named(path, found["consortium"], *filter(None, [found["name"]]))
         try:
             roster = parse_roster(path, _plain(path, found["roster"]))
         except RosterError as error:
@@ -404,6 +422,7 @@ class RosterSignature:
         """Read a file."""
         content = whole_files.read(path, _LARGEST, EnrolmentError)
         found = _read(whole_files.SIGNATURE, path, content, cls._KINDS)
+        _named(path, found["consortium"], found["name"])
         try:
             digest = bytes.fromhex(found["digest"].removeprefix("sha256:"))
             signature = bytes.fromhex(found["roster_signature"])

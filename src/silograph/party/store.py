@@ -336,8 +336,8 @@ class Store:
 
     def mark_spent(self, run: str, witness: str) -> bool:
         """Record that the ledger has the run's cost, and the ledger's witness; False if known."""
-        with self.together() as connection:
-            self._set_own(connection, "witness = ?", witness)
+        with self.together():
+            self.set_witness(witness)
             return self._change(run, "spent = 1", only="spent = 0")
 
     def mark_phase(self, run: str, phase: str) -> None:
@@ -524,6 +524,11 @@ class Store:
         """The ledger's witness (its last entry) when it was last seen; empty if it never was."""
         with self._reading() as connection:
             return self._own(connection)[2]
+
+    def set_witness(self, witness: str) -> None:
+        """Record the ledger's witness."""
+        with self.together() as connection:
+            self._set_own(connection, "witness = ?", witness)
 
     def set_roster(self, serial: int, digest: bytes) -> None:
         """Record the roster that is in force."""

@@ -235,6 +235,15 @@ class TestQueries:
         for k in (15, 29):
             assert np.isfinite([reports.kstars(k).value, reports.kstars(k).stderr]).all()
 
+    @pytest.mark.parametrize("nodes", [2, 3])
+    def test_no_cycles_without_four_nodes(self, nodes: int) -> None:
+        """Sums that cancel leave rounding errors, which much noise makes large."""
+        pair = Silo.from_edges(NodeUniverse.range(nodes), [(0, 1)])
+        for epsilon in (1e-6, 0.01, 1.0):
+            for seed in range(3):
+                answer = draw((pair,) * 4, epsilon, seed).four_cycles()
+                assert (answer.value, answer.stderr) == (0, 0)
+
     def test_clustering_always_has_an_interval(self) -> None:
         """On a star every ratio is possible in many draws: an interval by the error alone is not a
         number then, or does not hold 0."""

@@ -213,6 +213,7 @@ class TestRefused:
             ({"collusion": 2}, "two members"),
             ({"collusion": 4}, "collusion"),
             ({"epsilon": 1e-20}, "epsilon"),
+            ({"query": "degree_histogram", "epsilon": 1e-6}, "too small for a histogram"),
             ({"method": "feat", "delta": 1e-9}, "no use for delta"),
             ({"method": "feat", "noise": "shares"}, "no use for noise"),
         ],

@@ -374,6 +374,8 @@ class ReportWalks:
     @property
     def four_cycles(self) -> float:
         """Ĉ4 = ¼·Σ_{u<v} (C² − q)."""
+        if self.counts.n < 4:  # nothing would be left but rounding errors
+            return 0.0
         squares = self._row_sums([w**2 for w in self.weights.weights])
         fourths = self._row_sums([w**4 for w in self.weights.weights])
         # Σ of q over u ≠ v: walks u-v-w with squared weights, without those that turn back.
@@ -424,6 +426,8 @@ class ReportWalks:
 
     def four_cycles_variance(self) -> float:
         """An estimate of the variance of :attr:`four_cycles`; see *Variance* above."""
+        if self.counts.n < 4:
+            return 0.0
         w, s = self.weights.weights, self.weights.spreads
         b = [x * y for x, y in zip(w, s, strict=True)]
         # Two squared steps over the same pair: the weight of walks that turn back.

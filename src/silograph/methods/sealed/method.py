@@ -78,6 +78,8 @@ SEALED_QUERIES = (
 TRUST_NOTE = "assumes that of the committee's four members at most one is dishonest"
 #: The least share of epsilon that a study may name.
 _LEAST_SHARE = 0.0001
+#: With noise of a larger standard deviation the law of a degree is too long to make a table of.
+_WIDEST = 1e5
 #: The shares of epsilon that are tried for the degrees.
 _SHARES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -384,6 +386,8 @@ class SettledSealed(SettledStudy):
             raise StudyError("degree_share needs counts besides degrees or edges")
         if "triangle_share" in study.options and not {"triangles", "two_stars"} <= opened:
             raise StudyError("triangle_share needs both triangles and two_stars")
+        if study.query == "degree_histogram" and noise.law("degrees").stderr > _WIDEST:
+            raise StudyError(f"epsilon {study.epsilon:g} is too small for a histogram: all noise")
         return noise
 
     @property
