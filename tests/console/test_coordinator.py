@@ -11,18 +11,33 @@ import pytest
 from silograph.console.app import Console
 from silograph.console.coordinator import CoordinatorDesk, Draft
 from silograph.errors import ArgumentError
-from silograph.graph.samples import union
+from silograph.graph.fold import Fold
 from silograph.methods.study import read_proposal
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import ProgressFile, SiloProgress, StudyProgress
+from silograph.page.answer import Facts
 from silograph.party.approval import check_votes, votes_of
 from silograph.party.keys import load_identity
 from tests.cli.test_operations import ok
-from tests.console.world import NASTY, Visitor, console_of, deployment, named
+from tests.console.world import NASTY, Visitor, answered, console_of, deployment
 from tests.support.local_deployment import HUB, LocalDeployment
 
 FORM = {"query": "triangles", "epsilon": "1.5", "method": "feat", "protocol": "masked",
         "collusion": "1", "minutes": "30", "purpose": "Rings of fraud in 2030"}  # fmt: skip
+
+_COMMITTEE = ("silo-1", "silo-2", "silo-3", HUB)
+#: A question for every kind of answer.
+WAYS = {
+    "feat": Question("edges", 1.0, protocol="masked", purpose="x"),
+    "feat+": Question("triangles", 2.0, "feat+", "masked", purpose="x"),
+    "sealed": Question("triangles", 2.0, "sealed", collusion=0, purpose="x", members=_COMMITTEE),
+    "baseline": Question("edges", 1.0, "baseline", purpose="x"),
+    "release": Question("release", 1.0, protocol="masked", purpose="x"),
+    "folded": Question("edges", 2.0, protocol="masked", purpose="x", fold=Fold(8)),
+    "sealed fold": Question("triangles", 2.0, "sealed", collusion=0, purpose="x", members=_COMMITTEE,
+                            fold=Fold(8)),
+    "degrees": Question("degrees", 2.0, protocol="masked", purpose="x"),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -167,24 +182,38 @@ class TestLooking:
         assert len(carried) == 2
         assert anna.act(f"{where}/carry").status_code == 303
 
+    @pytest.mark.parametrize("way", WAYS)
     def test_an_answer_and_its_page(
-        self, anna: Visitor, made: LocalDeployment, monkeypatch: pytest.MonkeyPatch
+        self, untouched: LocalDeployment, monkeypatch: pytest.MonkeyPatch, way: str
     ) -> None:
-        """The page itself is tested elsewhere, and in the browser here."""
-        monkeypatch.setattr(
-            "silograph.console.coordinator.result_page", lambda asked: f"a page of {asked.query}"
-        )
-        run = _answered(made)
-        page = anna.get("/").text
-        assert "done" in page
-        page = anna.get(f"/studies/{run}").text
-        assert "95 % interval" in page
+        """Of every method. How a page is laid out is tested elsewhere, and in the browser here."""
+        monkeypatch.setattr("silograph.page.result.lay_out", _outline)
+        run = answered(untouched, WAYS[way])
+        with console_of(untouched.coordinator()) as console:
+            anna = Visitor(console, "anna", untouched.folder / "anna.person.key")
+            page = anna.get(f"/studies/{run}").text
+            assert ("95 % interval" in page) == (way not in ("release", "degrees"))
+            answer = anna.get(f"/studies/{run}/page")
+            assert answer.status_code == 200, answer.text
+            policy = answer.headers["content-security-policy"]
+            assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
+            assert "allow-same-origin" not in policy
+            kept = CoordinatorService(untouched.coordinator()).result(run)
+        facts = json.loads(answer.text)
+        assert facts["observers"] > 1
+        assert facts["run"] == run
+        if kept["answer"] is not None:
+            assert facts["value"] == kept["answer"]["value"]
+            assert facts["interval"] == kept["answer"]["interval"]
+        # What was paid for answers more than was asked, where it is kept.
+        assert (facts["more"] > 0) == (way in ("feat", "feat+", "folded", "degrees"))
+
+    def test_a_hub_search_has_no_page(self, made: LocalDeployment, anna: Visitor) -> None:
+        run = answered(made, Question("release", 1.0, "hubs", purpose="x"))
+        assert "The page of this answer" not in anna.get(f"/studies/{run}").text
         answer = anna.get(f"/studies/{run}/page")
-        assert answer.status_code == 200
-        policy = answer.headers["content-security-policy"]
-        assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
-        assert "allow-same-origin" not in policy
-        assert answer.text == "a page of edges"
+        assert answer.status_code == 400
+        assert "no answer to make a page of" in answer.text
 
     def test_no_page_without_a_release(self, anna: Visitor, console: Console) -> None:
         anna.act("/propose", **FORM)
@@ -192,33 +221,17 @@ class TestLooking:
         assert anna.get(f"/studies/{row.run}/page").status_code == 400
 
 
-def _answered(made: LocalDeployment) -> str:
-    """A study that is done, with its release, as the service keeps it."""
-    from silograph.dp.channel import Channel
-    from silograph.estimators.release import Release
-    from silograph.methods.method import answered
-
-    service = CoordinatorService(made.coordinator())
-    key = load_identity(made.folder / "anna.person.key")
-    try:
-        plan = service.propose(Question("edges", 1.0, protocol="masked", purpose="x"), 60.0, key)
-        drawn = Release.draw(union(named()), Channel.symmetric(1.0), seed=1)
-        path = made.coordinator().state / "results" / f"{plan.study.run}.release"
-        drawn.save(path)
-        kept = {
-            "study": json.loads(plan.study.encode()),
-            "protocol": plan.protocol,
-            "answer": answered(drawn, plan.study).answer.to_dict(),  # type: ignore[union-attr]
-            "views": [],
-            "release": str(path),
-            "seconds": 1.0,
-            "bytes": {"received": 10, "sent": 10},
-        }
-        path.with_name(f"{plan.study.run}.json").write_text(json.dumps(kept))
-        service.party.end(plan.study.run, "done")
-        return plan.study.run
-    finally:
-        service.close()
+def _outline(facts: Facts) -> str:
+    """A page for programs: what its facts say of the answer that was asked for."""
+    if facts.vector is not None:
+        numbers = facts.vector.values, facts.vector.lows, facts.vector.highs
+        value, low, high = (each.tolist() for each in numbers)
+    else:
+        value, low, high = (getattr(facts.answers[0], name) for name in ("value", "low", "high"))
+    return json.dumps(
+        {"title": facts.title, "value": value, "interval": [low, high], "run": facts.run["run"],
+         "more": len(facts.more), "observers": len(facts.observers)}
+    )  # fmt: skip
 
 
 def test_the_desk_goes_on_where_the_console_ends(made: LocalDeployment) -> None:
@@ -241,8 +254,8 @@ def test_the_desk_goes_on_where_the_console_ends(made: LocalDeployment) -> None:
 def test_the_command_line_writes_the_same_page(
     made: LocalDeployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("silograph.page.result.lay_out", lambda facts: f"page: {facts.title}")
-    run, hub = _answered(made), made.folder / f"{HUB}.toml"
+    monkeypatch.setattr("silograph.page.result.lay_out", _outline)
+    run, hub = answered(made, WAYS["baseline"]), made.folder / f"{HUB}.toml"
     ok("study", "result", run, "-c", hub, "--html", tmp_path / "answer.html")
     with console_of(made.coordinator()) as console:
         anna = Visitor(console, "anna", made.folder / "anna.person.key")

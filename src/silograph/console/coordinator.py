@@ -320,12 +320,12 @@ class CoordinatorDesk(Desk):
             return ""
 
     def _has_page(self, row: Run) -> bool:
-        """Whether a study is done and has left a release to make a page of."""
+        """Whether a study has left an answer or a release to make a page of."""
         try:
-            kept = self._service.result(row.run)["release"] if row.state == "done" else None
+            kept = self._service.result(row.run) if row.state == "done" else {"answer": None}
+            return kept["answer"] is not None or str(kept.get("release")).endswith(".release")
         except (SilographError, ValueError, KeyError):
             return False
-        return str(kept).endswith(".release")
 
     def page(self, run: str) -> str:
         """The page of a study's answer, as ``silograph study result --html`` writes it."""

@@ -16,7 +16,6 @@ from silograph.console.desk import Check, Desk, moment, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
-from silograph.estimators.estimate import Origin, Provenance
 from silograph.ledger.book import Ledger
 from silograph.ledger.entries import loss_at
 from silograph.methods.catalogue import plan_study
@@ -213,10 +212,7 @@ def _asked(study: Study) -> str:
 
 def observed(settled: SettledStudy) -> list[dict[str, Any]]:
     """Who could learn what from a study, as the page of its answer will say it."""
-    study = settled.study
-    made = Provenance(study.method, settled.protocol, settled.silos, study.collusion, study.run)
-    origin = Origin(made, settled.views, settled.losses, study.nodes, study.universe)
-    return [shown_observer(each) for each in observers(origin)]
+    return [shown_observer(each) for each in observers(settled.origin())]
 
 
 def predicted(study: Study) -> dict[str, str] | None:
