@@ -1,8 +1,10 @@
 """A coordinator's console: plans, proposals that a person signs, progress and answers."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +171,25 @@ class TestLooking:
         assert '<span class="badge bad">refused</span>' in page
         assert "<script>document" not in page
         assert "2 of 3 have answered" in anna.get("/").text
+        assert console.desk.version() == console.desk.version(), "or pages would load for ever"
+
+    def test_when_each_phase_began_and_ended(
+        self, anna: Visitor, console: Console, made: LocalDeployment
+    ) -> None:
+        """Of every party, also if another process carries the study on; open ones say so."""
+        anna.act("/propose", **FORM)
+        (row,) = console.desk.store.runs()
+        began = datetime(2030, 3, 1, 23, 59, 58, tzinfo=UTC).timestamp()
+        silo = SiloProgress("silo-1")
+        for later, phase, answered_ in ((0, "proposed", "asked"), (0.5, "proposed", "accepted"),
+                                        (90.25, "keys", "keys")):  # fmt: skip
+            file = ProgressFile(made.coordinator().state, row.run, lambda: began + later)  # noqa: B023
+            silo.phase = answered_
+            file.note(StudyProgress(row.run, phase, [silo], 1, 4))
+        page = " ".join(re.sub("<[^>]+>", " ", anna.get(f"/studies/{row.run}").text).split())
+        assert "proposed 2030-03-01 23:59:58 2030-03-02 00:01:28 1:30 keys" in page
+        assert "keys 2030-03-02 00:01:28 now silo-1 asked" in page
+        assert "asked 2030-03-01 23:59:58 23:59:58 0:00.5 accepted" in page
 
     def test_ending_one(self, anna: Visitor, console: Console, carried: list[list[str]]) -> None:
         anna.act("/propose", **FORM)

@@ -1,6 +1,8 @@
 """A silo's console: what people see of a study, what they decide, and what they never see."""
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from silograph.methods.study import StudyMember
 from silograph.party import keys
 from silograph.party.approval import check_approved, check_votes, votes_of
 from silograph.party.opened import open_store
+from silograph.party.trail import Trail
 from tests.console.world import NASTY, NODE, Visitor, console_of, deployment, propose
 from tests.support.local_deployment import LocalDeployment
 
@@ -165,6 +168,23 @@ class TestPages:
                      "The coordinator together with any silo", "wants 2 approvals", "promised",
                      study.digest.hex(), "What the answer will be worth"):  # fmt: skip
             assert part in page, part
+
+    def test_its_phases(self, made: LocalDeployment, console: Console) -> None:
+        """From the trail: how long people took, and how long the machines."""
+        began = datetime(2030, 3, 1, 12, tzinfo=UTC).timestamp()
+        study, where = propose(made), f"/studies/{1:032x}"
+        anna = person(console, made, "anna")
+        assert "waits for a decision" in anna.get(where).text.split('id="phases"')[1]
+        trail = Trail(console.desk.store, lambda: began)
+        trail.decided(study.id, "anna", "accepted")
+        began += 3
+        trail.spent(study.id, "trial", 1.5, 0.0, 1, 1, bytes(32))
+        assert '<span class="badge half">now</span>' in anna.get(where).text
+        began += 3723
+        trail.ended(study.id, "done")
+        page = " ".join(re.sub("<[^>]+>", " ", anna.get(where).text).split())
+        assert "prepares; nothing is spent yet 2030-03-01 12:00:00 12:00:03 0:03" in page
+        assert "counts 2030-03-01 12:00:03 13:02:06 1:02:03" in page
 
     def test_a_study_that_makes_no_sense(self, made: LocalDeployment, console: Console) -> None:
         members = tuple(StudyMember(name, "silo") for name in ("silo-1", "silo-2", "silo-3"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
-from silograph.console.desk import Desk, moment, shown_vote
+from silograph.console.desk import Desk, moment, phases, shown_vote
 from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
@@ -131,7 +131,9 @@ class CoordinatorDesk(Desk):
 
     def _version(self) -> str:
         self._carriers = [carrier for carrier in self._carriers if carrier.poll() is None]
-        return repr([self._service.progress(run.run) for run in self.store.runs(ended=False)])
+        rows = [self._service.progress(run.run) for run in self.store.runs(ended=False)]
+        # Without its clocks: those are others every time.
+        return repr([p and (p.phase, p.done, p.total, p.silos) for p in rows])
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -300,6 +302,9 @@ class CoordinatorDesk(Desk):
             "progress": None if progress is None else _progress(progress, row.state),
             "votes": [shown_vote(vote) for vote in self.votes() if vote.run == study.run],
             "trail": self.entries(study.run),
+            "phases": phases(
+                [] if progress is None else progress.history, self.milestones(study.run)[1]
+            ),
             "page": self._has_page(row),
             "took": self._took(row),
             "observers": [],

@@ -9,7 +9,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -27,7 +27,7 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Check", "Desk", "moment", "shown_vote"]
+__all__ = ["Check", "Desk", "Phase", "moment", "phases", "shown_vote"]
 
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
@@ -53,6 +53,61 @@ class Check:
     name: str
     fine: bool
     words: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of a study; the rest is empty while it lasts."""
+
+    who: str
+    name: str
+    began: str
+    ended: str
+    took: str
+
+
+def phases(moments: Iterable[tuple[float, str, str]], end: float | None) -> list[Phase]:
+    """The phases that begin at these moments, by whose they are; all are over at ``end``.
+
+    What begins at the end or after it is no phase.
+
+    >>> [(p.name, p.took) for p in phases([(0.0, "", "keys"), (90.0, "", "counts")], 90.5)]
+    [('keys', '1:30'), ('counts', '0:00.5')]
+    """
+    of: dict[str, list[tuple[float, str]]] = {}
+    for began, who, name in moments:
+        if end is None or began < end:
+            of.setdefault(who, []).append((began, name))
+    return [
+        Phase(
+            who, name, _clock(began), *(("", "") if to is None else (_clock(to), _took(to - began)))
+        )
+        for who, found in of.items()
+        for (began, name), to in zip(found, [*(b for b, _ in found[1:]), end], strict=True)
+    ]
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _took(seconds: float) -> str:
+    """How long something took, as a clock shows it; tenths where it was short."""
+    tenths = max(round(10 * seconds), 0)
+    minutes, rest = divmod(tenths, 600)
+    if tenths >= 600:
+        hours, minutes = divmod(minutes, 60)
+        start = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+        return f"{start}:{rest // 10:02}"
+    return f"0:{rest // 10:02}" + (f".{rest % 10}" if rest % 10 else "")
+
+
+#: What begins with an event of a trail: at a party that decides, and ends with its last one.
+_BEGINS = {
+    "study.proposed": "waits for a decision",
+    "study.decided": "prepares; nothing is spent yet",
+    "budget.spent": "counts",
+}
 
 
 class Desk(ABC):
@@ -148,6 +203,17 @@ class Desk(ABC):
         if others:
             words += f". Not enrolled now: {', '.join(others)}"
         return Check("trail", True, words)
+
+    def milestones(self, run: str) -> tuple[list[tuple[float, str, str]], float | None]:
+        """When the parts of a study began here, as the trail tells it, and when it ended."""
+        found, end = [], None
+        for entry in self.trail.entries():
+            if entry.get("run") == run:
+                when = datetime.fromisoformat(entry["time"]).timestamp()
+                if entry["event"] in _BEGINS:
+                    found.append((when, "", _BEGINS[entry["event"]]))
+                end = when if entry["event"] == "run.ended" else end
+        return found, end
 
     # -- the roster --------------------------------------------------------------------------
 

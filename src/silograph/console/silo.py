@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Check, Desk, moment, shown_vote
+from silograph.console.desk import Check, Desk, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
@@ -110,6 +110,7 @@ class SiloDesk(Desk):
             "open": row.open,
             "waits": row.open and not row.decision,
             "trail": self.entries(study.run),
+            "phases": phases(*self.milestones(study.run)),
             "sent": [(kind, count, size) for kind, count, size in self.store.left(study.run)],
             "refusal": "", "observers": [], "price": None, "predicted": None, "told": [],
         }  # fmt: skip

@@ -341,7 +341,7 @@ class CoordinatorService:
                     ]
                     try:
                         if row.open:
-                            file = ProgressFile(self._config.state, study.run)
+                            file = ProgressFile(self._config.state, study.run, self._party.clock)
 
                             def shown(progress: StudyProgress) -> None:
                                 file.note(progress)
