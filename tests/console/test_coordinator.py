@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from silograph.console.app import Console
-from silograph.console.coordinator import CoordinatorDesk, Draft
-from silograph.errors import ArgumentError
+from silograph.console.coordinator import CoordinatorDesk, Draft, _take
+from silograph.errors import ArgumentError, SilographError
 from silograph.graph.fold import Fold
+from silograph.methods.planner import Option as Way
 from silograph.methods.study import read_proposal
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import ProgressFile, SiloProgress, StudyProgress
@@ -21,7 +22,7 @@ from silograph.page.answer import Facts
 from silograph.party.approval import check_votes, votes_of
 from silograph.party.keys import load_identity
 from tests.cli.test_operations import ok
-from tests.console.world import NASTY, Visitor, answered, console_of, deployment
+from tests.console.world import NASTY, NODE, Visitor, answered, console_of, deployment
 from tests.support.local_deployment import HUB, LocalDeployment
 
 FORM = {"query": "triangles", "epsilon": "1.5", "method": "feat", "protocol": "masked",
@@ -36,8 +37,8 @@ WAYS = {
     "baseline": Question("edges", 1.0, "baseline", purpose="x"),
     "release": Question("release", 1.0, protocol="masked", purpose="x"),
     "folded": Question("edges", 2.0, protocol="masked", purpose="x", fold=Fold(8)),
-    "sealed fold": Question("triangles", 2.0, "sealed", collusion=0, purpose="x", members=_COMMITTEE,
-                            fold=Fold(8)),
+    "sealed fold": Question("triangles", 2.0, "sealed", collusion=0, purpose="x",
+                            members=_COMMITTEE, fold=Fold(8)),
     "degrees": Question("degrees", 2.0, protocol="masked", purpose="x"),
 }  # fmt: skip
 
@@ -138,10 +139,56 @@ class TestProposing:
         for part in ("best without more trust", "sealed committee", "Needs trust", "sent by a silo",
                      "Rings of fraud"):  # fmt: skip
             assert part in page, part
-        taken = anna.act("/plan", **FORM, take="sealed committee").text
+        taken = anna.act("/plan", **FORM, take="sealed|committee||").text
         assert '<option value="sealed" selected>' in taken
         assert '<option value="committee" selected>' in taken
         assert "no formula" in anna.act("/plan", **FORM | {"query": "release"}).text
+
+    def test_every_way_of_the_plan_can_be_taken(self, anna: Visitor, console: Console) -> None:
+        """Also folds and both forms of feat+; what is taken can be proposed as it stands."""
+        page = anna.act("/plan", **FORM).text
+        ways = re.findall(r'name="take" value="([^"]*)"', page)
+        assert len(ways) == page.count("<h3>") >= 5
+        for way in ways:
+            taken = Draft.of(FORM | {"take": way}).question()
+            assert [taken.method, taken.protocol or ""] == way.split("|")[:2]
+        (paper,) = (way for way in ways if "paper" in way)
+        assert 'value="local=paper split=paper"' in anna.act("/plan", **FORM, take=paper).text
+        assert anna.act("/propose", **FORM, take=paper).status_code == 303
+        # A graph of so few nodes has no fold worth taking, so one is laid out as a plan would be.
+        fold = Fold(1000, 300, 2)
+        option = Way("feat", "masked", 1.0, 0.1, frozenset(), "", arguments={"fold": fold})
+        assert _take(option) == "feat|masked|1000,300,2|"
+
+    def test_folds(self, anna: Visitor, console: Console, made: LocalDeployment) -> None:
+        """With hubs from a public list or from a hub search; a number alone names nobody."""
+        listed = f"{NODE}003\r\n {NODE}001 \n"
+        form = FORM | {"fold": "8,2", "hubs": listed}
+        assert anna.act("/propose", **form).status_code == 303
+        row = console.desk.store.runs()[-1]
+        study = read_proposal(row.proposal)
+        assert study is not None
+        assert (study.index.groups, study.index.hubs) == (8, (f"{NODE}003", f"{NODE}001"))
+        assert "into 8 groups; 2 hubs" in anna.get(f"/studies/{study.run}").text
+        run = answered(made, Question("release", 5.0, "hubs", purpose="x"))
+        page = anna.get("/propose").text
+        assert f'<option value="{run}">' in page
+        assert anna.act("/propose", **FORM, fold="8,3", search=run).status_code == 303
+        study = read_proposal(console.desk.store.runs()[-1].proposal)
+        table = (made.coordinator().state / "results" / f"{run}.hubs.csv").read_text().split()
+        assert study is not None
+        assert study.index.hubs == tuple(line.split(",")[0] for line in table[1:4])
+        (somebody,) = console.people.everyone()
+        for change, said in (
+            ({"fold": "8,2"}, "the hubs of a study are a list"),
+            ({"fold": "much"}, "is not a fold"),
+            ({"hubs": "a"}, "hubs are for folded nodes"),
+            ({"fold": "8,2", "hubs": "a"}, "the list has 1"),
+            ({"fold": "8", "search": study.run}, "has not ended"),
+            ({"fold": "8", "search": "../../etc"}, "0 studies"),
+        ):
+            with pytest.raises(SilographError, match=said):
+                console.desk.propose(somebody, Draft(FORM | change), "")  # type: ignore[union-attr]
 
     def test_a_draft_keeps_no_secret(self, anna: Visitor) -> None:
         page = anna.act("/plan", **FORM, passphrase="a long one").text  # noqa: S106
@@ -224,8 +271,8 @@ class TestLooking:
         assert facts["observers"] > 1
         assert facts["run"] == run
         if kept["answer"] is not None:
-            assert facts["value"] == kept["answer"]["value"]
-            assert facts["interval"] == kept["answer"]["interval"]
+            for name in ("value", "interval"):
+                assert json.dumps(facts[name]) == json.dumps(kept["answer"][name])
         # What was paid for answers more than was asked, where it is kept.
         assert (facts["more"] > 0) == (way in ("feat", "feat+", "folded", "degrees"))
 

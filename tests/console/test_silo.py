@@ -4,13 +4,20 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import escape
 
 from silograph.console.app import Console
+from silograph.estimators.reference import guess
 from silograph.ledger.book import Ledger
-from silograph.methods.study import StudyMember
+from silograph.methods.catalogue import plan_study
+from silograph.methods.planner import plan
+from silograph.methods.prediction import Question as PlannedQuestion
+from silograph.methods.prediction import baseline_error, feat_error
+from silograph.methods.sealed.method import SettledSealed, expected_error
+from silograph.methods.study import Index, StudyMember
 from silograph.party import keys
 from silograph.party.approval import check_approved, check_votes, votes_of
 from silograph.party.opened import open_store
@@ -168,6 +175,47 @@ class TestPages:
                      "The coordinator together with any silo", "wants 2 approvals", "promised",
                      study.digest.hex(), "What the answer will be worth"):  # fmt: skip
             assert part in page, part
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            {},
+            {"method": "baseline", "protocol": ""},
+            {"index": Index("fold", 40, (), 1, "strip=0;case=none")},
+            {"method": "feat+", "options": {"local": "paper", "split": "paper"}},
+            {"method": "feat+", "options": {"split": "0.9,0.05,0.05", "bound": 5.0}},
+            {"method": "sealed", "protocol": "committee", "options": {"answers": "triangles"},
+             "collusion": 0, "delta": 2.0**-60,
+             "members": (*(StudyMember(f"silo-{i}", "silo") for i in (1, 2, 3)),
+                         StudyMember("hub", "coordinator"))},
+        ],
+    )  # fmt: skip
+    def test_its_error(self, made: LocalDeployment, console: Console, way: dict[str, Any]) -> None:
+        """Of the study as it is, not of the best that its method could do."""
+        study = propose(made, **way)
+        page = person(console, made, "anna").get(f"/studies/{study.run}").text
+        found = re.search(r"about ± ([\d.,e+]+) on about ([\d.,]+)", page)
+        assert found, page
+        error = float(found[1].replace(",", ""))
+        settled, asked = plan_study(study), PlannedQuestion("triangles", 1.5, 3, study.collusion)
+        if "index" in way:
+            best = plan("triangles", epsilon=1.5, silos=3, nodes=study.nodes, trust=("helpers",))
+            folded = [o.error for o in best.options if "fold" in o.arguments]
+            assert all(error > one for one in folded), "a fold that is far from the best"
+        elif study.method in ("feat", "baseline"):
+            formula = baseline_error if study.method == "baseline" else feat_error
+            more = () if study.method == "baseline" else ("masked",)
+            assert error == pytest.approx(formula(guess(study.nodes), asked, *more), rel=1e-3)
+        elif study.method == "sealed":
+            assert isinstance(settled, SettledSealed)
+            law = expected_error(guess(study.nodes), asked, settled.noise)
+            assert error == pytest.approx(law, rel=1e-3)
+        assert ("No usable answer is likely" in page) == (study.method != "sealed")
+
+    def test_no_formula(self, made: LocalDeployment, console: Console) -> None:
+        study = propose(made, query="degree_histogram")
+        page = person(console, made, "anna").get(f"/studies/{study.run}").text
+        assert "There is no formula" in page
 
     def test_its_phases(self, made: LocalDeployment, console: Console) -> None:
         """From the trail: how long people took, and how long the machines."""

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
-from silograph.console.desk import Desk, moment, phases, shown_vote
+from silograph.console.desk import Desk, folded_words, moment, phases, shown_vote
 from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
 from silograph.estimators.estimate import number
+from silograph.graph.fold import Fold
+from silograph.graph.universe import NodeUniverse
 from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
 from silograph.methods.cost import size_text
 from silograph.methods.planner import PLANNED, plan
+from silograph.methods.planner import Option as Way
 from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study, option_value
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import StudyProgress
@@ -33,6 +36,8 @@ __all__ = ["CoordinatorDesk", "Draft"]
 _MOST_MINUTES = 7 * 24 * 60
 #: Fields of the form that are no part of a draft.
 _NOT_KEPT = frozenset({FORGERY, "passphrase", "take"})
+#: Fields that an option of the plan fills, in the order of its button's value.
+_TAKEN = ("method", "protocol", "fold", "options")
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,10 @@ class Draft:
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> "Draft":
-        """The draft of a form; a button of the plan that was pressed sets method and protocol."""
+        """The draft of a form; a button of the plan that was pressed sets how it is answered."""
         fields = {name: value for name, value in form.items() if name not in _NOT_KEPT}
         if "take" in form:
-            fields["method"], _, fields["protocol"] = form["take"].partition(" ")
+            fields |= zip(_TAKEN, form["take"].split("|"), strict=False)
         return cls(fields)
 
     def text(self, name: str, default: str = "") -> str:
@@ -80,7 +85,14 @@ class Draft:
         asked = {name for name in self.text("silos").split(",") if name}
         return tuple(name for name in known if not asked or name in asked)
 
-    def question(self) -> Question:
+    def fold(self, hubs: Sequence[str] | None) -> Fold | None:
+        """How nodes are folded, as ``--fold`` says it, with a list of hubs if there is one."""
+        text = self.text("fold")
+        if not text and hubs is not None:
+            raise ArgumentError("hubs are for folded nodes: say into how many groups")
+        return Fold.parse(text, hubs) if text else None
+
+    def question(self, hubs: Sequence[str] | None = None) -> Question:
         """What is asked for, in the coordinator's terms."""
         epsilon = self.number("epsilon")
         if epsilon is None:
@@ -91,12 +103,15 @@ class Draft:
             if not equals or name in options:
                 self.problems.append(f"{word}: an option is name=value, with each name once")
             options[name] = option_value(value)
-        asked = tuple(name for name in self.text("silos").split(",") if name)
+        asked, members = (
+            tuple(name.strip() for name in self.text(field).split(",") if name.strip())
+            for field in ("silos", "members")
+        )
         purpose = self.text("purpose").replace("\r\n", "\n")  # as browsers send it
         made = Question(
             self.text("query"), epsilon or 0.0, self.text("method", "feat") or "feat",
             self.text("protocol") or None, self.whole("k"), self.number("delta"),
-            self.whole("collusion", 1) or 0, asked, options, purpose,
+            self.whole("collusion", 1) or 0, asked, options, purpose, members, self.fold(hubs),
         )  # fmt: skip
         if self.problems:
             raise ArgumentError("; ".join(self.problems))
@@ -148,14 +163,19 @@ class CoordinatorDesk(Desk):
             "protocols": [p for p in PROTOCOLS if p != "clear"],
             "silos": names,
             "chosen": draft.silos(names),
-            "nodes": f"{universe.size:,}" if universe.size else "open",
+            "nodes": f"{universe.size:,}" if universe.size else "",
+            "searches": [
+                (study.run, f"{study.run[:12]}, {moment(study.deadline)[:10]}")
+                for study, row in self.studies()
+                if study.method == "hubs" and row.state == "done"
+            ],
             "plan": self._plan(draft, names),
         }
 
     def _plan(self, draft: Draft, names: Sequence[str]) -> dict[str, Any] | None:
         """All ways to answer, by error; with a reason where there are none."""
         query, epsilon = draft.text("query"), draft.number("epsilon")
-        nodes = self._service.party.universe.size
+        nodes = self._service.party.universe.size or draft.whole("nodes")
         if not query or epsilon is None or not nodes:
             return None
         if query not in PLANNED:
@@ -189,9 +209,7 @@ class CoordinatorDesk(Desk):
                     "cost": "" if option.cost is None else str(option.cost),
                     "note": option.note,
                     "best": option is best,
-                    # A fold is chosen on the command line, where its hubs can be named.
-                    "usable": not option.arguments,
-                    "take": f"{option.method} {option.protocol}".removesuffix(" reports"),
+                    "take": _take(option),
                 }
                 for option in found.options
             ],
@@ -202,7 +220,7 @@ class CoordinatorDesk(Desk):
         refusal = self.may_sign(person)
         if refusal:
             raise StudyError(refusal)
-        question = draft.question()
+        question = draft.question(self._hubs(draft))
         minutes = draft.number("minutes", 60.0) or 0.0
         if not 0 < minutes <= _MOST_MINUTES or draft.problems:
             raise ArgumentError("; ".join(draft.problems) or "minutes: at most a week")
@@ -210,6 +228,17 @@ class CoordinatorDesk(Desk):
             settled = service.propose(question, 60 * minutes, person.identity(passphrase))
         self.carry(settled.study.run)
         return settled.study.run
+
+    def _hubs(self, draft: Draft) -> tuple[str, ...] | None:
+        """The hubs of a draft: those that a study found, or a public list; None without."""
+        search = draft.text("search")
+        if not search:
+            lines = draft.text("hubs").splitlines()
+            return tuple(line.strip() for line in lines if line.strip()) or None
+        table = str(self._service.result(search)["release"])
+        if not table.endswith("hubs.csv"):
+            raise ArgumentError(f"study {search[:12]} is no hub search")
+        return NodeUniverse.from_file(table, column=0).ids
 
     def abort(self, person: Person, run: str, reason: str, passphrase: str) -> None:
         """End a study for all parties, in a person's name."""
@@ -297,6 +326,7 @@ class CoordinatorDesk(Desk):
             "members": [(member.name, member.kind) for member in study.members],
             "delta": shown_loss(study.delta) if study.delta else "",
             "collusion": study.collusion,
+            "folded": folded_words(study),
             "digest": study.digest.hex(),
             "ending": row.open and row.decision == "abort",
             "progress": None if progress is None else _progress(progress, row.state),
@@ -335,6 +365,16 @@ class CoordinatorDesk(Desk):
     def page(self, run: str) -> str:
         """The page of a study's answer, as ``silograph study result --html`` writes it."""
         return result_page(self._service.answer(run))
+
+
+def _take(option: Way) -> str:
+    """What the button of an option fills into the form."""
+    protocol = "" if option.protocol == "reports" else option.protocol
+    fold, chosen = option.arguments.get("fold"), ""
+    if fold is not None:
+        chosen = f"{fold.layout.groups},{fold.layout.hubs},{fold.sub}"
+    paper = "local=paper split=paper" if option.arguments.get("local") == "paper" else ""
+    return "|".join((option.method, protocol, chosen, paper))
 
 
 def _shown(value: object) -> str:

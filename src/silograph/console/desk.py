@@ -27,7 +27,7 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Check", "Desk", "Phase", "moment", "phases", "shown_vote"]
+__all__ = ["Check", "Desk", "Phase", "folded_words", "moment", "phases", "shown_vote"]
 
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
@@ -331,6 +331,16 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
         "why": str(entry.get("why", "")),
         "rest": {k: _plain(v) for k, v in entry.items() if k not in _APART},
     }
+
+
+def folded_words(study: Study) -> str:
+    """How a study folds its nodes; empty if it does not."""
+    if not study.index.folded:
+        return ""
+    shape = study.index.layout
+    hubs = f"; {shape.hubs:,} hubs of a list have one of their own" if shape.hubs else ""
+    sub = f"; {shape.sub} buckets for each sign" if shape.sub > 1 else ""
+    return f"into {shape.groups:,} groups{hubs}{sub}"
 
 
 def shown_vote(vote: Vote) -> dict[str, Any]:

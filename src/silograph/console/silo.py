@@ -5,6 +5,7 @@ from the ledger. Decisions go the way of ``silograph silo approve`` and ``refuse
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -12,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Check, Desk, moment, phases, shown_vote
+from silograph.console.desk import Check, Desk, folded_words, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
 from silograph.ledger.book import Ledger
 from silograph.ledger.entries import loss_at
 from silograph.methods.catalogue import plan_study
+from silograph.methods.forecast import USELESS, outlook
 from silograph.methods.method import SettledStudy
-from silograph.methods.planner import PLANNED, plan
 from silograph.methods.study import Study
 from silograph.nats.preflight import Preflight
 from silograph.page.answer import observers
@@ -106,6 +107,7 @@ class SiloDesk(Desk):
             "collusion": study.collusion,
             "nodes": f"{study.nodes:,}" if study.nodes else "any, in the agreed form",
             "options": dict(study.options),
+            "folded": folded_words(study),
             "digest": study.digest.hex(),
             "open": row.open,
             "waits": row.open and not row.decision,
@@ -122,7 +124,7 @@ class SiloDesk(Desk):
         return found | {
             "observers": observed(settled),
             "price": self._price(settled, row),
-            "predicted": self._error(study),
+            "predicted": self._error(settled),
             "told": method_told(study.method, settled.protocol, folded=folded),
         }
 
@@ -148,10 +150,11 @@ class SiloDesk(Desk):
             "level": level,
         }
 
-    def _error(self, study: Study) -> dict[str, str] | None:
-        if study.run not in self._predicted:
-            self._predicted[study.run] = predicted(study)
-        return self._predicted[study.run]
+    def _error(self, settled: SettledStudy) -> dict[str, str] | None:
+        run = settled.study.run
+        if run not in self._predicted:
+            self._predicted[run] = predicted(settled)
+        return self._predicted[run]
 
     def decide(
         self, person: Person, run: str, decision: str, reason: str, passphrase: str
@@ -216,27 +219,24 @@ def observed(settled: SettledStudy) -> list[dict[str, Any]]:
     return [shown_observer(each) for each in observers(settled.origin())]
 
 
-def predicted(study: Study) -> dict[str, str] | None:
+def predicted(settled: SettledStudy) -> dict[str, str] | None:
     """The error that a study's answer will have on a graph of that size; None if nobody can tell.
 
     The graph is guessed from the number of nodes alone: no edge of this party has a part in it.
     """
-    if study.query not in PLANNED or not 3 <= study.nodes <= _MOST_NODES:
+    if settled.study.nodes > _MOST_NODES:
         return None
     try:
-        found = plan(
-            study.query, epsilon=study.epsilon, silos=len(study.silos), nodes=study.nodes,
-            k=study.k, delta=study.delta, collusion=study.collusion, trust=("helpers",),
-        )  # fmt: skip
+        found = outlook(settled)
     except SilographError:
         return None
-    for option in found.options:
-        same = (option.method, option.protocol) == (study.method, study.protocol)
-        if same and ("fold" in option.arguments) == study.index.folded:
-            return {
-                "error": f"{option.error:,.4g}",
-                "percent": option.percent,
-                "count": f"{found.count:,.4g}",
-                "source": found.source,
-            }
-    return None
+    if found is None or not math.isfinite(found[0].error):
+        return None
+    option, reference = found
+    return {
+        "error": f"{option.error:,.4g}",
+        "percent": option.percent,
+        "count": f"{reference.count(settled.study.query, settled.study.k):,.4g}",
+        "source": reference.source,
+        "useless": "yes" if option.relative > USELESS else "",
+    }
