@@ -21,6 +21,7 @@ from silograph.estimators.estimate import number
 from silograph.graph.fold import Fold
 from silograph.graph.universe import NodeUniverse
 from silograph.methods.catalogue import METHODS, QUERIES, TRUST, plan_study
+from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.cost import size_text
 from silograph.methods.planner import PLANNED, plan
 from silograph.methods.planner import Option as Way
@@ -180,18 +181,21 @@ class CoordinatorDesk(Desk):
             return None
         if query not in PLANNED:
             return {"refusal": "For this question there is no formula that predicts the error."}
+        silos = len(draft.silos(names))
+        helped = 0 < MEMBERS - silos <= len(self._service.party.roster.helpers)
         try:
             found = plan(
-                query, epsilon=epsilon, silos=len(draft.silos(names)), nodes=nodes,
-                edges=draft.number("edges"), k=draft.whole("k"), delta=draft.number("delta"),
-                collusion=draft.whole("collusion", 1) or 0, trust=tuple(TRUST),
+                query, epsilon=epsilon, silos=silos, nodes=nodes, edges=draft.number("edges"),
+                k=draft.whole("k"), delta=draft.number("delta"),
+                collusion=draft.whole("collusion", 1) or 0, trust=("helpers",) if helped else (),
             )  # fmt: skip
         except SilographError as error:
             return {"refusal": str(error)}
-        given = {"helpers"} if self._service.party.roster.helpers else set()
-        best = next((o for o in found.options if o.needs <= given), found.best)
+        best = found.best
         return {
             "refusal": "",
+            "warning": found.warning,
+            "remarks": found.remarks,
             "count": f"{found.count:,.4g}",
             "source": found.source,
             "options": [

@@ -18,6 +18,7 @@ from silograph.console.access import Person
 from silograph.errors import SilographError, TrailError, TransportError
 from silograph.methods.study import Study, read_proposal
 from silograph.nats.link import Link
+from silograph.nats.preflight import Check
 from silograph.party import certificates
 from silograph.party.approval import Vote, check_votes, votes_of
 from silograph.party.config import PartyConfig
@@ -27,7 +28,7 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Check", "Desk", "Phase", "folded_words", "moment", "phases", "shown_vote"]
+__all__ = ["Desk", "Phase", "folded_words", "moment", "phases", "shown_vote"]
 
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
@@ -44,15 +45,6 @@ def moment(seconds: float) -> str:
     '1970-01-01 00:00 UTC'
     """
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    fine: bool
-    words: str
 
 
 @dataclass(frozen=True)
@@ -194,7 +186,7 @@ class Desk(ABC):
             strangers = check_votes(self.trail, self.config.approvers)
             signed = sum(vote.signed for vote in votes_of(self.trail))
         except TrailError as error:
-            return Check("trail", False, str(error))
+            return Check("trail", "failed", str(error))
         words = (
             f"All {head.number:,} entries follow each other, and all {signed:,} signatures hold. "
             f"Note this mark elsewhere: {head}"
@@ -202,7 +194,7 @@ class Desk(ABC):
         others = sorted({vote.by for vote in strangers})
         if others:
             words += f". Not enrolled now: {', '.join(others)}"
-        return Check("trail", True, words)
+        return Check("trail", "ok", words)
 
     def milestones(self, run: str) -> tuple[list[tuple[float, str, str]], float | None]:
         """When the parts of a study began here, as the trail tells it, and when it ended."""
@@ -253,7 +245,9 @@ class Desk(ABC):
     def service_check(self) -> Check:
         """Whether the service runs and reaches the broker."""
         unwell = self.alive()
-        return Check("service", not unwell, unwell or "It is running and reaches the broker.")
+        if unwell:
+            return Check("service", "failed", unwell)
+        return Check("service", "ok", "It is running and reaches the broker.")
 
     def _broker(self) -> Check:
         async def reach() -> float:
@@ -265,8 +259,8 @@ class Desk(ABC):
         try:
             taken = asyncio.run(reach())
         except TransportError as error:
-            return Check("broker", False, str(error))
-        return Check("broker", True, f"{', '.join(self.config.broker.urls)}: {taken:.2f} s")
+            return Check("broker", "failed", str(error))
+        return Check("broker", "ok", f"{', '.join(self.config.broker.urls)}: {taken:.2f} s")
 
     def _certificate(self) -> list[Check]:
         tls = self.config.broker.tls
@@ -292,9 +286,9 @@ class Desk(ABC):
 
 def _tried(name: str, look: Callable[[], str]) -> Check:
     try:
-        return Check(name, True, look())
+        return Check(name, "ok", look())
     except SilographError as error:
-        return Check(name, False, str(error))
+        return Check(name, "failed", str(error))
 
 
 #: Events of a trail in words.

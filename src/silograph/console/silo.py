@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Check, Desk, folded_words, moment, phases, shown_vote
+from silograph.console.desk import Desk, folded_words, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
@@ -23,7 +23,7 @@ from silograph.methods.catalogue import plan_study
 from silograph.methods.forecast import USELESS, outlook
 from silograph.methods.method import SettledStudy
 from silograph.methods.study import Study
-from silograph.nats.preflight import Preflight
+from silograph.nats.preflight import Check, Preflight
 from silograph.page.answer import observers
 from silograph.page.result import shown_observer
 from silograph.page.texts import method_told
@@ -200,8 +200,7 @@ class SiloDesk(Desk):
         """The checks of ``silograph silo check``, except that nothing here reads edges."""
         made = Preflight(self._own, self.clock, data=False)
         asyncio.run(made.run())
-        checks = [Check(c.name, c.state == "ok", c.said) for c in made.checks]
-        return [self.service_check(), *checks, self.verify()]
+        return [self.service_check(), *made.checks, self.verify()]
 
     def close(self) -> None:
         """Close the store and the ledger."""
