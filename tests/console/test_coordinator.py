@@ -209,7 +209,7 @@ class TestLooking:
         assert "Nobody has carried it yet" in page
         before = console.desk.version()
         file = ProgressFile(made.coordinator().state, row.run)
-        parties = [SiloProgress("silo-1", "accepted", 1, 200), SiloProgress("silo-2"),
+        parties = [SiloProgress("silo-1", "accepted", 1, 200), SiloProgress("silo-2", "undecided"),
                    SiloProgress("silo-3", "refused", 1, 200)]  # fmt: skip
         file.note(StudyProgress(row.run, "keys", parties, 1, 4))
         assert console.desk.version() != before, "pages are told"
@@ -235,7 +235,7 @@ class TestLooking:
             file.note(StudyProgress(row.run, phase, [silo], 1, 4))
         page = " ".join(re.sub("<[^>]+>", " ", anna.get(f"/studies/{row.run}").text).split())
         assert "proposed 2030-03-01 23:59:58 2030-03-02 00:01:28 1:30 keys" in page
-        assert "keys 2030-03-02 00:01:28 now silo-1 asked" in page
+        assert "keys 2030-03-02 00:01:28 now The phases of each party" in page
         assert "asked 2030-03-01 23:59:58 23:59:58 0:00.5 accepted" in page
 
     def test_ending_one(self, anna: Visitor, console: Console, carried: list[list[str]]) -> None:

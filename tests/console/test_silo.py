@@ -232,7 +232,7 @@ class TestPages:
         trail.ended(study.id, "done")
         page = " ".join(re.sub("<[^>]+>", " ", anna.get(where).text).split())
         assert "prepares; nothing is spent yet 2030-03-01 12:00:00 12:00:03 0:03" in page
-        assert "counts 2030-03-01 12:00:03 13:02:06 1:02:03" in page
+        assert "counts 12:00:03 13:02:06 1:02:03" in page
 
     def test_a_study_that_makes_no_sense(self, made: LocalDeployment, console: Console) -> None:
         members = tuple(StudyMember(name, "silo") for name in ("silo-1", "silo-2", "silo-3"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
-from silograph.console.desk import Desk, folded_words, moment, phases, shown_vote
+from silograph.console.desk import Desk, asked, folded_words, moment, phases, shown_vote
 from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
@@ -27,14 +27,17 @@ from silograph.methods.planner import PLANNED, plan
 from silograph.methods.planner import Option as Way
 from silograph.methods.study import PROTOCOLS, RELEASE, Option, Study, option_value
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.health import StudyProgress
+from silograph.nats.health import UNANSWERED, StudyProgress
 from silograph.page import result_page
 from silograph.party.config import CoordinatorConfig
 from silograph.party.store import Run
 
 __all__ = ["CoordinatorDesk", "Draft"]
 
+#: How phases of a party look that are not those of a study that goes well.
+_KINDS = {"asked": "", "undecided": "half", "refused": "bad", "aborted": "bad"}
 _MOST_MINUTES = 7 * 24 * 60
+_HUB_NOTE = "noisy sums of degrees: the form of a study with folded nodes takes its hubs from them"
 #: Fields of the form that are no part of a draft.
 _NOT_KEPT = frozenset({FORGERY, "passphrase", "take"})
 #: Fields that an option of the plan fills, in the order of its button's value.
@@ -287,7 +290,7 @@ class CoordinatorDesk(Desk):
         progress = self._service.progress(study.run) if row.open else None
         return {
             "run": study.run,
-            "query": f"{study.k}-stars" if study.k else study.query.replace("_", " "),
+            "query": asked(study),
             "method": study.how,
             "purpose": study.purpose,
             "epsilon": shown_loss(study.epsilon),
@@ -295,11 +298,11 @@ class CoordinatorDesk(Desk):
             "state": row.state,
             "code": row.code,
             "open": row.open,
-            "answer": self._answer(row),
+            "answer": self._answer(study, row),
             "progress": None if progress is None else _progress(progress, row.state),
         }
 
-    def _answer(self, row: Run) -> dict[str, str] | None:
+    def _answer(self, study: Study, row: Run) -> dict[str, str] | None:
         """The answer in one line; None if there is none."""
         if row.state != "done":
             return None
@@ -308,7 +311,8 @@ class CoordinatorDesk(Desk):
         except (SilographError, ValueError, KeyError):
             return None
         if answer is None:
-            return {"value": "a release", "error": "", "interval": "", "note": ""}
+            what = ("a table of nodes", _HUB_NOTE) if study.method == "hubs" else ("a release", "")
+            return {"value": what[0], "error": "", "interval": "", "note": what[1]}
         if isinstance(answer["value"], list):
             many = f"{len(answer['value']):,} values"
             return {"value": many, "error": "", "interval": "", "note": answer["note"]}
@@ -393,7 +397,7 @@ def _progress(progress: StudyProgress, state: str) -> dict[str, Any]:
         share = 1.0
         for silo in progress.silos:
             silo.phase = "done"
-    answered = sum(silo.phase != "asked" for silo in progress.silos)
+    answered = sum(silo.phase not in UNANSWERED for silo in progress.silos)
     return {
         "phase": progress.phase,
         "percent": round(100 * share, 1),
@@ -403,7 +407,7 @@ def _progress(progress: StudyProgress, state: str) -> dict[str, Any]:
             {
                 "name": silo.name,
                 "phase": silo.phase,
-                "kind": {"asked": "", "refused": "bad", "aborted": "bad"}.get(silo.phase, "good"),
+                "kind": _KINDS.get(silo.phase, "good"),
                 "messages": f"{silo.messages:,}",
                 "size": size_text(silo.bytes),
             }

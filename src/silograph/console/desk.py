@@ -28,7 +28,7 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Desk", "Phase", "folded_words", "moment", "phases", "shown_vote"]
+__all__ = ["Desk", "Phase", "asked", "folded_words", "moment", "phases", "shown_vote"]
 
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
@@ -70,17 +70,23 @@ def phases(moments: Iterable[tuple[float, str, str]], end: float | None) -> list
     for began, who, name in moments:
         if end is None or began < end:
             of.setdefault(who, []).append((began, name))
-    return [
-        Phase(
-            who, name, _clock(began), *(("", "") if to is None else (_clock(to), _took(to - began)))
-        )
-        for who, found in of.items()
-        for (began, name), to in zip(found, [*(b for b, _ in found[1:]), end], strict=True)
-    ]
+    made = []
+    for who, found in of.items():
+        before: float | None = None
+        for (began, name), to in zip(found, [*(b for b, _ in found[1:]), end], strict=True):
+            ended = ("", "") if to is None else (_clock(to, began), _took(to - began))
+            made.append(Phase(who, name, _clock(began, before), *ended))
+            before = began
+    return made
 
 
-def _clock(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _clock(seconds: float, after: float | None) -> str:
+    """A time with its date, unless the time that stands before it has the same."""
+    shown, before = (
+        "" if s is None else datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        for s in (seconds, after)
+    )
+    return shown[11:] if shown[:10] == before[:10] else shown
 
 
 def _took(seconds: float) -> str:
@@ -325,6 +331,13 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
         "why": str(entry.get("why", "")),
         "rest": {k: _plain(v) for k, v in entry.items() if k not in _APART},
     }
+
+
+def asked(study: Study) -> str:
+    """What a study asks for."""
+    if study.method == "hubs":
+        return "search for hubs"
+    return f"{study.k}-stars" if study.k else study.query.replace("_", " ")
 
 
 def folded_words(study: Study) -> str:

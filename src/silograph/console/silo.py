@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Desk, folded_words, moment, phases, shown_vote
+from silograph.console.desk import Desk, asked, folded_words, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
@@ -79,7 +79,7 @@ class SiloDesk(Desk):
     def _line(self, study: Study, row: Run, said: list[Vote]) -> dict[str, Any]:
         return {
             "run": study.run,
-            "query": _asked(study),
+            "query": asked(study),
             "method": study.how,
             "coordinator": study.coordinator,
             "purpose": study.purpose,
@@ -207,10 +207,6 @@ class SiloDesk(Desk):
         if "_ledger" in self.__dict__ and self._ledger is not None:
             self._ledger.close()
         super().close()
-
-
-def _asked(study: Study) -> str:
-    return f"{study.k}-stars" if study.k else study.query.replace("_", " ")
 
 
 def observed(settled: SettledStudy) -> list[dict[str, Any]]:

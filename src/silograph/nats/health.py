@@ -375,7 +375,7 @@ _SHOW_SECONDS = 2.0
 #: So many beginnings of phases are kept: a run that is carried on again and again adds to them.
 _MOST_PHASES = 1000
 #: Phases before a silo takes part, and what is awaited of it then.
-_UNANSWERED = {
+UNANSWERED = {
     "asked": "it has not answered: is its service running? (silograph study ping)",
     "undecided": "its operator has to decide",
 }
@@ -417,15 +417,15 @@ class StudyProgress:
         awaited by the others.
         """
         most = max((silo.messages for silo in self.silos), default=0)
-        answered = all(silo.phase not in _UNANSWERED for silo in self.silos)
+        answered = all(silo.phase not in UNANSWERED for silo in self.silos)
         behind = [
             silo.name
             for silo in self.silos
-            if (silo.messages < most if answered else silo.phase in _UNANSWERED)
+            if (silo.messages < most if answered else silo.phase in UNANSWERED)
         ]
         for silo in self.silos:
-            if silo.phase in _UNANSWERED:
-                silo.waiting = _UNANSWERED[silo.phase]
+            if silo.phase in UNANSWERED:
+                silo.waiting = UNANSWERED[silo.phase]
             elif silo.name in behind:
                 silo.waiting = f"its next message is awaited, in phase '{silo.phase}'"
             else:
