@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,6 +110,8 @@ class TestProposing:
             ({"query": "everything"}, "unknown query"),
             ({"method": "magic"}, "unknown method"),
             ({"k": "1.5"}, "not a whole number"),
+            ({"k": "inf"}, "k is not a number"),
+            ({"collusion": "nan"}, "collusion is not a number"),
             ({"minutes": "1e9"}, "at most a week"),
             ({"options": "split"}, "name=value"),
             ({"silos": "nobody"}, "not a silo"),
@@ -190,6 +193,14 @@ class TestProposing:
             with pytest.raises(SilographError, match=said):
                 console.desk.propose(somebody, Draft(FORM | change), "")  # type: ignore[union-attr]
 
+    def test_a_plan_that_would_take_too_long(self, console: Console) -> None:
+        universe = SimpleNamespace(size=10**9)
+        desk = console.desk
+        assert isinstance(desk, CoordinatorDesk)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(desk._service.party), "universe", universe)
+            assert "nodes are for silograph plan" in desk.form(Draft(FORM))["plan"]["refusal"]
+
     def test_a_draft_keeps_no_secret(self, anna: Visitor) -> None:
         page = anna.act("/plan", **FORM, passphrase="a long one").text  # noqa: S106
         assert "a long one" not in page
@@ -249,6 +260,27 @@ class TestLooking:
         assert [v.decision for v in votes_of(console.desk.trail)] == ["proposed", "aborted"]
         assert len(carried) == 2
         assert anna.act(f"{where}/carry").status_code == 303
+
+    def test_a_study_is_carried_once(
+        self, anna: Visitor, console: Console, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However often a button is pressed; and not by somebody who may only look."""
+        anna.act("/propose", **FORM)
+        (row,) = console.desk.store.runs()
+        started: list[object] = []
+        alive = SimpleNamespace(poll=lambda: None)
+        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: started.append(1) or alive)
+        where, before = f"/studies/{row.run}", console.desk.version()
+        guest = Visitor(console, "guest")
+        assert guest.act(f"{where}/carry").status_code == 400
+        assert "Carry it on" not in guest.get(where).text
+        assert started == []
+        assert "Carry it on" in anna.get(where).text
+        for _ in range(3):
+            assert anna.act(f"{where}/carry").status_code == 303
+        assert len(started) == 1
+        assert "Carry it on" not in anna.get(where).text
+        assert console.desk.version() != before, "pages are told"
 
     @pytest.mark.parametrize("way", WAYS)
     def test_an_answer_and_its_page(

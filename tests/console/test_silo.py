@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -78,6 +80,29 @@ class TestDeciding:
         config = made.silo("silo-1")
         check_approved(console.desk.trail, study, "silo-1", config.policy, config.approvers)
         assert check_votes(console.desk.trail, config.approvers) == []
+
+    def test_at_the_same_time(self, made: LocalDeployment, console: Console) -> None:
+        """Nobody counts twice, and two who press at once are two."""
+        study = propose(made)
+        people = [person(console, made, name) for name in ("anna", "anna", "ben")]
+        # A new token ended the first session: both of anna's windows have the second one.
+        people[0].client.cookies = people[1].client.cookies
+        checks = [visitor.check for visitor in people]
+        together = Barrier(3)
+
+        def approve(visitor: Visitor, check: str) -> int:
+            together.wait()
+            said = {"decision": "accepted", "reason": "as agreed", "check": check}
+            return int(visitor.post(f"/studies/{study.run}/decide", **said).status_code)
+
+        with ThreadPoolExecutor(3) as pool:
+            found = sorted(pool.map(approve, people, checks))
+        assert found == [303, 303, 400]
+        assert sorted(vote.by for vote in votes_of(console.desk.trail)) == ["anna", "ben"]
+        row = console.desk.store.run(study.run)
+        assert row is not None
+        assert row.decision == "accepted"
+        assert sorted(row.decided_by.split(",")) == ["anna", "ben"]
 
     def test_one_refuses(self, made: LocalDeployment, console: Console) -> None:
         study = propose(made)

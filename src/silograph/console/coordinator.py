@@ -4,6 +4,7 @@ A study that is proposed here is carried by a process of its own, as by ``silogr
 It does not end with the console.
 """
 
+import math
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from silograph.console.access import FORGERY, Person
-from silograph.console.desk import Desk, asked, folded_words, moment, phases, shown_vote
+from silograph.console.desk import MOST_PAST, Desk, asked, folded_words, moment, phases, shown_vote
 from silograph.console.silo import observed
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, SilographError, StudyError
@@ -36,6 +37,8 @@ __all__ = ["CoordinatorDesk", "Draft"]
 
 #: How phases of a party look that are not those of a study that goes well.
 _KINDS = {"asked": "", "undecided": "half", "refused": "bad", "aborted": "bad"}
+#: With more nodes than this, a plan takes longer than somebody waits for a page.
+_MOST_NODES = 1_000_000
 _MOST_MINUTES = 7 * 24 * 60
 _HUB_NOTE = "noisy sums of degrees: the form of a study with folded nodes takes its hubs from them"
 #: Fields of the form that are no part of a draft.
@@ -69,10 +72,13 @@ class Draft:
         if not text:
             return default
         try:
-            return float(text)
+            found = float(text)
         except ValueError:
-            self.problems.append(f"{name} is not a number")
-            return default
+            found = math.nan
+        if math.isfinite(found):
+            return found
+        self.problems.append(f"{name} is not a number")
+        return default
 
     def whole(self, name: str, default: int | None = None) -> int | None:
         """A field that holds a whole number."""
@@ -137,7 +143,9 @@ class CoordinatorDesk(Desk):
         super().__init__(config, clock)
         self._own = config
         self._service = CoordinatorService(config, clock=clock)
-        self._carriers: list[subprocess.Popen[bytes]] = []
+        self._carriers: dict[str, subprocess.Popen[bytes]] = {}
+        #: Answers of studies that are done, which do not change, by run.
+        self._answers: dict[str, dict[str, str] | None] = {}
 
     def close(self) -> None:
         """Close the files. Studies go on in their own processes."""
@@ -149,10 +157,11 @@ class CoordinatorDesk(Desk):
         return ""
 
     def _version(self) -> str:
-        self._carriers = [carrier for carrier in self._carriers if carrier.poll() is None]
-        rows = [self._service.progress(run.run) for run in self.store.runs(ended=False)]
-        # Without its clocks: those are others every time.
-        return repr([p and (p.phase, p.done, p.total, p.silos) for p in rows])
+        self._carriers = {run: c for run, c in self._carriers.items() if c.poll() is None}
+        runs = [run.run for run in self.store.runs(ended=False)]
+        rows = [(self._carried(run), self._service.progress(run)) for run in runs]
+        # Without the clocks of a progress: those are others every time.
+        return repr([(c, p and (p.phase, p.done, p.total, p.silos)) for c, p in rows])
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -182,6 +191,10 @@ class CoordinatorDesk(Desk):
         nodes = self._service.party.universe.size or draft.whole("nodes")
         if not query or epsilon is None or not nodes:
             return None
+        if nodes > _MOST_NODES:
+            return {
+                "refusal": f"More than {_MOST_NODES:,} nodes are for silograph plan: it is slow."
+            }
         if query not in PLANNED:
             return {"refusal": "For this question there is no formula that predicts the error."}
         silos = len(draft.silos(names))
@@ -257,15 +270,20 @@ class CoordinatorDesk(Desk):
         self.carry(run)
 
     def carry(self, run: str) -> None:
-        """Carry a study in a process of its own; it ends at once if another carries it."""
+        """Carry a study in a process of its own, unless one does."""
         run = self._service.find(run)[0].run
+        if self._carried(run):
+            return
         command = [sys.executable, "-m", "silograph", "study", "watch", run, "--json"]
-        self._carriers.append(
-            subprocess.Popen(  # noqa: S603 - our own program, with our own arguments
-                [*command, "--config", str(self.config.file)], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )
+        self._carriers[run] = subprocess.Popen(  # noqa: S603 - our own program and arguments
+            [*command, "--config", str(self.config.file)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+
+    def _carried(self, run: str) -> bool:
+        """Whether a process carries a study, or is about to."""
+        started = self._carriers.get(run)
+        return self._service.carried(run) or (started is not None and started.poll() is None)
 
     @contextmanager
     def _acting(self) -> Iterator[CoordinatorService]:
@@ -281,9 +299,11 @@ class CoordinatorDesk(Desk):
     def overview(self) -> dict[str, Any]:
         """All studies, those that are under way first."""
         found = self.studies()
+        past = [pair for pair in found if not pair[1].open]
         return {
             "running": [self._line(*pair) for pair in found if pair[1].open],
-            "past": [self._line(*pair) for pair in found if not pair[1].open],
+            "past": [self._line(*pair) for pair in past[:MOST_PAST]],
+            "older": max(len(past) - MOST_PAST, 0),
         }
 
     def _line(self, study: Study, row: Run) -> dict[str, Any]:
@@ -306,6 +326,11 @@ class CoordinatorDesk(Desk):
         """The answer in one line; None if there is none."""
         if row.state != "done":
             return None
+        if row.run not in self._answers:
+            self._answers[row.run] = self._read_answer(study, row)
+        return self._answers[row.run]
+
+    def _read_answer(self, study: Study, row: Run) -> dict[str, str] | None:
         try:
             answer = self._service.result(row.run)["answer"]
         except (SilographError, ValueError, KeyError):
@@ -337,6 +362,7 @@ class CoordinatorDesk(Desk):
             "folded": folded_words(study),
             "digest": study.digest.hex(),
             "ending": row.open and row.decision == "abort",
+            "carried": self._carried(study.run),
             "progress": None if progress is None else _progress(progress, row.state),
             "votes": [shown_vote(vote) for vote in self.votes() if vote.run == study.run],
             "trail": self.entries(study.run),

@@ -28,8 +28,10 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Desk", "Phase", "asked", "folded_words", "moment", "phases", "shown_vote"]
+__all__ = ["MOST_PAST", "Desk", "Phase", "asked", "folded_words", "moment", "phases", "shown_vote"]
 
+#: So many studies that have ended are shown.
+MOST_PAST = 200
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
 #: A service that wrote its status longer ago than this is not running.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Desk, asked, folded_words, moment, phases, shown_vote
+from silograph.console.desk import MOST_PAST, Desk, asked, folded_words, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
@@ -69,10 +69,12 @@ class SiloDesk(Desk):
         found, said = self.studies(), self.votes()
         waiting = [p for p in found if p[1].open and not p[1].decision]
         running = [p for p in found if p[1].open and p[1].decision]
+        past = [p for p in found if not p[1].open]
         return {
             "waiting": [self._line(*pair, said) for pair in waiting],
             "running": [self._line(*pair, said) for pair in running],
-            "past": [self._line(*pair, said) for pair in found if not pair[1].open],
+            "past": [self._line(*pair, said) for pair in past[:MOST_PAST]],
+            "older": max(len(past) - MOST_PAST, 0),
             "lineages": self.budget(),
         }
 

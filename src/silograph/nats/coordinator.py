@@ -217,7 +217,7 @@ class CoordinatorService:
         for row in self._store.runs(ended=False):
             study = read_proposal(row.proposal)
             dead = study is not None and study.deadline <= self._party.clock()
-            if dead and not held(self._config.state / f"{row.run}.lock"):
+            if dead and not self.carried(row.run):
                 self._party.end(row.run, "aborted", Code.DEADLINE.word)
 
     async def ping(self, seconds: float) -> list[Answer]:
@@ -237,6 +237,13 @@ class CoordinatorService:
         if study is None:
             raise StudyError(f"study {found[0].run} was made by another version of Silograph")
         return study, found[0]
+
+    def carried(self, run: str) -> bool:
+        """Whether a living process carries a study."""
+        return held(self._lock(run))
+
+    def _lock(self, run: str) -> Path:
+        return self._config.state / f"{run}.lock"
 
     def progress(self, run: str) -> StudyProgress | None:
         """How far a study is, or was when it ended; None if nobody has carried it yet."""
@@ -319,7 +326,7 @@ class CoordinatorService:
         carry a run.
         """
         study, row = self.find(run)
-        lock = self._config.state / f"{study.run}.lock"
+        lock = self._lock(study.run)
         with locked(lock, "another process carries this study"):
             if row.open or self._store.pending(study.run):
                 roster = self.seat(study).roster
