@@ -168,8 +168,8 @@ LOCK = @index=$$($(RELEASE_BIN)/python -m pip config get global.index-url 2>/dev
 
 lock: $(RELEASE)/.ready ## requirements/ anew, with hashes (UPGRADE=--upgrade: newer versions too)
 	$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
-	$(LOCK) pyproject.toml --extra deploy --extra websocket --constraint requirements/dev.txt \
-		--output-file requirements/deploy.txt
+	$(LOCK) pyproject.toml --extra deploy --extra websocket --extra console \
+		--constraint requirements/dev.txt --output-file requirements/deploy.txt
 	$(LOCK) --group release --output-file requirements/release.txt
 
 # zig links against the oldest C library that Rust supports, so that the wheel runs on any Linux;

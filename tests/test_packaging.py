@@ -26,7 +26,10 @@ EXTRAS = PROJECT["optional-dependencies"]
 #: For each lock what it must hold.
 LOCKS: dict[str, list[str]] = {
     "dev": [*PROJECT["dependencies"], *chain(*EXTRAS.values()), *GROUPS["dev"]],
-    "deploy": [*PROJECT["dependencies"], *EXTRAS["deploy"], *EXTRAS["websocket"]],
+    "deploy": [
+        *PROJECT["dependencies"],
+        *chain(*(EXTRAS[name] for name in ("deploy", "websocket", "console"))),
+    ],
     "release": GROUPS["release"],
 }
 LOCKED = re.compile(

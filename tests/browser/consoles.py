@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -11,14 +10,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from silograph.console.access import People
+from silograph.nats.coordinator import CoordinatorService, Question
+from silograph.party import certificates
+from silograph.party.keys import load_identity
 from silograph.party.opened import open_store
 from tests.console.world import deployment
 from tests.nats.world import serving
 from tests.support.local_deployment import HUB, LocalDeployment, free_port
+
+#: The party whose console is on TLS; the other is on plain HTTP, which only loopback may have.
+SECURE = "silo-1"
 
 
 class Consoles:
@@ -27,10 +33,15 @@ class Consoles:
     def __init__(self, folder: Path, passphrase: str | None = None) -> None:
         self.made: LocalDeployment = deployment(folder, passphrase=passphrase)
         self.ports = {"silo-1": free_port(), HUB: free_port()}
+        now = datetime.now(UTC)
+        certificates.new_authority(folder / "tls", now)
+        made = certificates.issue(folder / "tls", "console", now, hosts=("127.0.0.1",))
         for name, port in self.ports.items():
             file = self.made.folder / f"{name}.toml"
-            listen = f'\n[console]\nlisten = "127.0.0.1:{port}"\n'
-            file.write_text(file.read_text() + listen)
+            text = f'\n[console]\nlisten = "127.0.0.1:{port}"\n'
+            if name == SECURE:
+                text += f'cert = "{made.path}"\nkey = "{made.path.with_suffix(".key")}"\n'
+            file.write_text(file.read_text() + text)
         for name in ("silo-2", "silo-3"):
             file = self.made.silo_file(name)
             file.write_text(file.read_text().replace('accept = "ask"', 'accept = "auto"'))
@@ -86,7 +97,8 @@ class Consoles:
         self.made.broker.stop()
 
     def address(self, name: str, path: str = "/") -> str:
-        return f"http://127.0.0.1:{self.ports[name]}{path}"
+        scheme = "https" if name == SECURE else "http"
+        return f"{scheme}://127.0.0.1:{self.ports[name]}{path}"
 
     def token(self, name: str, person: str) -> str:
         config = self.made.coordinator() if name == HUB else self.made.silo(name)
@@ -101,18 +113,14 @@ class Consoles:
         page.keyboard.press("Enter")
         page.wait_for_url(self.address(name))
 
-    def propose(self, *words: str) -> str:
-        """A study by the command line, carried by nobody yet; returns its run."""
-        command = [sys.executable, "-m", "silograph", "study", "propose", *words, "--detach"]
-        key = self.made.folder / "anna.person.key"
-        config = self.made.folder / f"{HUB}.toml"
-        done = subprocess.run(
-            [*command, "--key", str(key), "--config", str(config)], check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
-        found = re.search(r"^[0-9a-f]{32}$", done.stdout, flags=re.M)
-        assert found, done.stdout
-        return found[0]
+    def propose(self, question: Question) -> str:
+        """A study that nobody carries yet; returns its run."""
+        service = CoordinatorService(self.made.coordinator())
+        try:
+            key = load_identity(self.made.folder / "anna.person.key")
+            return service.propose(question, 3600.0, key).study.run
+        finally:
+            service.close()
 
     def runs(self, name: str) -> dict[str, str]:
         """The state of every run at a party."""

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
-from tests.browser.consoles import Consoles, consoles, wait
+from silograph.nats.coordinator import Question
+from tests.browser.consoles import SECURE, Consoles, consoles, wait
 from tests.browser.test_result import contrast
 from tests.console.world import NASTY, NODE
 from tests.support.local_deployment import HUB
 
-SILO = "silo-1"
+SILO = SECURE
 #: A machine may be busy; nothing here waits longer than it must.
 expect.set_options(timeout=30_000)
 
@@ -28,7 +29,11 @@ class Desk:
 
     def __init__(self, browser: Any, world: Consoles, party: str, person: str) -> None:
         self.world, self.party = world, party
-        self.page = browser.new_context(viewport={"width": 1100, "height": 800}).new_page()
+        # The certificate is the test's own, and no authority of the browser's has signed it.
+        self.context = browser.new_context(
+            viewport={"width": 1100, "height": 800}, ignore_https_errors=True
+        )
+        self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
         self.said: list[str] = []
         self.asked: list[str] = []
@@ -161,9 +166,24 @@ UNLABELLED = """() => [...document.querySelectorAll(
     .map(e => e.outerHTML.slice(0, 80))"""
 
 
+def test_the_session_over_tls(browser: Any, world: Consoles) -> None:
+    """The cookie is for TLS alone, scripts do not see it, and plain HTTP gets no answer."""
+    ben, hub = Desk(browser, world, SILO, "ben"), Desk(browser, world, HUB, "ben")
+    (cookie,), (plain,) = ben.context.cookies(), hub.context.cookies()
+    assert cookie["name"] == f"__Host-silograph-{SILO}"
+    assert cookie["secure"]
+    assert not plain["secure"]
+    for each in (cookie, plain):
+        assert (each["httpOnly"], each["sameSite"], each["path"]) == (True, "Strict", "/")
+    ben.page.wait_for_function("document.documentElement.dataset.live === 'on'")
+    assert ben.page.evaluate("document.cookie") == ""
+    with pytest.raises(Error, match="ERR_"):
+        ben.page.goto(world.address(SILO).replace("https", "http"))
+
+
 def test_a_study_is_refused(browser: Any, world: Consoles) -> None:
     """One of two refuses, and the coordinator sees it by itself."""
-    run = world.propose("edges", "--epsilon", "1", "--protocol", "masked", "--purpose", "again")
+    run = world.propose(Question("edges", 1.0, protocol="masked", purpose="again"))
     hub, ben = Desk(browser, world, HUB, "ben"), Desk(browser, world, SILO, "ben")
     hub.press(f'#running a[href="/studies/{run}"]')
     hub.page.wait_for_url(f"**/studies/{run}")

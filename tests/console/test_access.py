@@ -1,15 +1,19 @@
 """Who gets in: tokens once, sessions for a while, own pages only; and nobody else."""
 
+import contextlib
 import json
 import re
+import socket
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from silograph.console import access
 from silograph.console.access import People
-from silograph.console.app import Console
+from silograph.console.app import Console, server_of
 from silograph.errors import ArgumentError, ConfigError, KeyFileError, RosterError
 from silograph.party.config import SiloConfig
 from tests.console.world import ORIGIN, Visitor, console_of, deployment, propose
@@ -108,6 +112,12 @@ class TestPeople:
             path.write_text(content)
             assert people.of_session(begun[1]) is None
 
+    def test_whoever_tries_tokens_is_in_nobody_s_way(self, people: People) -> None:
+        """A wrong token is refused at once, also while somebody signs in."""
+        people.invite("anna")
+        with people._alone():
+            assert people.exchange("a guess") is None
+
     def test_names_and_times(self, people: People) -> None:
         for name in ("../anna", "", "An na"):
             with pytest.raises(RosterError):
@@ -157,6 +167,96 @@ class TestWithoutASession:
             assert "anna" not in answer.text
         for path in ("/assets/", "/assets/..%2fapp.py", "/assets/../app.py", "/assets/app.py"):
             assert stranger.get(path).status_code in (303, 404)
+
+    def test_a_file_that_others_can_read(self, made: LocalDeployment, console: Console) -> None:
+        """Nobody is let in, and nobody is told where it is."""
+        anna = Visitor(console, "anna")
+        path = console.people.folder / "anna.person"
+        path.chmod(0o644)
+        try:
+            for answer in (anna.get("/"), Visitor(console).post("/enter", token="x")):  # noqa: S106
+                assert answer.status_code in (400, 503)
+                assert "Rings" not in answer.text
+            assert str(path) not in anna.get("/").text
+        finally:
+            path.chmod(0o600)
+
+    def test_a_token_in_an_address_is_no_token(self, console: Console) -> None:
+        token, stranger = console.people.invite("anna"), Visitor(console)
+        answer = stranger.get(f"/enter?token={token}")
+        assert "set-cookie" not in answer.headers
+        assert token not in answer.text
+        assert stranger.get(f"/?token={token}").status_code == 303
+        assert answer.headers["referrer-policy"] == "same-origin"
+
+    def test_a_session_that_was_there_before_is_not_taken(self, console: Console) -> None:
+        anna = Visitor(console)
+        anna.client.cookies.set("silograph-silo-1", "chosen-by-somebody-else")
+        anna.post("/enter", token=console.people.invite("anna"))
+        secret = anna.client.cookies.get("silograph-silo-1", domain="127.0.0.1")
+        assert secret != "chosen-by-somebody-else"  # noqa: S105
+        assert console.people.of_session("chosen-by-somebody-else") is None
+
+    @pytest.mark.parametrize(
+        "path", ["//evil.example", "//evil.example/", "/enter?next=//evil.example", "/trail/",
+                 "/\\evil.example", "/studies//evil.example/", "/http://evil.example/"],
+    )  # fmt: skip
+    def test_no_way_leads_elsewhere(self, console: Console, path: str) -> None:
+        for visitor in (Visitor(console), Visitor(console, "anna")):
+            found = visitor.get(ORIGIN + path).headers.get("location", "/")
+            assert found == "/" or found.startswith(("/enter", f"{ORIGIN}/"))
+
+
+class TestOnTheLine:
+    """A real server: what is slow, silent or too large is cut off, and others are served."""
+
+    @pytest.fixture
+    def port(self, console: Console, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+        monkeypatch.setattr(access, "PATIENCE", 0.3)
+        server = server_of(console)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            serving = threading.Thread(target=lambda: server.run([listening]))
+            serving.start()
+            try:
+                yield listening.getsockname()[1]
+            finally:
+                server.should_exit = True
+                serving.join()
+
+    @staticmethod
+    def answer(port: int, *parts: bytes) -> bytes:
+        """What comes back, until the server closes the connection."""
+        found = b""
+        with socket.create_connection(("127.0.0.1", port), 10) as line:
+            for part in parts:
+                line.sendall(part)
+            with contextlib.suppress(ConnectionResetError):
+                while more := line.recv(65536):
+                    found += more
+        return found
+
+    HEAD = (
+        b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1:8470\r\nOrigin: http://127.0.0.1:8470\r\n"
+        b"Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n"
+    )
+
+    def test_silence_and_half_a_head(self, port: int) -> None:
+        assert self.answer(port) == b""
+        assert self.answer(port, b"GET / HTTP/1.1\r\nHost: 127.0.") == b""
+        whole = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:8470\r\nConnection: close\r\n\r\n"
+        assert self.answer(port, whole).startswith(b"HTTP/1.1 200")
+
+    def test_a_body_that_does_not_come(self, port: int) -> None:
+        found = self.answer(port, self.HEAD + b"Content-Length: 50\r\n\r\ntoken=")
+        assert found.startswith(b"HTTP/1.1 400")
+
+    def test_a_body_that_is_longer_than_it_says(self, port: int) -> None:
+        head = self.HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunk = b"2000\r\n" + b"t" * 0x2000 + b"\r\n"
+        found = self.answer(port, head, *[chunk] * 7, b"0\r\n\r\n")
+        assert found.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400")), "no more than a form"
+        found = self.answer(port, head, *[chunk] * 9)
+        assert found.startswith(b"HTTP/1.1 400")
 
 
 class TestCookie:

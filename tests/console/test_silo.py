@@ -1,17 +1,29 @@
 """A silo's console: what people see of a study, what they decide, and what they never see."""
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 from markupsafe import escape
 
 from silograph.console.app import Console
+from silograph.estimators.reference import guess
 from silograph.ledger.book import Ledger
-from silograph.methods.study import StudyMember
+from silograph.methods.catalogue import plan_study
+from silograph.methods.planner import plan
+from silograph.methods.prediction import Question as PlannedQuestion
+from silograph.methods.prediction import baseline_error, feat_error
+from silograph.methods.sealed.method import SettledSealed, expected_error
+from silograph.methods.study import Index, StudyMember
 from silograph.party import keys
 from silograph.party.approval import check_approved, check_votes, votes_of
 from silograph.party.opened import open_store
+from silograph.party.trail import Trail
 from tests.console.world import NASTY, NODE, Visitor, console_of, deployment, propose
 from tests.support.local_deployment import LocalDeployment
 
@@ -68,6 +80,29 @@ class TestDeciding:
         config = made.silo("silo-1")
         check_approved(console.desk.trail, study, "silo-1", config.policy, config.approvers)
         assert check_votes(console.desk.trail, config.approvers) == []
+
+    def test_at_the_same_time(self, made: LocalDeployment, console: Console) -> None:
+        """Nobody counts twice, and two who press at once are two."""
+        study = propose(made)
+        people = [person(console, made, name) for name in ("anna", "anna", "ben")]
+        # A new token ended the first session: both of anna's windows have the second one.
+        people[0].client.cookies = people[1].client.cookies
+        checks = [visitor.check for visitor in people]
+        together = Barrier(3)
+
+        def approve(visitor: Visitor, check: str) -> int:
+            together.wait()
+            said = {"decision": "accepted", "reason": "as agreed", "check": check}
+            return int(visitor.post(f"/studies/{study.run}/decide", **said).status_code)
+
+        with ThreadPoolExecutor(3) as pool:
+            found = sorted(pool.map(approve, people, checks))
+        assert found == [303, 303, 400]
+        assert sorted(vote.by for vote in votes_of(console.desk.trail)) == ["anna", "ben"]
+        row = console.desk.store.run(study.run)
+        assert row is not None
+        assert row.decision == "accepted"
+        assert sorted(row.decided_by.split(",")) == ["anna", "ben"]
 
     def test_one_refuses(self, made: LocalDeployment, console: Console) -> None:
         study = propose(made)
@@ -165,6 +200,64 @@ class TestPages:
                      "The coordinator together with any silo", "wants 2 approvals", "promised",
                      study.digest.hex(), "What the answer will be worth"):  # fmt: skip
             assert part in page, part
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            {},
+            {"method": "baseline", "protocol": ""},
+            {"index": Index("fold", 40, (), 1, "strip=0;case=none")},
+            {"method": "feat+", "options": {"local": "paper", "split": "paper"}},
+            {"method": "feat+", "options": {"split": "0.9,0.05,0.05", "bound": 5.0}},
+            {"method": "sealed", "protocol": "committee", "options": {"answers": "triangles"},
+             "collusion": 0, "delta": 2.0**-60,
+             "members": (*(StudyMember(f"silo-{i}", "silo") for i in (1, 2, 3)),
+                         StudyMember("hub", "coordinator"))},
+        ],
+    )  # fmt: skip
+    def test_its_error(self, made: LocalDeployment, console: Console, way: dict[str, Any]) -> None:
+        """Of the study as it is, not of the best that its method could do."""
+        study = propose(made, **way)
+        page = person(console, made, "anna").get(f"/studies/{study.run}").text
+        found = re.search(r"about ± ([\d.,e+]+) on about ([\d.,]+)", page)
+        assert found, page
+        error = float(found[1].replace(",", ""))
+        settled, asked = plan_study(study), PlannedQuestion("triangles", 1.5, 3, study.collusion)
+        if "index" in way:
+            best = plan("triangles", epsilon=1.5, silos=3, nodes=study.nodes, trust=("helpers",))
+            folded = [o.error for o in best.options if "fold" in o.arguments]
+            assert all(error > one for one in folded), "a fold that is far from the best"
+        elif study.method in ("feat", "baseline"):
+            formula = baseline_error if study.method == "baseline" else feat_error
+            more = () if study.method == "baseline" else ("masked",)
+            assert error == pytest.approx(formula(guess(study.nodes), asked, *more), rel=1e-3)
+        elif study.method == "sealed":
+            assert isinstance(settled, SettledSealed)
+            law = expected_error(guess(study.nodes), asked, settled.noise)
+            assert error == pytest.approx(law, rel=1e-3)
+        assert ("No usable answer is likely" in page) == (study.method != "sealed")
+
+    def test_no_formula(self, made: LocalDeployment, console: Console) -> None:
+        study = propose(made, query="degree_histogram")
+        page = person(console, made, "anna").get(f"/studies/{study.run}").text
+        assert "There is no formula" in page
+
+    def test_its_phases(self, made: LocalDeployment, console: Console) -> None:
+        """From the trail: how long people took, and how long the machines."""
+        began = datetime(2030, 3, 1, 12, tzinfo=UTC).timestamp()
+        study, where = propose(made), f"/studies/{1:032x}"
+        anna = person(console, made, "anna")
+        assert "waits for a decision" in anna.get(where).text.split('id="phases"')[1]
+        trail = Trail(console.desk.store, lambda: began)
+        trail.decided(study.id, "anna", "accepted")
+        began += 3
+        trail.spent(study.id, "trial", 1.5, 0.0, 1, 1, bytes(32))
+        assert '<span class="badge half">now</span>' in anna.get(where).text
+        began += 3723
+        trail.ended(study.id, "done")
+        page = " ".join(re.sub("<[^>]+>", " ", anna.get(where).text).split())
+        assert "prepares; nothing is spent yet 2030-03-01 12:00:00 12:00:03 0:03" in page
+        assert "counts 12:00:03 13:02:06 1:02:03" in page
 
     def test_a_study_that_makes_no_sense(self, made: LocalDeployment, console: Console) -> None:
         members = tuple(StudyMember(name, "silo") for name in ("silo-1", "silo-2", "silo-3"))

@@ -10,8 +10,11 @@ from starlette.testclient import TestClient
 
 from silograph import NodeUniverse, Silo
 from silograph.console.app import Console
+from silograph.local.drive import Parties, drive_study
+from silograph.messages.entropy import OsEntropy
 from silograph.messages.identity import Identity
 from silograph.methods.study import Study
+from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.party.config import CoordinatorConfig, SiloConfig
 from silograph.party.keys import key_text, load_identity, new_identity
 from silograph.party.opened import open_store
@@ -70,6 +73,23 @@ def propose(made: LocalDeployment, number: int = 1, **changes: Any) -> Study:
     finally:
         store.close()
     return study
+
+
+def answered(made: LocalDeployment, question: Question) -> str:
+    """A study that was carried out, in this process, and is kept as the service keeps it."""
+    service = CoordinatorService(made.coordinator())
+    try:
+        plan = service.propose(question, 60.0, load_identity(made.folder / "anna.person.key"))
+        roster, entropy = plan.study.parties(service.party.roster), OsEntropy()
+        keys = [load_identity(made.folder / f"{name}.key") for name in (HUB, *made.names)]
+        hub, *others = ((key, entropy) for key in keys)
+        result = drive_study(plan, Parties(roster, hub, tuple(others)), named(), lambda: None)
+        seen = {"seconds": 1.0, "bytes": {"received": 10, "sent": 10}}
+        service.save(plan, plan.outcome(result, service.party.universe), seen)
+        service.party.end(plan.study.run, "done")
+        return plan.study.run
+    finally:
+        service.close()
 
 
 class Visitor:

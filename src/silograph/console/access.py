@@ -19,6 +19,7 @@ Where a person's key is
     can sign as that person; a token without a key can look, and decide nothing.
 """
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from silograph import whole_files
-from silograph.errors import ArgumentError, ConfigError, KeyFileError
+from silograph.errors import ArgumentError, ConfigError, KeyFileError, SilographError
 from silograph.extras import library
 from silograph.messages.entropy import Entropy, OsEntropy
 from silograph.messages.identity import Identity
@@ -47,13 +48,15 @@ from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["FORGERY", "Guard", "People", "Person", "forgery_token", "read_form"]
+__all__ = ["FORGERY", "PATIENCE", "Guard", "People", "Person", "forgery_token", "read_form"]
 
 #: The hidden field of every form.
 FORGERY = "check"
 _KIND = "silograph console person"
 _LARGEST = 4096
 _LARGEST_FORM = 1 << 16
+#: How many seconds a request may take to arrive.
+PATIENCE = 10.0
 _HOUR, _DAY = 3600, 86_400
 _MOST_DAYS = 366
 
@@ -149,7 +152,8 @@ class People:
     def exchange(self, token: str) -> tuple[Person, str] | None:
         """Take a token and begin its session; None if the token is unknown, used or too old."""
         digest = _digest(token)
-        if not self.folder.is_dir():
+        # Looked for first: whoever tries tokens must not keep others from signing in.
+        if not any(_same(person.token, digest) for person in self.everyone()):
             return None
         with self._alone():
             for person in self.everyone():
@@ -222,13 +226,28 @@ def forgery_token(secret: str) -> str:
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """The fields of a form; of several with one name all values, joined by commas."""
+    """The fields of a form; of several with one name all values, joined by commas.
+
+    What is too large, or comes too slowly, raises a :class:`ValueError`.
+    """
+    left = _LARGEST_FORM
+
+    async def bounded() -> Message:
+        # Counted, since a message in chunks can be longer than it says.
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise ValueError
+        return message
+
     length = Headers(scope=scope).get("content-length", "")
     if not length.isdecimal() or int(length) > _LARGEST_FORM:
         raise ValueError
     try:
-        found = await Request(scope, receive).form(max_fields=200)
-    except (HTTPException, MultiPartException, ClientDisconnect):
+        async with asyncio.timeout(PATIENCE):
+            found = await Request(scope, bounded).form(max_fields=200)
+    except (HTTPException, MultiPartException, ClientDisconnect, TimeoutError):
         raise ValueError from None
     fields: dict[str, str] = {}
     for name, value in found.multi_items():
@@ -298,6 +317,8 @@ class Guard:
             await self._check(scope, receive)
         except HTTPException as refused:
             answer = PlainTextResponse(f"{refused.detail}\n", refused.status_code, refused.headers)
+        except SilographError:  # others can read, or nobody: `silograph console token` says which
+            answer = PlainTextResponse("The files of this console's people are unsafe.\n", 503)
         await answer(scope, receive, headed)
 
     async def _check(self, scope: Scope, receive: Receive) -> None:

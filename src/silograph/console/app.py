@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from silograph.console import access
 from silograph.console.access import FORGERY, Guard, People, Person, forgery_token
 from silograph.console.coordinator import CoordinatorDesk, Draft
 from silograph.console.desk import Desk
@@ -30,14 +31,16 @@ from silograph.party.config import CoordinatorConfig, HelperConfig, PartyConfig,
 library("starlette", "consoles")
 library("uvicorn", "consoles")
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["Console", "serve"]
+__all__ = ["Console", "serve", "server_of"]
 
 _RUN = re.compile(r"[0-9a-f]{32}")
 #: The files that pages use, and where they are.
@@ -310,8 +313,11 @@ class Console:
 
     def carry(self, request: Request) -> Response:
         """Carry a study on that nobody carries."""
-        run = _run(request)
-        _hub(self.desk).carry(run)
+        run, desk = _run(request), _hub(self.desk)
+        refusal = desk.may_sign(request.state.person)
+        if refusal:
+            return self._study(request, problem=refusal)
+        desk.carry(run)
         return RedirectResponse(f"/studies/{run}?said=carried", 303)
 
     def page(self, request: Request) -> Response:
@@ -355,6 +361,52 @@ def _run(request: Request) -> str:
 # --- Serving --------------------------------------------------------------------------------------
 
 
+class _Connection(H11Protocol):
+    """A connection that must bring its request in time; silent ones would take all places."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and go on waiting if a head is not whole."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._wait()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(access.PATIENCE, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+def server_of(console: Console) -> uvicorn.Server:
+    """The server of a console; it listens on sockets that it is given."""
+    settings = console.config.console
+    return uvicorn.Server(
+        uvicorn.Config(
+            console.app, http=_Connection, log_level="warning", access_log=False,
+            server_header=False, proxy_headers=False, lifespan="on", ws="none",
+            limit_concurrency=128, timeout_graceful_shutdown=1, ssl_certfile=settings.cert,
+            ssl_keyfile=settings.key,
+        )
+    )  # fmt: skip
+
+
 def serve(config: PartyConfig, ready: Callable[[str], None] = lambda _address: None) -> None:
     """Serve a party's console until SIGTERM or Ctrl-C; ``ready`` is told its address."""
     settings = config.console
@@ -368,15 +420,8 @@ def serve(config: PartyConfig, ready: Callable[[str], None] = lambda _address: N
         raise DeploymentError(f"the console cannot listen on {where}: {error.strerror}") from None
     console = Console(config)
     try:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                console.app, log_level="warning", access_log=False, server_header=False,
-                proxy_headers=False, lifespan="on", ws="none", limit_concurrency=128,
-                timeout_graceful_shutdown=1, ssl_certfile=settings.cert, ssl_keyfile=settings.key,
-            )
-        )  # fmt: skip
         ready(f"{'https' if settings.tls else 'http'}://{settings.names[0]}")
-        server.run([listening])
+        server_of(console).run([listening])
     finally:
         listening.close()
         console.close()

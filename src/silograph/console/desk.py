@@ -9,7 +9,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +18,7 @@ from silograph.console.access import Person
 from silograph.errors import SilographError, TrailError, TransportError
 from silograph.methods.study import Study, read_proposal
 from silograph.nats.link import Link
+from silograph.nats.preflight import Check
 from silograph.party import certificates
 from silograph.party.approval import Vote, check_votes, votes_of
 from silograph.party.config import PartyConfig
@@ -27,8 +28,10 @@ from silograph.party.roster import digest_text, read_roster
 from silograph.party.store import Run
 from silograph.party.trail import Trail
 
-__all__ = ["Check", "Desk", "moment", "shown_vote"]
+__all__ = ["MOST_PAST", "Desk", "Phase", "asked", "folded_words", "moment", "phases", "shown_vote"]
 
+#: So many studies that have ended are shown.
+MOST_PAST = 200
 #: The most entries of a trail that a page shows.
 _ENTRIES = 200
 #: A service that wrote its status longer ago than this is not running.
@@ -47,12 +50,64 @@ def moment(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
+class Phase:
+    """A stretch of a study; the rest is empty while it lasts."""
 
+    who: str
     name: str
-    fine: bool
-    words: str
+    began: str
+    ended: str
+    took: str
+
+
+def phases(moments: Iterable[tuple[float, str, str]], end: float | None) -> list[Phase]:
+    """The phases that begin at these moments, by whose they are; all are over at ``end``.
+
+    What begins at the end or after it is no phase.
+
+    >>> [(p.name, p.took) for p in phases([(0.0, "", "keys"), (90.0, "", "counts")], 90.5)]
+    [('keys', '1:30'), ('counts', '0:00.5')]
+    """
+    of: dict[str, list[tuple[float, str]]] = {}
+    for began, who, name in moments:
+        if end is None or began < end:
+            of.setdefault(who, []).append((began, name))
+    made = []
+    for who, found in of.items():
+        before: float | None = None
+        for (began, name), to in zip(found, [*(b for b, _ in found[1:]), end], strict=True):
+            ended = ("", "") if to is None else (_clock(to, began), _took(to - began))
+            made.append(Phase(who, name, _clock(began, before), *ended))
+            before = began
+    return made
+
+
+def _clock(seconds: float, after: float | None) -> str:
+    """A time with its date, unless the time that stands before it has the same."""
+    shown, before = (
+        "" if s is None else datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        for s in (seconds, after)
+    )
+    return shown[11:] if shown[:10] == before[:10] else shown
+
+
+def _took(seconds: float) -> str:
+    """How long something took, as a clock shows it; tenths where it was short."""
+    tenths = max(round(10 * seconds), 0)
+    minutes, rest = divmod(tenths, 600)
+    if tenths >= 600:
+        hours, minutes = divmod(minutes, 60)
+        start = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+        return f"{start}:{rest // 10:02}"
+    return f"0:{rest // 10:02}" + (f".{rest % 10}" if rest % 10 else "")
+
+
+#: What begins with an event of a trail: at a party that decides, and ends with its last one.
+_BEGINS = {
+    "study.proposed": "waits for a decision",
+    "study.decided": "prepares; nothing is spent yet",
+    "budget.spent": "counts",
+}
 
 
 class Desk(ABC):
@@ -139,7 +194,7 @@ class Desk(ABC):
             strangers = check_votes(self.trail, self.config.approvers)
             signed = sum(vote.signed for vote in votes_of(self.trail))
         except TrailError as error:
-            return Check("trail", False, str(error))
+            return Check("trail", "failed", str(error))
         words = (
             f"All {head.number:,} entries follow each other, and all {signed:,} signatures hold. "
             f"Note this mark elsewhere: {head}"
@@ -147,7 +202,18 @@ class Desk(ABC):
         others = sorted({vote.by for vote in strangers})
         if others:
             words += f". Not enrolled now: {', '.join(others)}"
-        return Check("trail", True, words)
+        return Check("trail", "ok", words)
+
+    def milestones(self, run: str) -> tuple[list[tuple[float, str, str]], float | None]:
+        """When the parts of a study began here, as the trail tells it, and when it ended."""
+        found, end = [], None
+        for entry in self.trail.entries():
+            if entry.get("run") == run:
+                when = datetime.fromisoformat(entry["time"]).timestamp()
+                if entry["event"] in _BEGINS:
+                    found.append((when, "", _BEGINS[entry["event"]]))
+                end = when if entry["event"] == "run.ended" else end
+        return found, end
 
     # -- the roster --------------------------------------------------------------------------
 
@@ -187,7 +253,9 @@ class Desk(ABC):
     def service_check(self) -> Check:
         """Whether the service runs and reaches the broker."""
         unwell = self.alive()
-        return Check("service", not unwell, unwell or "It is running and reaches the broker.")
+        if unwell:
+            return Check("service", "failed", unwell)
+        return Check("service", "ok", "It is running and reaches the broker.")
 
     def _broker(self) -> Check:
         async def reach() -> float:
@@ -199,8 +267,8 @@ class Desk(ABC):
         try:
             taken = asyncio.run(reach())
         except TransportError as error:
-            return Check("broker", False, str(error))
-        return Check("broker", True, f"{', '.join(self.config.broker.urls)}: {taken:.2f} s")
+            return Check("broker", "failed", str(error))
+        return Check("broker", "ok", f"{', '.join(self.config.broker.urls)}: {taken:.2f} s")
 
     def _certificate(self) -> list[Check]:
         tls = self.config.broker.tls
@@ -226,9 +294,9 @@ class Desk(ABC):
 
 def _tried(name: str, look: Callable[[], str]) -> Check:
     try:
-        return Check(name, True, look())
+        return Check(name, "ok", look())
     except SilographError as error:
-        return Check(name, False, str(error))
+        return Check(name, "failed", str(error))
 
 
 #: Events of a trail in words.
@@ -265,6 +333,23 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
         "why": str(entry.get("why", "")),
         "rest": {k: _plain(v) for k, v in entry.items() if k not in _APART},
     }
+
+
+def asked(study: Study) -> str:
+    """What a study asks for."""
+    if study.method == "hubs":
+        return "search for hubs"
+    return f"{study.k}-stars" if study.k else study.query.replace("_", " ")
+
+
+def folded_words(study: Study) -> str:
+    """How a study folds its nodes; empty if it does not."""
+    if not study.index.folded:
+        return ""
+    shape = study.index.layout
+    hubs = f"; {shape.hubs:,} hubs of a list have one of their own" if shape.hubs else ""
+    sub = f"; {shape.sub} buckets for each sign" if shape.sub > 1 else ""
+    return f"into {shape.groups:,} groups{hubs}{sub}"
 
 
 def shown_vote(vote: Vote) -> dict[str, Any]:

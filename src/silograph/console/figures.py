@@ -209,5 +209,5 @@ def _when(moment: float) -> str:
 
 
 def _day(moment: float, span: float) -> str:
-    form = "%H:%M" if span < 86_400 else "%Y-%m-%d"
+    form = "%H:%M:%S" if span < 600 else "%H:%M" if span < 86_400 else "%Y-%m-%d"
     return datetime.fromtimestamp(moment, UTC).strftime(form)

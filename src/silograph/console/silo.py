@@ -5,6 +5,7 @@ from the ledger. Decisions go the way of ``silograph silo approve`` and ``refuse
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -12,18 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from silograph.console.access import Person
-from silograph.console.desk import Check, Desk, moment, shown_vote
+from silograph.console.desk import MOST_PAST, Desk, asked, folded_words, moment, phases, shown_vote
 from silograph.console.figures import Lineage, bar_of, lineages
 from silograph.dp.loss import shown_loss
 from silograph.errors import SilographError, StudyError
-from silograph.estimators.estimate import Origin, Provenance
 from silograph.ledger.book import Ledger
 from silograph.ledger.entries import loss_at
 from silograph.methods.catalogue import plan_study
+from silograph.methods.forecast import USELESS, outlook
 from silograph.methods.method import SettledStudy
-from silograph.methods.planner import PLANNED, plan
 from silograph.methods.study import Option, Study
-from silograph.nats.preflight import Preflight
+from silograph.nats.preflight import Check, Preflight
 from silograph.page.answer import observers
 from silograph.page.result import shown_observer
 from silograph.page.texts import method_told
@@ -69,17 +69,19 @@ class SiloDesk(Desk):
         found, said = self.studies(), self.votes()
         waiting = [p for p in found if p[1].open and not p[1].decision]
         running = [p for p in found if p[1].open and p[1].decision]
+        past = [p for p in found if not p[1].open]
         return {
             "waiting": [self._line(*pair, said) for pair in waiting],
             "running": [self._line(*pair, said) for pair in running],
-            "past": [self._line(*pair, said) for pair in found if not pair[1].open],
+            "past": [self._line(*pair, said) for pair in past[:MOST_PAST]],
+            "older": max(len(past) - MOST_PAST, 0),
             "lineages": self.budget(),
         }
 
     def _line(self, study: Study, row: Run, said: list[Vote]) -> dict[str, Any]:
         return {
             "run": study.run,
-            "query": _asked(study),
+            "query": asked(study),
             "method": study.how,
             "coordinator": study.coordinator,
             "purpose": study.purpose,
@@ -107,10 +109,12 @@ class SiloDesk(Desk):
             "collusion": study.collusion,
             "nodes": f"{study.nodes:,}" if study.nodes else "any, in the agreed form",
             "options": {name: _cut(value) for name, value in study.options.items()},
+            "folded": folded_words(study),
             "digest": study.digest.hex(),
             "open": row.open,
             "waits": row.open and not row.decision,
             "trail": self.entries(study.run),
+            "phases": phases(*self.milestones(study.run)),
             "sent": [(kind, count, size) for kind, count, size in self.store.left(study.run)],
             "refusal": "", "observers": [], "price": None, "predicted": None, "told": [],
         }  # fmt: skip
@@ -122,7 +126,7 @@ class SiloDesk(Desk):
         return found | {
             "observers": observed(settled),
             "price": self._price(settled, row),
-            "predicted": self._error(study),
+            "predicted": self._error(settled),
             "told": method_told(study.method, settled.protocol, folded=folded),
         }
 
@@ -148,10 +152,11 @@ class SiloDesk(Desk):
             "level": level,
         }
 
-    def _error(self, study: Study) -> dict[str, str] | None:
-        if study.run not in self._predicted:
-            self._predicted[study.run] = predicted(study)
-        return self._predicted[study.run]
+    def _error(self, settled: SettledStudy) -> dict[str, str] | None:
+        run = settled.study.run
+        if run not in self._predicted:
+            self._predicted[run] = predicted(settled)
+        return self._predicted[run]
 
     def decide(
         self, person: Person, run: str, decision: str, reason: str, passphrase: str
@@ -197,8 +202,7 @@ class SiloDesk(Desk):
         """The checks of ``silograph silo check``, except that nothing here reads edges."""
         made = Preflight(self._own, self.clock, data=False)
         asyncio.run(made.run())
-        checks = [Check(c.name, c.state == "ok", c.said) for c in made.checks]
-        return [self.service_check(), *checks, self.verify()]
+        return [self.service_check(), *made.checks, self.verify()]
 
     def close(self) -> None:
         """Close the store and the ledger."""
@@ -217,39 +221,29 @@ def _cut(value: Option) -> Option:
     return f"{value[:_SHOWN]}… ({len(value):,} characters)"
 
 
-def _asked(study: Study) -> str:
-    return f"{study.k}-stars" if study.k else study.query.replace("_", " ")
-
-
 def observed(settled: SettledStudy) -> list[dict[str, Any]]:
     """Who could learn what from a study, as the page of its answer will say it."""
-    study = settled.study
-    made = Provenance(study.method, settled.protocol, settled.silos, study.collusion, study.run)
-    origin = Origin(made, settled.views, settled.losses, study.nodes, study.universe)
-    return [shown_observer(each) for each in observers(origin)]
+    return [shown_observer(each) for each in observers(settled.origin())]
 
 
-def predicted(study: Study) -> dict[str, str] | None:
+def predicted(settled: SettledStudy) -> dict[str, str] | None:
     """The error that a study's answer will have on a graph of that size; None if nobody can tell.
 
     The graph is guessed from the number of nodes alone: no edge of this party has a part in it.
     """
-    if study.query not in PLANNED or not 3 <= study.nodes <= _MOST_NODES:
+    if settled.study.nodes > _MOST_NODES:
         return None
     try:
-        found = plan(
-            study.query, epsilon=study.epsilon, silos=len(study.silos), nodes=study.nodes,
-            k=study.k, delta=study.delta, collusion=study.collusion, trust=("helpers",),
-        )  # fmt: skip
+        found = outlook(settled)
     except SilographError:
         return None
-    for option in found.options:
-        same = (option.method, option.protocol) == (study.method, study.protocol)
-        if same and ("fold" in option.arguments) == study.index.folded:
-            return {
-                "error": f"{option.error:,.4g}",
-                "percent": option.percent,
-                "count": f"{found.count:,.4g}",
-                "source": found.source,
-            }
-    return None
+    if found is None or not math.isfinite(found[0].error):
+        return None
+    option, reference = found
+    return {
+        "error": f"{option.error:,.4g}",
+        "percent": option.percent,
+        "count": f"{reference.count(settled.study.query, settled.study.k):,.4g}",
+        "source": reference.source,
+        "useless": "yes" if option.relative > USELESS else "",
+    }

@@ -263,6 +263,34 @@ class Estimate(Composing, Generic[V]):
             "note": self.note,
         }
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any], origin: Origin | None = None) -> "Estimate[Any]":
+        """The estimate that :meth:`to_dict` has written.
+
+        Parameters
+        ----------
+        found
+            What :meth:`to_dict` returned, also after a way through JSON.
+        origin
+            The run that the answer comes from, if it is known.
+
+        Returns
+        -------
+        Estimate
+            The estimate. Of its interval, only that at 95 % is known.
+
+        Examples
+        --------
+        >>> answer = Estimate("edges", 100.0, 10.0, epsilon=1.0, margin=25.0)
+        >>> Estimate.from_dict(answer.to_dict()).interval
+        (75.0, 125.0)
+        """
+        low, high = (_array(end) for end in found["interval"])
+        value, stderr = _array(found["value"]), _array(found["stderr"])
+        names = ("epsilon", "delta", "method", "note", "parameters")
+        rest = {name: found[name] for name in names}
+        return cls(found["query"], value, stderr, **rest, ends=(low, high), origin=origin)
+
     def __str__(self) -> str:
         cost = f"  method {self.method}, ε = {shown_loss(self.epsilon)}"
         if self.delta:
@@ -307,3 +335,7 @@ class Estimate(Composing, Generic[V]):
 
 def _plain(x: Any) -> Any:
     return x.tolist() if isinstance(x, np.ndarray | np.generic) else x
+
+
+def _array(x: Any) -> Any:
+    return np.array(x, float) if isinstance(x, list) else x

@@ -5,24 +5,48 @@ would its answer be of any use? The expectations are those of a graph that resem
 nothing is read from edges.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from silograph.dp.loss import shown_loss
 from silograph.estimators.estimate import NO_ANSWER
-from silograph.estimators.reference import Reference
+from silograph.estimators.reference import Reference, guess
+from silograph.methods.baseline.method import SettledBaseline
 from silograph.methods.cost import Cost
-from silograph.methods.planner import PLANNED, WAYS, Option, options_of, shown_percent, shown_span
-from silograph.methods.prediction import Question
-from silograph.methods.study import COMMITTEE
+from silograph.methods.feat.method import SettledFeat
+from silograph.methods.featplus.method import SettledFeatPlus
+from silograph.methods.featplus.rounds import FeatPlusTerms
+from silograph.methods.fold.expected import FOLDED, FoldChoice
+from silograph.methods.method import SettledStudy
+from silograph.methods.planner import (
+    PLANNED,
+    WAYS,
+    Option,
+    fold_error,
+    make_option,
+    options_of,
+    shown_percent,
+    shown_span,
+)
+from silograph.methods.prediction import (
+    Question,
+    baseline_error,
+    feat_error,
+    gradient_error,
+    paper_error,
+)
+from silograph.methods.sealed.method import SettledSealed, expected_error
+from silograph.methods.study import COMMITTEE, Study
 
-__all__ = ["USELESS", "Forecast", "forecast"]
+__all__ = ["USELESS", "Forecast", "forecast", "outlook"]
 
 #: An answer whose error is expected to be above this share of it is of no use.
 USELESS = 0.5
 #: What an advice should reach, and the largest epsilon that one would advise.
 _GOOD, _MOST_EPSILON = 0.25, 16.0
 _DELTA = 1e-9
+#: Fewer nodes have no graph to speak of.
+_LEAST_NODES = 3
 #: How many kinds of help are named, and how.
 _FEW, _NAMED = 3, {"feat folded": "folded nodes"}
 
@@ -134,3 +158,64 @@ def _usual(above: float) -> Iterator[float]:
     """Epsilons in steps of a half, or finer below 1."""
     steps = (0.1, 0.2, 0.3, 0.5, 0.75, *(i / 2 for i in range(2, int(2 * _MOST_EPSILON) + 1)))
     yield from (epsilon for epsilon in steps if epsilon > above)
+
+
+# --- A study as it is settled ---------------------------------------------------------------------
+
+
+def outlook(settled: SettledStudy) -> tuple[Option, Reference] | None:
+    """What a study's answer will be worth, with the choices that are written in it.
+
+    The graph is guessed from the number of nodes alone. None if there is no formula.
+    """
+    study = settled.study
+    if study.query not in PLANNED or study.nodes < _LEAST_NODES:
+        return None
+    given = study.delta if study.method == "sealed" else None
+    asked = Question(
+        study.query, study.epsilon, settled.silos, study.collusion, study.k, given
+    )  # fmt: skip
+    error_on = _error_on(settled, asked)
+    if error_on is None:
+        return None
+    reference = guess(study.nodes, cycles=study.query == "four_cycles")
+    option = make_option(
+        reference, asked, study.method, study.protocol, error_on, needs=frozenset(), assumes=""
+    )
+    return option, reference
+
+
+def _error_on(settled: SettledStudy, asked: Question) -> Callable[[Reference], float] | None:
+    """The error of the study's answer as a function of the graph; None if there is no formula."""
+    protocol = settled.study.protocol
+    if settled.study.index.folded:
+        return _fold_error_on(settled.study, asked)
+    match settled:
+        case SettledBaseline() if not settled.study.options.get("raw"):
+            return lambda one: baseline_error(one, asked)
+        case SettledFeat():
+            return lambda one: feat_error(one, asked, protocol)
+        case SettledSealed():
+            return lambda one: expected_error(one, asked, settled.noise)
+        case SettledFeatPlus():
+            return _split_error_on(settled.plan, asked, protocol)
+    return None
+
+
+def _fold_error_on(study: Study, asked: Question) -> Callable[[Reference], float] | None:
+    if study.method != "feat" or asked.query not in FOLDED or asked.k not in (None, 2):
+        return None
+    shape = study.index.layout
+    chosen = FoldChoice(shape.groups, shape.hubs, shape.sub, 0.0, 0.0, 0.0, shape.buckets, 0)
+    return lambda one: fold_error(one, asked, study.protocol, chosen)
+
+
+def _split_error_on(
+    terms: FeatPlusTerms, asked: Question, protocol: str
+) -> Callable[[Reference], float] | None:
+    split, bound = terms.noise.split, terms.bound
+    if split.answers_locally and terms.local == "paper":
+        return lambda one: paper_error(one, asked, protocol, split)
+    if bound is None and split.answers_locally:  # it will follow from degrees that nobody knows yet
+        return None
+    return lambda one: gradient_error(one, asked, protocol, split, bound or 0.0)

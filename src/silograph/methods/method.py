@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from silograph.dp.loss import View
 from silograph.errors import StudyError
-from silograph.estimators.estimate import Estimate, Provenance
+from silograph.estimators.estimate import Estimate, Origin, Provenance
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.reference import Reference
 from silograph.estimators.release import Release
@@ -169,6 +169,12 @@ class SettledStudy(ABC):
     def _provenance(self) -> Provenance:
         study = self.study
         return Provenance(study.method, self.protocol, self.silos, study.collusion, study.run)
+
+    def origin(self, release: object = None, universe: NodeUniverse | None = None) -> Origin:
+        """What answers of the study say of their origin; with what was paid for, if it is there."""
+        study, made = self.study, self._provenance()
+        stated = (made, self.views, self.losses, study.nodes, study.universe)
+        return Origin(*stated, release, universe)
 
 
 def release_of(

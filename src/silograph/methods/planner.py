@@ -50,6 +50,8 @@ __all__ = [
     "WAYS",
     "Option",
     "Plan",
+    "fold_error",
+    "make_option",
     "options_of",
     "plan",
     "plan_options",
@@ -463,7 +465,7 @@ _ONE_MEMBER = (
 )
 
 
-def _option(
+def make_option(
     reference: Reference,
     question: Question,
     method: str,
@@ -497,7 +499,7 @@ def _span(relative: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _baseline(reference: Reference, question: Question) -> Iterator[Option]:
-    yield _option(
+    yield make_option(
         reference,
         question,
         "baseline",
@@ -535,7 +537,7 @@ def _feat(reference: Reference, question: Question) -> Iterator[Option]:
         cost = union_cost(union, reference.nodes)
         if not cost.within_reach:
             note = "out of reach of this machine"
-        yield _option(
+        yield make_option(
             reference, question, "feat", protocol,
             partial(feat_error, question=question, protocol=protocol),
             needs=needs, assumes=assumes, note=note, cost=cost,
@@ -557,12 +559,12 @@ def _folded(reference: Reference, question: Question) -> Iterator[Option]:
         fold = Fold(chosen.groups, chosen.hubs, chosen.sub, **_hub_share(chosen, question))
         hubs = f", {chosen.hubs:,} hubs" if chosen.hubs else ""
         union = settle_union(protocol, question.epsilon, question.silos, t)
-        yield _option(
+        yield make_option(
             reference,
             question,
             "feat",
             protocol,
-            partial(_fold_error, question=question, protocol=protocol, chosen=chosen),
+            partial(fold_error, question=question, protocol=protocol, chosen=chosen),
             needs=needs,
             assumes=assumes,
             arguments={"fold": fold},
@@ -571,7 +573,7 @@ def _folded(reference: Reference, question: Question) -> Iterator[Option]:
         )
 
 
-def _fold_error(
+def fold_error(
     reference: Reference, question: Question, protocol: str, chosen: FoldChoice
 ) -> float:
     """The error of a fold that was chosen, on some graph; of its shapes the worst counts."""
@@ -611,7 +613,7 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
         chosen = choose_split(reference, question, protocol)
         shares = chosen.split.release, chosen.split.partition, chosen.split.local
         local = chosen.split.answers_locally
-        yield _option(
+        yield make_option(
             reference,
             question,
             "feat+",
@@ -628,7 +630,7 @@ def _featplus(reference: Reference, question: Question) -> Iterator[Option]:
         )
     if question.query == "triangles" or (question.query == "kstars" and question.k):
         split = Split.of("paper", question.epsilon)
-        yield _option(
+        yield make_option(
             reference,
             question,
             "feat+",
@@ -659,7 +661,7 @@ def _sealed(reference: Reference, question: Question) -> Iterator[Option]:
     note = f"opens {', '.join(noise.answers).replace('_', '-')}"
     if noise.rule:
         note += f", δ = {shown_loss(noise.delta)}"
-    yield _option(
+    yield make_option(
         reference,
         question,
         "sealed",

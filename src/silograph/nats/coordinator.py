@@ -33,7 +33,7 @@ from silograph.messages.entropy import Entropy, OsEntropy, RunEntropy
 from silograph.messages.identity import COORDINATOR, Identity, Roster
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.committee.rounds import MEMBERS
-from silograph.methods.method import Outcome, SettledStudy, answered
+from silograph.methods.method import Outcome, SettledStudy
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import (
     COMMITTEE,
@@ -217,7 +217,7 @@ class CoordinatorService:
         for row in self._store.runs(ended=False):
             study = read_proposal(row.proposal)
             dead = study is not None and study.deadline <= self._party.clock()
-            if dead and not held(self._config.state / f"{row.run}.lock"):
+            if dead and not self.carried(row.run):
                 self._party.end(row.run, "aborted", Code.DEADLINE.word)
 
     async def ping(self, seconds: float) -> list[Answer]:
@@ -238,6 +238,13 @@ class CoordinatorService:
             raise StudyError(f"study {found[0].run} was made by another version of Silograph")
         return study, found[0]
 
+    def carried(self, run: str) -> bool:
+        """Whether a living process carries a study."""
+        return held(self._lock(run))
+
+    def _lock(self, run: str) -> Path:
+        return self._config.state / f"{run}.lock"
+
     def progress(self, run: str) -> StudyProgress | None:
         """How far a study is, or was when it ended; None if nobody has carried it yet."""
         return ProgressFile(self._config.state, self.find(run)[0].run).read()
@@ -255,20 +262,21 @@ class CoordinatorService:
         return found
 
     def answer(self, run: str) -> Estimate[Any] | Release | FoldedRelease:
-        """The answer of a study, with the release behind it; or the release, to make a page of.
+        """The answer of a study, with the release behind it if there is one; to make a page of.
 
-        It is computed from the stored release, which costs nothing. It is the release itself if
-        that was asked for, if nodes are folded, or if the answer rests on more than the release
-        (feat+). Raises :class:`StudyError` if the method leaves no release.
+        It is the release itself if that was asked for. Raises :class:`StudyError` if there is
+        neither: a hub search leaves a table of nodes.
         """
-        study, kept = self.find(run)[0], self.result(run)["release"]
-        if not kept or not kept.endswith(".release"):
-            raise StudyError(f"study {study.run[:12]} has left no release to make a page of")
-        path = Path(kept)
-        if kind_of(path) == FOLDED:
-            return FoldedRelease.load(path)
-        release = Release.load(path)
-        return answered(release, study).answer or release if study.method == "feat" else release
+        study, kept = self.find(run)[0], self.result(run)
+        path, release = Path(kept["release"] or ""), None
+        if path.suffix == ".release":
+            release = (FoldedRelease if kind_of(path) == FOLDED else Release).load(path)
+        if kept["answer"] is not None:
+            origin = self.plan(study).origin(release, self._party.universe)
+            return Estimate.from_dict(kept["answer"], origin)
+        if release is None:
+            raise StudyError(f"study {study.run[:12]} has left no answer to make a page of")
+        return release
 
     def _path(self, study: Study) -> Path:
         return self._results / f"{study.run}.json"
@@ -318,7 +326,7 @@ class CoordinatorService:
         carry a run.
         """
         study, row = self.find(run)
-        lock = self._config.state / f"{study.run}.lock"
+        lock = self._lock(study.run)
         with locked(lock, "another process carries this study"):
             if row.open or self._store.pending(study.run):
                 roster = self.seat(study).roster
@@ -340,7 +348,7 @@ class CoordinatorService:
                     ]
                     try:
                         if row.open:
-                            file = ProgressFile(self._config.state, study.run)
+                            file = ProgressFile(self._config.state, study.run, self._party.clock)
 
                             def shown(progress: StudyProgress) -> None:
                                 file.note(progress)

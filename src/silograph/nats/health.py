@@ -39,7 +39,7 @@ from silograph.methods.study import read_proposal
 from silograph.nats.link import Link
 from silograph.party import certificates
 from silograph.party.log import Log
-from silograph.party.opened import Party, locked
+from silograph.party.opened import Clock, Party, locked
 from silograph.party.store import Run
 
 __all__ = [
@@ -372,8 +372,10 @@ def note_trouble(log: Log, trouble: str) -> None:
 # process takes over. Errors here only go to the log: no study fails because of its metrics.
 
 _SHOW_SECONDS = 2.0
+#: So many beginnings of phases are kept: a run that is carried on again and again adds to them.
+_MOST_PHASES = 1000
 #: Phases before a silo takes part, and what is awaited of it then.
-_UNANSWERED = {
+UNANSWERED = {
     "asked": "it has not answered: is its service running? (silograph study ping)",
     "undecided": "its operator has to decide",
 }
@@ -405,6 +407,8 @@ class StudyProgress:
     moved: float = field(default_factory=time.monotonic)
     #: Why there is no connection to the broker, or why it stores nothing; empty if all is well.
     trouble: str = ""
+    #: When a phase began (seconds since 1970), whose it is (empty: the whole study's), its name.
+    history: list[tuple[float, str, str]] = field(default_factory=list)
 
     def name_waits(self) -> None:
         """Say of every silo and helper what it waits for, from what the coordinator has seen.
@@ -413,15 +417,15 @@ class StudyProgress:
         awaited by the others.
         """
         most = max((silo.messages for silo in self.silos), default=0)
-        answered = all(silo.phase not in _UNANSWERED for silo in self.silos)
+        answered = all(silo.phase not in UNANSWERED for silo in self.silos)
         behind = [
             silo.name
             for silo in self.silos
-            if (silo.messages < most if answered else silo.phase in _UNANSWERED)
+            if (silo.messages < most if answered else silo.phase in UNANSWERED)
         ]
         for silo in self.silos:
-            if silo.phase in _UNANSWERED:
-                silo.waiting = _UNANSWERED[silo.phase]
+            if silo.phase in UNANSWERED:
+                silo.waiting = UNANSWERED[silo.phase]
             elif silo.name in behind:
                 silo.waiting = f"its next message is awaited, in phase '{silo.phase}'"
             else:
@@ -450,21 +454,31 @@ class StudyProgress:
 class ProgressFile:
     """The progress of a run in a file, for those who look from another process.
 
-    It is written when a phase changes, and otherwise at most twice a second. A failure to write it
-    is not an error of the run.
+    It is written when a phase changes, and otherwise at most twice a second. When each phase began
+    is kept in it, also by processes that carry the run on. A failure to write it is not an error of
+    the run.
     """
 
-    def __init__(self, state: Path, run: str) -> None:
+    def __init__(self, state: Path, run: str, clock: Clock = time.time) -> None:
         self._path = state / f"{run}.progress"
-        self._shown: tuple[str, ...] = ()
+        self._clock = clock
+        self._shown: dict[str, str] = {}
         self._next = 0.0
 
     def note(self, progress: StudyProgress) -> None:
         """Write how far the run is, if that is news."""
-        phases = (progress.phase, *(silo.phase for silo in progress.silos))
+        phases = {"": progress.phase} | {silo.name: silo.phase for silo in progress.silos}
         now = time.monotonic()
         if phases == self._shown and now < self._next:
             return
+        if not self._shown:  # of a process that carried the run before
+            before = self.read()
+            progress.history[:0] = [] if before is None else before.history
+        known, began = {who: phase for _, who, phase in progress.history}, round(self._clock(), 3)
+        progress.history += [
+            (began, who, phase) for who, phase in phases.items() if known.get(who) != phase
+        ]
+        del progress.history[:-_MOST_PHASES]
         self._shown, self._next = phases, now + 0.5
         content = {
             "phase": progress.phase,
@@ -472,6 +486,7 @@ class ProgressFile:
             "total": progress.total,
             "seconds": round(progress.seconds, 1),
             "silos": [asdict(silo) for silo in progress.silos],
+            "history": progress.history,
         }
         beside = self._path.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):
@@ -484,9 +499,13 @@ class ProgressFile:
             found = json.loads(self._path.read_bytes())
             silos = [SiloProgress(**silo) for silo in found["silos"]]
             began = time.monotonic() - found["seconds"]
+            history = [
+                (float(when), str(who), str(phase)) for when, who, phase in found.get("history", [])
+            ]
             return StudyProgress(
-                self._path.stem, found["phase"], silos, found["done"], found["total"], began
-            )
+                self._path.stem, found["phase"], silos, found["done"], found["total"], began,
+                history=history,
+            )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
