@@ -213,7 +213,7 @@ CASES = [
     bad(f"{COUNT} 3 --ledger none/own.ledger", "none"),
     bad(f"{COUNT} 3 --ledger torn.ledger", "torn.ledger"),
     bad(f"{COUNT} 3 --ledger own.ledger --lineage claims", "claims", REFUSED),
-    bad(f"{COLLECT} --ledger own.ledger --lineage claims", "ε = 1.0", REFUSED),
+    bad(f"{COLLECT} --ledger own.ledger --lineage claims", "ε = 1 is left", REFUSED),
     bad("ledger show absent.ledger", "absent.ledger"),
     bad("ledger show a.csv", "a.csv"),
     bad("ledger limit own.ledger claims nan", "epsilon"),
