@@ -56,9 +56,8 @@ def fitted(text: str, stream: TextIO) -> str:
 
 def _folded(line: str, width: int) -> str:
     """
-    >>> print(_folded("  ledger banks.ledger: nothing is left", 22))
-      ledger
-        banks.ledger:
+    >>> print(_folded("  ledger own.ledger: nothing is left", 24))
+      ledger own.ledger:
         nothing is left
     """
     indent = " " * (len(line) - len(line.lstrip()) + 2)

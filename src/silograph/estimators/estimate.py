@@ -96,8 +96,8 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-#: Parameters that say how a method answered, and not what was asked.
-_OF_THE_METHOD = ("local",)
+#: Parameters that go without saying.
+_USUAL = {"local": "gradient"}
 #: Counts: an error as large as the number says nothing of them. (A difference may well be zero.)
 _COUNTS = ("edges", "kstars", "triangles", "four_cycles")
 
@@ -237,7 +237,7 @@ class Estimate(Composing, Generic[V]):
         shown = {
             k: v
             for k, v in self.parameters.items()
-            if isinstance(v, int | float | str) and k not in _OF_THE_METHOD
+            if isinstance(v, int | float | str) and _USUAL.get(k) != v
         }
         inner = ", ".join(f"{k}={v}" for k, v in shown.items())
         return f"{self.query}({inner})" if inner else self.query

@@ -122,7 +122,9 @@ class Amount:
     def text(self, *, left: bool = False) -> str:
         """The amount in six digits, rounded up; what is ``left`` of a budget is rounded down."""
         delta = f", δ = {shown_loss(self.delta, left=left)}" if self.delta else ""
-        return f"ε = {shown_loss(self.epsilon, left=left)}{delta}"
+        bounded = math.isfinite(self.epsilon)
+        epsilon = shown_loss(self.epsilon, left=left) if bounded else _plain(self.epsilon)
+        return f"ε = {epsilon}{delta}"
 
 
 @dataclass(frozen=True)
