@@ -22,7 +22,7 @@ EPSILON = 3.0
 
 #: The page's own colours, on a card of its own, so that it can be read on light and dark pages.
 INK, QUIET, LINE, GREY, BLUE = "#1b1f24", "#5b6470", "#dfe3e8", "#9aa4b1", "#0f6cbd"
-LEFT, WIDE, TOP, ROW = 190, 500, 92, 44
+LEFT, WIDE, TOP, ROW = 210, 490, 92, 44
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',sans-serif"
 
 
@@ -44,7 +44,7 @@ def seen() -> Seen:
         nodes = sg.NodeUniverse.from_file("nodes.txt")
         silos = [sg.Silo.from_file(nodes, f"{name}.csv", name=name) for name in NAMES]
         with sg.Ledger("banks.ledger") as ledger:
-            federation = sg.Federation(silos, ledger, "payments", SeededEntropy(1))
+            federation = sg.Federation(silos, ledger, "payments", SeededEntropy(7))
             answer = federation.collect(EPSILON).triangles()
     low, high = (float(end) for end in answer.interval)
     alone = {silo.name: silo.triangles() for silo in silos}
@@ -68,14 +68,14 @@ def drawn(found: Seen) -> str:
               f"ε = {EPSILON:g}; no bank showed a payment", QUIET, size=13),
     ]  # fmt: skip
     truth = LEFT + found.truth * scale
-    bottom = TOP + 4 * ROW - 8
+    bottom = TOP + 4 * ROW - 16
     rows += [
         f'<path d="M{truth:.1f} {TOP - 12}V{bottom}" stroke="{QUIET}" stroke-dasharray="4 4"/>',
         _text(truth, TOP - 20, f"the truth, which nobody sees: {found.truth:,}", QUIET, 13,
               anchor="middle"),
     ]  # fmt: skip
     title = "Rings of three in the payments of three banks"
-    whole = TOP + 4 * ROW + 50
+    whole = TOP + 4 * ROW + 36
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {whole}" width="760" '
         f'height="{whole}" font-family="{FONT}" role="img" aria-label="{title}: each bank alone '

@@ -518,7 +518,7 @@ def test_interrupted(folder: Path) -> None:
     assert (process.returncode, out) == (ABORTED, "")
     line = complaint(err)
     assert "interrupted: no answer was given and nothing was written" in line
-    assert "claims has now spent ε = 3.0" in line
+    assert "claims has now spent ε = 3" in line
     assert contents(folder).keys() == before.keys()
     with Ledger("own.ledger", create=False) as ledger:
         assert len(ledger.rows("claims")) == 1

@@ -116,7 +116,7 @@ class TestCollect:
         said = run(ask)
         assert (said.code, said.err) == (0, "")
         assert "g.release: release\n  nodes     60, list" in said.out
-        assert "own.ledger: banks has spent ε = 3.0; ε = 2.0 is left" in said.out
+        assert "own.ledger: banks has spent ε = 3; ε = 2 is left" in said.out
         assert max(map(len, said.out.splitlines())) <= 80
         release = Release.load("g.release", NodeUniverse.from_file("trial/nodes.txt"))
         assert (release.provenance.silos, release.provenance.protocol) == (3, "masked")

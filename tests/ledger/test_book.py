@@ -292,7 +292,7 @@ class TestLimits:
         assert ledger.set_limit("claims", 2.0) == first
         other = ledger.set_limit("loans", 1.0, 1e-9, collusion=0)
         pay(ledger, "r1", {1: 1.5})
-        with pytest.warns(LedgerWarning, match=r"ε = 1\.0 is below .* ε = 1\.5; nothing more"):
+        with pytest.warns(LedgerWarning, match=r"ε = 1 is below .* ε = 1\.5; nothing more"):
             lowered = ledger.set_limit("claims", 1.0)
         assert ledger.remaining("claims") == Amount(0.0, 0.0, 1)
         with pytest.raises(BudgetError) as caught:

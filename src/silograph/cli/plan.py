@@ -1,6 +1,6 @@
 """``silograph plan``: predict the error of every method, before anything is spent."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -28,7 +28,7 @@ __all__ = ["plan", "plan_table"]
 
 console = Console(highlight=False)
 #: How large numbers are said.
-_UNITS = ((1e6, "million"), (1e9, "billion"), (1e12, "trillion"))
+_UNITS = ((1e6, "million"), (1e9, "billion"))
 
 
 def plan(
@@ -140,7 +140,8 @@ def plan_table(found: Plan) -> Table:
         caption_justify="left",
     )
     for name in ("", "method", "protocol", "error", "relative", "trust needed"):
-        table.add_column(name, justify="right" if name in ("error", "relative") else "left")
+        side: Literal["right", "left"] = "right" if name in ("error", "relative") else "left"
+        table.add_column(name, justify=side, no_wrap=name in ("protocol", "error"))
     for option in found.options:
         allowed = option.needs <= found.trust
         table.add_row(
@@ -162,6 +163,6 @@ def _number(x: float) -> str:
     ['0.09312', '178,234', '364 million', '4.41 billion', '3.9e+21']
     """
     for unit, name in _UNITS:
-        if unit <= abs(x) < 1000 * unit:
+        if max(unit, 1e7) <= abs(x) < 1000 * unit:
             return f"{x / unit:.3g} {name}"
     return f"{x:,.0f}" if 1000 <= abs(x) < 1e12 else f"{x:.4g}"

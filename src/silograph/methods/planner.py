@@ -75,7 +75,7 @@ def shown_percent(relative: float) -> str:
     if not math.isfinite(relative):
         return "∞"
     if relative >= 100:  # the answer is useless: the order of magnitude is enough
-        return f"{float(f'{relative:.2g}'):,.0f} ×" if relative < 1e6 else "> 1,000,000 ×"
+        return f"{float(f'{relative:.2g}'):,.0f} ×" if relative < 1e6 else "> 10⁶ ×"
     return f"{100 * relative:{',.0f' if relative >= 1 else '.3g'}} %"
 
 
