@@ -218,38 +218,32 @@ def curve_panel(
         "points": [_row(point, 10.0**bottom) for point in shown]
     }
     if marks:
-        layers += _mark_layers(library, x, y)
-        data["marks"] = _mark_rows(marks, shown)
+        layers.append(_mark_layer(library, x, y))
+        data["marks"] = _mark_rows(marks)
+        title = f"{title} (◆ {', '.join(mark.label for mark in marks)})"
     return Panel(title, description, library.layer(*layers), height, data)
 
 
-def _mark_rows(marks: Sequence[Mark], points: Sequence[Point]) -> list[dict[str, Any]]:
-    middle = (min(p.x for p in points) + max(p.x for p in points)) / 2 if points else 0.0
-    return [
-        {"x": m.x, "y": m.value, "label": m.label, "right": m.x > middle, "shown": number(m.value)}
-        for m in marks
-    ]
+def _mark_rows(marks: Sequence[Mark]) -> list[dict[str, Any]]:
+    return [{"x": m.x, "y": m.value, "label": m.label, "shown": number(m.value)} for m in marks]
 
 
-def _mark_layers(library: Any, x: Any, y: Any) -> list[Any]:
-    base = library.Chart(library.NamedData(name="marks")).encode(x=x, y=y)
-    tooltip = [library.Tooltip("label:N", title="the paper"), library.Tooltip("shown:N", title=" ")]
-    # Text on a page-coloured edge of its own, so that curves do not run through it.
-    edge = {"stroke": COLOURS["paper"], "strokeWidth": 4, "strokeJoin": "round"}
-    ink = {"color": COLOURS["printed-point"]}
-    sides = (("datum.right", "right", -10), ("!datum.right", "left", 10))
-    return [
-        base.mark_point(shape="diamond", filled=True, size=110, opacity=1, **ink).encode(
-            tooltip=tooltip
-        ),
-        *(
-            base.transform_filter(where)
-            .mark_text(align=align, dx=shift, fontSize=11, fontWeight=600, **look)
-            .encode(text="label:N")
-            for look in (edge, ink)
-            for where, align, shift in sides
-        ),
-    ]
+def _mark_layer(library: Any, x: Any, y: Any) -> Any:
+    """Diamonds without words: these stand in the panel's title, where no curve runs through them."""
+    return (
+        library.Chart(library.NamedData(name="marks"))
+        .mark_point(
+            shape="diamond", filled=True, size=110, opacity=1, color=COLOURS["printed-point"]
+        )
+        .encode(
+            x=x,
+            y=y,
+            tooltip=[
+                library.Tooltip("label:N", title="the paper"),
+                library.Tooltip("shown:N", title=" "),
+            ],
+        )
+    )
 
 
 def _row(point: Point, floor: float) -> dict[str, Any]:

@@ -130,7 +130,8 @@ def test_what_is_refused_costs_nothing(options: str, words: str, run: Any, hubs:
 
 def test_other_methods_do_not_fold(run: Any, trial: str) -> None:
     said = run(f"count edges {trial} {NODES} --epsilon 3 --method baseline --fold 20")
-    assert (said.code, said.err) == (2, "silograph: baseline has no use for fold; it takes raw\n")
+    words = "baseline has no use for fold; it takes raw; fold is for the method feat or sealed"
+    assert (said.code, said.err) == (2, f"silograph: {words}\n")
     said = run(f"count kstars --k 3 {trial} {NODES} --epsilon 3 --fold 20")
     assert said.code == 2
     assert "for k = 1 and 2" in said.err

@@ -127,8 +127,8 @@ class TestCollect:
         )
         said = run(ask)
         assert (said.code, said.err) == (0, "")
-        assert "g.release: release of 60 nodes" in said.out
-        assert "own.ledger: banks has spent ε = 3.0; ε = 2.0 is left" in said.out
+        assert "g.release: release\n  nodes     60, list" in said.out
+        assert "own.ledger: banks has spent ε = 3; ε = 2 is left" in said.out
         assert max(map(len, said.out.splitlines())) <= 80
         release = Release.load("g.release", NodeUniverse.from_file("trial/nodes.txt"))
         assert (release.provenance.silos, release.provenance.protocol) == (3, "masked")
@@ -313,7 +313,7 @@ class TestCount:
         assert said.code == code
         assert said.out.startswith("edges = ")
         assert "no answer" not in said.err
-        assert "simulation has now spent ε = 3.0" in said.err
+        assert "simulation has now spent ε = 3" in said.err
         assert not Path("p.html").exists()
 
     def test_pages_that_cannot_be_made_cost_nothing(

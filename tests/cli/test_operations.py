@@ -271,7 +271,7 @@ class TestLedger:
 
     def test_limit(self, ledger: str) -> None:
         said = ok("ledger", "limit", ledger, "claims", 5, "--collusion", 1)
-        assert "at most ε = 5.0 at t = 1; ε = 4.0 is left" in said
+        assert "at most ε = 5 at t = 1; ε = 4 is left" in said
         assert "below what is already spent" in run("ledger", "limit", ledger, "claims", 0.5).output
         arguments = ("ledger", "limit", "new.ledger", "claims", "5")
         fails(LedgerError, *arguments, match="absent")

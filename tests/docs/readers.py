@@ -21,12 +21,10 @@ ROOT = Path(__file__).parents[2]
 NOT_RUN = {
     ("README.md", "make demo"): "sets up and builds the whole tree; tests/cli runs the command",
     ("README.md", "make docs"): "make check runs it",
-    ("README.md", "make test"): "is what is running now",
     (
         "README.md",
         "silograph up --silos a.csv b.csv c.csv --nodes nodes.txt --query edges --epsilon 3",
     ): "docs/howto/deploy.md runs it",
-    ("README.md", "make audit"): "takes a minute; tests/audit runs it with less effort",
 }
 
 

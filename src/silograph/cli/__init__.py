@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(app: Callable[..., Any], name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a Typer application called ``name``; return the exit code. An error prints one line."""
     from silograph.cli.exits import ABORTED, FINE, WRONG, explain  # noqa: PLC0415
+    from silograph.cli.output import fitted  # noqa: PLC0415
 
     words, debug = _without_debug(list(sys.argv[1:] if arguments is None else arguments))
     for stream in (sys.stdout, sys.stderr):
@@ -49,7 +50,7 @@ def run(app: Callable[..., Any], name: str, arguments: Sequence[str] | None = No
     _drop_output()
     if line:
         with suppress(OSError):
-            sys.stderr.write(f"{name}: {line}\n")
+            sys.stderr.write(f"{fitted(f'{name}: {line}', sys.stderr)}\n")
             sys.stderr.flush()
     return code
 

@@ -53,7 +53,7 @@ from silograph.cli.options import (
     check_question,
     time_window,
 )
-from silograph.cli.output import check_output, echo_json, write_text
+from silograph.cli.output import check_output, echo, echo_json, write_text
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.graph.attributes import read_groups
@@ -157,9 +157,9 @@ def collect(
                 }
             )
             return
-        typer.echo(f"{output}: {release}")
+        echo(f"{output}: {release}")
         if str(account):
-            typer.echo(str(account))
+            echo(str(account))
 
 
 # --- ``silograph count``: one question to several edge files --------------------------------------
@@ -234,11 +234,11 @@ def count(
         if as_json:
             echo_json(_plain(answer, silos, collusion, account))
         else:
-            typer.echo(str(answer))
+            echo(str(answer))
             over = "any node" if silos[0].universe.is_open else silos[0].universe.size_text
-            typer.echo(f"  {len(silos)} silos, {over}, t = {collusion}")
+            echo(f"  {len(silos)} silos, {over}, t = {collusion}")
             if str(account):
-                typer.echo(str(account))
+                echo(str(account))
         if csv is not None:
             with account.keeping():
                 write_text(csv, answer.table().to_csv())

@@ -26,7 +26,7 @@ from silograph.cli.options import (
     node_place,
     time_window,
 )
-from silograph.cli.output import check_output, echo_json
+from silograph.cli.output import check_output, echo, echo_json
 from silograph.errors import ArgumentError
 from silograph.graph.samples import clustered_power_law, read_graph, union
 from silograph.graph.samples import split as deal
@@ -123,10 +123,10 @@ def split(
             }
         )
         return
-    typer.echo(f"{output / NODES}: {len(whole.universe):,} nodes")
+    echo(f"{output / NODES}: {len(whole.universe):,} nodes")
     for name, edges in zip(names, held, strict=True):
-        typer.echo(f"{output / name}: {edges:,} edges")
-    typer.echo(f"together {joint:,} of the {len(whole):,} edges")
+        echo(f"{output / name}: {edges:,} edges")
+    echo(f"together {joint:,} of the {len(whole):,} edges")
 
 
 def _check_folder(path: Path) -> None:
@@ -227,7 +227,7 @@ def compare(
     if as_json:
         echo_json(asdict(found))
     else:
-        typer.echo(str(found))
+        echo(str(found))
     raise typer.Exit(FINE if found.same else NO)
 
 
@@ -235,4 +235,4 @@ def _say(path: Path, universe: NodeUniverse, as_json: bool) -> None:
     if as_json:
         echo_json({"path": str(path), "nodes": universe.size, "digest": universe.digest})
     else:
-        typer.echo(f"{path}: {universe.size_text}\ndigest {universe.digest}")
+        echo(f"{path}: {universe.size_text}\ndigest {universe.digest}")

@@ -21,7 +21,7 @@ from silograph.cli.options import (
     one_of,
     time_window,
 )
-from silograph.cli.output import echo_json, note
+from silograph.cli.output import echo, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError, EnrolmentError, RosterError
 from silograph.messages.identity import ROLES
@@ -138,8 +138,8 @@ def invite(
         echo_json({"folder": str(place), "new": new, "invitation": str(path)})
         return
     if new:
-        typer.echo(f"{_near(place)}: the folder of {name}, coordinator of {consortium}")
-    typer.echo(f"{_near(path)}: send it to every {known}; valid until {made.expires}")
+        echo(f"{_near(place)}: the folder of {name}, coordinator of {consortium}")
+    echo(f"{_near(path)}: send it to every {known}; valid until {made.expires}")
 
 
 # --- A party joins --------------------------------------------------------------------------------
@@ -240,17 +240,17 @@ def _say_joined(made: Joined) -> None:
     config, given = made.config, made.invitation
     hub = given.coordinator
     house = f" ({hub.organisation})" * (hub.organisation != hub.name)
-    typer.echo(f"{config.name} joins {given.consortium} of {hub.name}{house} as a {config.role}")
+    echo(f"{config.name} joins {given.consortium} of {hub.name}{house} as a {config.role}")
     if made.data is not None:
         held = f"{len(made.data.silo):,} (seen by nobody else)"
-        typer.echo(f"edges     {held}{made.data.left_out}")
+        echo(f"edges     {held}{made.data.left_out}")
     policy = config.policy
     terms = [f"ε ≤ {shown_loss(policy.epsilon, left=True)} per study"]
     if isinstance(config, SiloConfig):
         terms.append(f"ε ≤ {shown_loss(config.ledger.epsilon, left=True)} in all")
-    typer.echo(f"terms     {', '.join(policy.methods)}; {', '.join(terms)}; {policy.accept}")
-    typer.echo(f"{_near(config.file)}: read it, and change what you like")
-    typer.echo(f"{_near(made.answer)}: send it to {hub.name}")
+    echo(f"terms     {', '.join(policy.methods)}; {', '.join(terms)}; {policy.accept}")
+    echo(f"{_near(config.file)}: read it, and change what you like")
+    echo(f"{_near(made.answer)}: send it to {hub.name}")
     more = [method for method in given.terms.methods if method not in policy.methods]
     if policy.epsilon < given.terms.epsilon:
         more.insert(0, f"ε = {shown_loss(given.terms.epsilon)} per study")
@@ -274,15 +274,15 @@ def _arrive(path: Path, folder: Path | None, words: str | None, as_json: bool) -
 def _say_arrived(found: Arrival, roster: RosterFile) -> None:
     config, file = found.config, _near(found.config.file)
     if found.certificate:
-        typer.echo(
+        echo(
             f"{_near(found.folder / f'{config.name}.pem')}: the certificate of {config.name}"
         )
     if roster.missing:
-        typer.echo(f"{_near(found.signature)}: send it to {roster.roster.coordinator.name}")
+        echo(f"{_near(found.signature)}: send it to {roster.roster.coordinator.name}")
         return
-    typer.echo(f"roster: serial {roster.serial}, signed by all {len(roster.members)} parties")
-    typer.echo(f"next: silograph silo check --config {file}")
-    typer.echo(f"      silograph silo run --config {file}")
+    echo(f"roster: serial {roster.serial}, signed by all {len(roster.members)} parties")
+    echo(f"next: silograph silo check --config {file}")
+    echo(f"      silograph silo run --config {file}")
 
 
 # --- The coordinator admits -----------------------------------------------------------------------
@@ -334,15 +334,15 @@ def admit(
                    "welcomes": [str(path) for path in done.welcomes]})  # fmt: skip
         return
     if kind == "answer" and not renew:
-        typer.echo(f"{_near(place / 'broker')}: start the broker, or reload it if it runs")
+        echo(f"{_near(place / 'broker')}: start the broker, or reload it if it runs")
     for path in done.welcomes:
         name = path.stem if path.stem != consortium else "every party"
-        typer.echo(f"{_near(path)}: send it to {name}")
+        echo(f"{_near(path)}: send it to {name}")
     if roster.missing:
-        typer.echo(f"roster: serial {roster.serial}, not signed by {', '.join(roster.missing)}")
+        echo(f"roster: serial {roster.serial}, not signed by {', '.join(roster.missing)}")
         _show_words(roster, err=False)
     else:
-        typer.echo(f"roster: serial {roster.serial}, signed by all {len(roster.members)} parties")
+        echo(f"roster: serial {roster.serial}, signed by all {len(roster.members)} parties")
 
 
 def _consortium(path: Path, kind: str) -> str:
@@ -369,10 +369,10 @@ def _compare(roster: RosterFile, words: str | None) -> None:
 def _show_words(roster: RosterFile, *, err: bool) -> None:
     words = roster_words(roster.digest)
     names = ", ".join(member.name for member in roster.members)
-    typer.echo(f"Compare these words by telephone ({names}):", err=err)
+    echo(f"Compare these words by telephone ({names}):", err=err)
     for start in range(0, len(words), 4):
         numbered = enumerate(words[start : start + 4], start + 1)
-        typer.echo("".join(f"{place:>4} {word:<10}" for place, word in numbered).rstrip(), err=err)
+        echo("".join(f"{place:>4} {word:<10}" for place, word in numbered).rstrip(), err=err)
 
 
 def _near(path: Path) -> str:

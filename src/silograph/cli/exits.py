@@ -157,7 +157,8 @@ def _usage(error: Exception) -> str:
         return said
     path = context.command_path
     words = path.partition(" ")[2]
-    said = f"{said[:1].lower()}{said[1:]}"
+    said = f"{said[:1].lower()}{said[1:]}".replace(". Did you mean", " (did you mean")
+    said = f"{said.removesuffix('?')}?)" if said.endswith("?") else said
     return f"{words}: {said}; see {path} --help" if words else f"{said}; see {path} --help"
 
 

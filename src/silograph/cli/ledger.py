@@ -10,7 +10,7 @@ import typer
 
 from silograph import whole_files
 from silograph.cli.options import Json
-from silograph.cli.output import echo_json
+from silograph.cli.output import echo, echo_json
 from silograph.errors import ArgumentError, LedgerError, RollbackError
 from silograph.ledger.book import Ledger, Records, Witness
 
@@ -37,7 +37,7 @@ def show(path: File, as_json: Json = False) -> None:
     if as_json:
         echo_json({key: found[key] for key in ("identity", "witness", "lineages", "freezes")})
     else:
-        typer.echo(f"{summary}\nwitness {found['witness']}")
+        echo(f"{summary}\nwitness {found['witness']}")
 
 
 @app.command("limit")
@@ -62,11 +62,12 @@ def limit(
     with Ledger(path, create=new) as ledger:
         made = ledger.set_limit(lineage, epsilon, delta, collusion)
         left = ledger.remaining(lineage)
+    assert left is not None  # noqa: S101 - there is a limit now
     if as_json:
-        rest = None if left is None else left.to_dict()
-        echo_json({"limit": made.to_dict(), "remaining": rest})
+        echo_json({"limit": made.to_dict(), "remaining": left.to_dict()})
     else:
-        typer.echo(f"{lineage}: at most {made.amount()} at t = {made.collusion}; {left} is left")
+        rest = left.text(left=True)
+        echo(f"{lineage}: at most {made.amount()} at t = {made.collusion}; {rest} is left")
 
 
 @app.command("export")
@@ -81,10 +82,10 @@ def export(
     with Ledger(path, create=False) as ledger:
         text = json.dumps(ledger.export(), indent=1, ensure_ascii=False)
     if output is None:
-        typer.echo(text)
+        echo(text)
     else:
         whole_files.create(output, f"{text}\n".encode(), LedgerError)
-        typer.echo(str(output))
+        echo(str(output))
 
 
 @app.command("backup")
@@ -107,7 +108,7 @@ def backup(
     if as_json:
         echo_json({"path": str(target), "entries": stood.serial, "witness": str(stood)})
     else:
-        typer.echo(f"{target}: entries 1 to {stood.serial}\nwitness {stood}")
+        echo(f"{target}: entries 1 to {stood.serial}\nwitness {stood}")
 
 
 @app.command("restore")
@@ -170,7 +171,7 @@ def restore(
             found = made.export()
             echo_json({key: found[key] for key in ("identity", "witness", "lineages", "freezes")})
         else:
-            typer.echo(f"{made.summary()}\nwitness {made.witness()}")
+            echo(f"{made.summary()}\nwitness {made.witness()}")
 
 
 def _records(configs: Sequence[Path], seen: Witness | None) -> tuple[Records, Witness | None]:
@@ -221,7 +222,7 @@ def thaw(
         if as_json:
             echo_json(made.to_dict())
         else:
-            typer.echo(f"{ledger.summary()}\nwitness {ledger.witness()}")
+            echo(f"{ledger.summary()}\nwitness {ledger.witness()}")
 
 
 def _losses(texts: Lost) -> dict[str, tuple[float, float]]:
@@ -257,4 +258,4 @@ def verify(path: File, seen: Seen = None, as_json: Json = False) -> None:
     if as_json:
         echo_json({"path": str(path), "entries": stood.serial, "witness": str(stood)})
     else:
-        typer.echo(f"{path}: whole, entries 1 to {stood.serial}\nwitness {stood}")
+        echo(f"{path}: whole, entries 1 to {stood.serial}\nwitness {stood}")

@@ -286,7 +286,7 @@ class Spending:
         if self.ledger is None:
             return ""
         left = self.ledger.remaining(self.lineage)
-        rest = "no limit is set" if left is None else f"{left} is left"
+        rest = "no limit is set" if left is None else f"{left.text(left=True)} is left"
         spent = self.ledger.spent(self.lineage)
         return f"  ledger {self.ledger.path.name}: {self.lineage} has spent {spent}; {rest}"
 

@@ -3,8 +3,10 @@
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import typer
 from silograph import whole_files
 from silograph.errors import ArgumentError, SilographError, SilographWarning
 
-__all__ = ["check_output", "echo_json", "note", "noted", "write_text"]
+__all__ = ["check_output", "echo", "echo_json", "fitted", "note", "noted", "write_text"]
 
 
 # --- JSON for programs; nothing else goes to the standard output then -----------------------------
@@ -41,12 +43,45 @@ def _finite(value: Any) -> Any:
     return value
 
 
-# --- Notes: one line each, on the standard error --------------------------------------------------
+# --- Words for people: whole lines for programs, folded to the width of a terminal ---------------
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Fold long lines at words if ``stream`` is a terminal; programs get every line whole."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(_folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
+    """
+    >>> print(_folded("  ledger own.ledger: nothing is left", 24))
+      ledger own.ledger:
+        nothing is left
+    """
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    # A digest that fits no line is not made better by a line of its own.
+    if len(line) <= width or max(map(len, line.split())) + len(indent) > width:
+        return line
+    kept = line.replace(" = ", "\u00a0=\u00a0")
+    found = textwrap.fill(
+        kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return found.replace("\u00a0", " ")
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print a text."""
+    typer.echo(fitted(str(text), sys.stderr if err else sys.stdout), err=err)
+
+
+# --- Notes: one each, on the standard error -------------------------------------------------------
 
 
 def note(text: str) -> None:
     """Print a note. Programs read the standard output only; people read both."""
-    sys.stderr.write(f"note: {' '.join(text.split())}\n")
+    echo(f"note: {' '.join(text.split())}", err=True)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """``silograph plan``: predict the error of every method, before anything is spent."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -27,6 +27,8 @@ from silograph.methods.planner import plan as make_plan
 __all__ = ["plan", "plan_table"]
 
 console = Console(highlight=False)
+#: How large numbers are said.
+_UNITS = ((1e6, "million"), (1e9, "billion"))
 
 
 def plan(
@@ -132,13 +134,14 @@ def plan_table(found: Plan) -> Table:
     table = Table(
         title=f"{what}, about {_number(found.count)}: ε = {shown_loss(asked.epsilon)}"
         + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
-        + f", {asked.silos} silos, collusion {asked.collusion}",
+        + f", {asked.silos} silos, t = {asked.collusion}",
         title_justify="left",
         caption=f"Reference: {found.source}.",
         caption_justify="left",
     )
     for name in ("", "method", "protocol", "error", "relative", "trust needed"):
-        table.add_column(name, justify="right" if name in ("error", "relative") else "left")
+        side: Literal["right", "left"] = "right" if name in ("error", "relative") else "left"
+        table.add_column(name, justify=side, no_wrap=name in ("protocol", "error"))
     for option in found.options:
         allowed = option.needs <= found.trust
         table.add_row(
@@ -154,9 +157,12 @@ def plan_table(found: Plan) -> Table:
 
 
 def _number(x: float) -> str:
-    """Format with about four digits; large counts with separators.
+    """Format with about four digits; large counts in words.
 
-    >>> [_number(x) for x in (0.09312, 178234.4, 3.9e21)]
-    ['0.09312', '178,234', '3.9e+21']
+    >>> [_number(x) for x in (0.09312, 178234.4, 364187470.0, 4.406e9, 3.9e21)]
+    ['0.09312', '178,234', '364 million', '4.41 billion', '3.9e+21']
     """
+    for unit, name in _UNITS:
+        if max(unit, 1e7) <= abs(x) < 1000 * unit:
+            return f"{x / unit:.3g} {name}"
     return f"{x:,.0f}" if 1000 <= abs(x) < 1e12 else f"{x:.4g}"

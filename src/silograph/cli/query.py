@@ -21,7 +21,7 @@ from silograph.cli.options import (
     check_question,
     one_of,
 )
-from silograph.cli.output import check_output, echo_json, write_text
+from silograph.cli.output import check_output, echo, echo_json, write_text
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import Estimate
 from silograph.estimators.questions import GROUP_QUERIES, RELEASE_QUERIES
@@ -124,7 +124,7 @@ def compare(
     if as_json:
         echo_json(found.to_dict())
     else:
-        typer.echo(str(found))
+        echo(str(found))
     if csv is not None:
         write_text(csv, found.table().to_csv())
 
@@ -134,7 +134,7 @@ def show(answer: Estimate[Any], plain: dict[str, Any], *, as_json: bool) -> None
     if as_json:
         echo_json(plain)
     else:
-        typer.echo(str(answer))
+        echo(str(answer))
 
 
 def write(answer: Estimate[Any], csv: Path | None, html: Path | None) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from silograph.cli.keys import PassphraseFile, for_identity
 from silograph.cli.options import Json, one_of
-from silograph.cli.output import echo_json
+from silograph.cli.output import echo, echo_json
 from silograph.errors import ArgumentError, RosterError
 from silograph.messages.identity import ROLES, Member
 from silograph.party.keys import key_text, load_identity, read_key
@@ -102,13 +102,13 @@ def show(path: File, as_json: Json = False) -> None:
     for place, (role, member) in enumerate(found.parties):
         _show(f"{role} {place}", member, found)
     for entry in found.revoked:
-        typer.echo(f"revoked {entry.date}, {entry.name}: {entry.reason}\n  {key_text(entry.key)}")
+        echo(f"revoked {entry.date}, {entry.name}: {entry.reason}\n  {key_text(entry.key)}")
 
 
 def _show(place: str, member: Member, found: RosterFile) -> None:
     signed = "signed" if member.name in found.signatures else "not signed"
-    typer.echo(f"{place:<12}{member.name:<40}{signed}")
-    typer.echo(f"  {member.organisation}\n  {key_text(member.public)}")
+    echo(f"{place:<12}{member.name:<40}{signed}")
+    echo(f"  {member.organisation}\n  {key_text(member.public)}")
 
 
 @app.command("digest")
@@ -118,7 +118,7 @@ def digest(path: File, as_json: Json = False) -> None:
     if as_json:
         echo_json({"path": str(path), "digest": found})
     else:
-        typer.echo(found)
+        echo(found)
 
 
 @app.command("words")
@@ -128,7 +128,7 @@ def words(path: File, as_json: Json = False) -> None:
     if as_json:
         echo_json({"path": str(path), "words": list(found)})
     else:
-        typer.echo(" ".join(found))
+        echo(" ".join(found))
 
 
 @app.command("sign")
@@ -218,7 +218,7 @@ def _change(path: Path, changed: RosterFile, as_json: bool) -> None:
         kept = path.with_name(f"{path.stem}.{before.serial}{path.suffix}")
         if not kept.exists() or read_roster(kept) != before:
             write_roster(kept, before, new=True)
-        typer.echo(f"{kept}: the roster that is replaced", err=as_json)
+        echo(f"{kept}: the roster that is replaced", err=as_json)
     write_roster(path, changed)
     _say(path, changed, as_json)
 
@@ -232,8 +232,8 @@ def _say(path: Path, found: RosterFile, as_json: bool = False, *, err: bool = Fa
     parties = f"{silos} silo{'' if silos == 1 else 's'}"
     if helpers:
         parties += f", {helpers} helper{'' if helpers == 1 else 's'}"
-    typer.echo(f"{path}: serial {found.serial}, {parties}, {missing}", err=err)
-    typer.echo(f"digest {digest_text(found.digest)}", err=err)
+    echo(f"{path}: serial {found.serial}, {parties}, {missing}", err=err)
+    echo(f"digest {digest_text(found.digest)}", err=err)
 
 
 def _plain_member(member: Member) -> dict[str, str]:

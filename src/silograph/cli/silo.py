@@ -15,7 +15,7 @@ from rich.table import Table
 from silograph.cli.exits import FINE, NO
 from silograph.cli.keys import ApproverKey, PassphraseFile, Reason, approver
 from silograph.cli.options import Json
-from silograph.cli.output import echo_json
+from silograph.cli.output import echo, echo_json
 from silograph.dp.loss import shown_loss
 from silograph.errors import ConfigError
 from silograph.methods.study import Study, read_proposal
@@ -55,10 +55,10 @@ async def _serve(config: SiloConfig | HelperConfig) -> None:
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
     service = service_of(config)
     for note in service.notes:
-        typer.echo(f"{config.name}: {note}")
-    typer.echo(f"{config.name}: {service.what}; connecting")
+        echo(f"{config.name}: {note}")
+    echo(f"{config.name}: {service.what}; connecting")
     try:
-        await service.serve(stop, lambda line: typer.echo(f"{config.name}: {line}"))
+        await service.serve(stop, lambda line: echo(f"{config.name}: {line}"))
     finally:
         service.close()
 
@@ -78,7 +78,7 @@ def check(config: Config, as_json: Json = False) -> None:
         echo_json({**made.facts, "ok": made.ok, "checks": checks})
     else:
         for one in made.checks:
-            typer.echo(f"{one.state:8}{one.name:14}{' '.join(one.said.split())}")
+            echo(f"{one.state:8}{one.name:14}{' '.join(one.said.split())}")
     raise typer.Exit(FINE if made.ok else NO)
 
 

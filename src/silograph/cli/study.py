@@ -30,7 +30,7 @@ from silograph.cli.options import (
     check_groups,
     one_of,
 )
-from silograph.cli.output import check_output, echo_json, note
+from silograph.cli.output import check_output, echo, echo_json, note
 from silograph.dp.loss import shown_loss
 from silograph.errors import AbortedError, ArgumentError, StoreError
 from silograph.estimators.groups import Groups
@@ -148,7 +148,7 @@ def propose(
             if as_json:
                 echo_json({"run": run})
             else:
-                typer.echo(run)
+                echo(run)
             return
         _carry(service, run, as_json)
     finally:
@@ -234,7 +234,7 @@ def abort(
     if as_json:
         echo_json({"run": study.run, "end": end})
     else:
-        typer.echo(f"{study.run[:12]}: {end}")
+        echo(f"{study.run[:12]}: {end}")
 
 
 @app.command("ping")
@@ -258,7 +258,7 @@ def ping_(
         echo_json([_plain_answer(answer) for answer in answers])
     else:
         for answer in answers:
-            typer.echo(_line_of(answer))
+            echo(_line_of(answer))
     raise typer.Exit(FINE if all(answer.ok for answer in answers) else NO)
 
 

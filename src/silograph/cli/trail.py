@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from silograph.cli.options import Json
-from silograph.cli.output import echo_json, note
+from silograph.cli.output import echo, echo_json, note
 from silograph.errors import ArgumentError
 from silograph.party.approval import check_votes, votes_of
 from silograph.party.config import read_config
@@ -64,7 +64,7 @@ def show(
             and (event is None or f"{entry['event']}.".startswith(f"{event.rstrip('.')}."))
         )
         for entry in deque(found, last) if last else found:
-            typer.echo(json.dumps(entry) if as_json else _line(entry))
+            echo(json.dumps(entry) if as_json else _line(entry))
 
 
 def _line(entry: dict[str, Any]) -> str:
@@ -102,7 +102,7 @@ def verify(
                    "signed": signed, "not_enrolled": others})  # fmt: skip
         return
     decisions = f", {signed} signed decisions" if signed else ""
-    typer.echo(f"{path}: whole, {head.number} entries{decisions}\nmark {head}")
+    echo(f"{path}: whole, {head.number} entries{decisions}\nmark {head}")
     for vote in strangers if config else ():
         note(f"run {vote.run[:12]}: the key of {vote.by} is not enrolled in {config} now")
 

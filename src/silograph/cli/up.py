@@ -31,7 +31,7 @@ from silograph.cli.options import (
     one_of,
     time_window,
 )
-from silograph.cli.output import echo_json
+from silograph.cli.output import echo, echo_json
 from silograph.cli.study import answer_rows
 from silograph.dp.loss import check_epsilon, shown_loss
 from silograph.errors import ArgumentError
@@ -171,7 +171,7 @@ class _Teller:
 
     def line(self, text: str) -> None:
         if not self._quiet:
-            console.print(text, markup=False, soft_wrap=True)
+            echo(text)
 
     def step(self, what: str, text: str) -> None:
         now = time.perf_counter()

@@ -15,6 +15,7 @@ __all__ = [
     "NO_ANSWER",
     "Places",
     "definitions",
+    "described",
     "number",
     "table",
     "views_table",
@@ -58,6 +59,13 @@ def definitions(caption: str, rows: Mapping[str, str], more: str = "") -> str:
         for name, value in rows.items()
     )
     return f"<div>{_whole(caption, body)}{more}</div>"
+
+
+def described(title: str, rows: Mapping[str, str], views: Iterable[View]) -> str:
+    """The same in a terminal: names and values, and the loss against each view."""
+    width = max(map(len, rows)) + 1
+    lines = [f"  {name:{width}} {text}" for name, text in rows.items()]
+    return "\n".join([title, *lines, *(f"  {view}" for view in views)])
 
 
 def table(

@@ -96,6 +96,8 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+#: Parameters that go without saying.
+_USUAL = {"local": "gradient"}
 #: Counts: an error as large as the number says nothing of them. (A difference may well be zero.)
 _COUNTS = ("edges", "kstars", "triangles", "four_cycles")
 
@@ -232,7 +234,11 @@ class Estimate(Composing, Generic[V]):
     @property
     def name(self) -> str:
         """The query with its parameters, as it is shown."""
-        shown = {k: v for k, v in self.parameters.items() if isinstance(v, int | float | str)}
+        shown = {
+            k: v
+            for k, v in self.parameters.items()
+            if isinstance(v, int | float | str) and _USUAL.get(k) != v
+        }
         inner = ", ".join(f"{k}={v}" for k, v in shown.items())
         return f"{self.query}({inner})" if inner else self.query
 

@@ -21,6 +21,7 @@ from silograph.dp.laplace import round_up
 from silograph.dp.loss import View, shown_loss, worst_losses
 from silograph.errors import ArgumentError, ReleaseError
 from silograph.estimators import release_file
+from silograph.estimators.display import described
 from silograph.estimators.estimate import Estimate, Origin, Provenance, definitions, views_table
 from silograph.estimators.folded import FoldedSum, FoldedSums
 from silograph.estimators.ratio import share
@@ -68,10 +69,7 @@ class FoldedFace(PaidFor):
         return definitions(self.TITLE, self._about(), views_table(self.views))
 
     def __str__(self) -> str:
-        about = self._about()
-        width = max(map(len, about)) + 1
-        lines = [f"  {name:{width}} {text}" for name, text in about.items()]
-        return "\n".join([self.TITLE, *lines, *(f"  {view}" for view in self.views)])
+        return described(self.TITLE, self._about(), self.views)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
 from silograph.estimators.comparison import Comparison, compare
 from silograph.estimators.covariance import PairWeights, Stars, Triangles, release_covariance
+from silograph.estimators.display import described
 from silograph.estimators.estimate import (
     NO_ANSWER,
     Estimate,
@@ -671,25 +672,21 @@ class Release(PaidFor, FurtherQuestions):
         if k is not None:
             Release.check_k(k, n)
 
-    def _repr_html_(self) -> str:
-        """Show the release in notebooks."""
+    def _about(self) -> dict[str, str]:
+        """Names and values of what is known of it."""
         made = self.provenance
-        rows = {
+        return {
             "nodes": f"{self.n:,}, list {self.universe_digest[:16]}…",
             "silos": f"{made.silos}, of which {made.collusion} may collude with the coordinator",
             "protocol": made.protocol,
-            "noise": f"an edge shows with probability {float(self.channel.p11):.4g}, "
-            f"any other pair with {float(self.channel.p01):.4g}",
+            "noise": f"an edge shows with p = {float(self.channel.p11):.4g}, any other pair with "
+            f"p = {float(self.channel.p01):.4g}",
             "cost": f"ε = {shown_loss(self.epsilon)}, paid; every question on it is free",
         }
-        return definitions(f"release of {self.n:,} nodes", rows, views_table(self.views))
+
+    def _repr_html_(self) -> str:
+        """Show the release in notebooks."""
+        return definitions("release", self._about(), views_table(self.views))
 
     def __str__(self) -> str:
-        silos = self.provenance.silos
-        lines = [
-            f"release of {self.n:,} nodes, universe {self.universe_digest[:16]}…",
-            f"  {self.channel}",
-            f"  protocol {self.provenance.protocol}, {silos} silo{'s' * (silos != 1)}",
-            *(f"  {view}" for view in self.views),
-        ]
-        return "\n".join(lines)
+        return described("release", self._about(), self.views)

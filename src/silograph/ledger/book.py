@@ -109,7 +109,7 @@ class Ledger:
     >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
     ...     limit = ledger.set_limit("claims", epsilon=3.0)
     ...     print(ledger.remaining("claims"))
-    ε = 3.0
+    ε = 3
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Ledger:
         >>> with TemporaryDirectory() as folder, Ledger(f"{folder}/silo.ledger") as ledger:
         ...     limit = ledger.set_limit("claims", epsilon=3.0, delta=1e-6)
         ...     print(limit.amount())
-        ε = 3.0, δ = 1e-06
+        ε = 3, δ = 1e-6
         """
         limit = Limit(
             check_name("a lineage", lineage),
@@ -635,7 +635,7 @@ class Ledger:
         ...     freeze = ledger.freeze("two machines have this identity")
         ...     thawed = ledger.thaw("the clone is off; it spent at most 1", {"claims": 1.0})
         ...     print(ledger.remaining("claims"))
-        ε = 2.0
+        ε = 2
         """
         thawed = Freeze(False, check_name("a reason", reason), timestamp(self._clock()))
         amounts = {lineage: amount_lost(value) for lineage, value in (lost or {}).items()}
@@ -795,7 +795,7 @@ class Ledger:
         ...     f"{folder.name}/silo.backup", f"{folder.name}/new.ledger", lost=lost
         ... ) as restored:
         ...     print(restored.remaining("claims"))
-        ε = 2.0
+        ε = 2
         >>> folder.cleanup()
         """
         restore_backup(

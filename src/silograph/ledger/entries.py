@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from silograph.dp.loss import worst_losses
+from silograph.dp.loss import shown_loss, worst_losses
 from silograph.errors import ArgumentError
 
 __all__ = [
@@ -117,8 +117,14 @@ class Amount:
         }
 
     def __str__(self) -> str:
-        delta = f", δ = {self.delta}" if self.delta else ""
-        return f"ε = {_plain(self.epsilon)}{delta}"
+        return self.text()
+
+    def text(self, *, left: bool = False) -> str:
+        """The amount in six digits, rounded up; what is ``left`` of a budget is rounded down."""
+        delta = f", δ = {shown_loss(self.delta, left=left)}" if self.delta else ""
+        bounded = math.isfinite(self.epsilon)
+        epsilon = shown_loss(self.epsilon, left=left) if bounded else _plain(self.epsilon)
+        return f"ε = {epsilon}{delta}"
 
 
 @dataclass(frozen=True)

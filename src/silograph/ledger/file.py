@@ -451,8 +451,9 @@ def check_budget(asked: Spend, spent: Total, limit: Limit) -> None:
     fits = asked.delta > 0 and not spent.plus(epsilon, 0.0).passes(limit)
     advice = "; without delta it would fit: ask with delta 0" if fits else ""
     raise BudgetError(
-        f"lineage {asked.lineage!r}: run {asked.run!r}, {asked.phase}, asks for {wanted} at "
-        f"collusion t = {limit.collusion}{note}, and {left} is left of {limit.amount()}; "
+        f"the budget of lineage {asked.lineage!r} does not allow it: the {asked.phase} of run "
+        f"{asked.run} costs {wanted} at t = {limit.collusion}{note}, and {left.text(left=True)} "
+        f"is left of {limit.amount()}; "
         f"nothing was spent{advice}",
         asked.lineage,
         limit.collusion,

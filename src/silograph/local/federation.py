@@ -923,7 +923,11 @@ def _check_options(method: str, given: Mapping[str, Any]) -> None:
         unused = value is not None and name not in _OPTIONS[method]
         if unused and not (name == "delta" and value == 0):
             takes = ", ".join(sorted(_OPTIONS[method]))
-            raise ArgumentError(f"{method} has no use for {name}; it takes {takes}")
+            users = [other for other, options in _OPTIONS.items() if name in options]
+            raise ArgumentError(
+                f"{method} has no use for {name}; it takes {takes}"
+                + (f"; {name} is for the method {' or '.join(users)}" if users else "")
+            )
     for name, kind in _KINDS.items():
         auto = name == "fold" and given[name] == "auto"
         if given[name] is not None and not auto and not isinstance(given[name], kind):

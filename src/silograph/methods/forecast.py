@@ -79,8 +79,8 @@ class Forecast:
             return ""
         asked = self.question
         name = f"{asked.k}-stars" if asked.k else asked.query.replace("_", " ")
-        share = shown_percent(self.relative)
-        found = f"{NO_ANSWER} is expected: the error of {name} is about {share} of the answer"
+        share = shown_percent(self.relative).replace(" %", " % of")
+        found = f"{NO_ANSWER} is expected: the error of {name} is about {share} the answer"
         found += "" if self.span is None else f", in a range of {shown_span(self.span)}"
         found += f" ({self.source})" if self.source else ""
         return f"{found}. What would help: {'; '.join(self.helps)}" if self.helps else found

@@ -72,12 +72,12 @@ def shown_percent(relative: float) -> str:
     """A relative error as it is shown.
 
     >>> shown_percent(0.1234), shown_percent(12.0), shown_percent(270.0)
-    ('12.3 %', '1,200 %', '2.7e+02 ×')
+    ('12.3 %', '1,200 %', '270 ×')
     """
     if not math.isfinite(relative):
         return "∞"
     if relative >= 100:  # the answer is useless: the order of magnitude is enough
-        return f"{relative:.2g} ×"
+        return f"{float(f'{relative:.2g}'):,.0f} ×" if relative < 1e6 else "> 10⁶ ×"
     return f"{100 * relative:{',.0f' if relative >= 1 else '.3g'}} %"
 
 
@@ -85,7 +85,7 @@ def shown_span(span: tuple[float, float]) -> str:
     """A range of relative errors as it is shown.
 
     >>> shown_span((0.00123, 0.0456)), shown_span((0.5, 270.0)), shown_span((0.12, 0.12))
-    ('0.12–4.6 %', '50 % – 2.7e+02 ×', '12 %')
+    ('0.12–4.6 %', '50 % – 270 ×', '12 %')
     """
     low, high = (shown_percent(float(f"{end:.2g}")) for end in span)
     if low == high:
@@ -121,9 +121,10 @@ class Option:
 
     @property
     def label(self) -> str:
-        """The method, with the kind of its local answers, or with what it counts on."""
-        local = "folded" if "fold" in self.arguments else self.arguments.get("local")
-        return f"{self.method} {local}" if local else self.method
+        """The method; with what it counts on, and whether its local answers are the paper's."""
+        if "fold" in self.arguments:
+            return f"{self.method} folded"
+        return f"{self.method} paper" if self.arguments.get("local") == "paper" else self.method
 
     @property
     def within_reach(self) -> bool:
@@ -288,7 +289,7 @@ class Plan:
         delta = f", δ = {shown_loss(asked.delta)}" if asked.delta else ""
         caption = (
             f"{what}, about {self.count:,.4g}: ε = {shown_loss(asked.epsilon)}{delta}, "
-            f"{asked.silos} silos, collusion {asked.collusion}"
+            f"{asked.silos} silos, t = {asked.collusion}"
         )
         rows = [
             (
@@ -317,7 +318,7 @@ class Plan:
             *textwrap.wrap(f"{self.warning}." if self.warning else "", 78),
             f"{name} of {asked.silos} silos at ε = {shown_loss(asked.epsilon)}"
             + (f", δ = {shown_loss(asked.delta)}" if asked.delta else "")
-            + f", collusion {asked.collusion}; expected answer about {self.count:,.4g}",
+            + f", t = {asked.collusion}; expected answer about {self.count:,.4g}",
             *textwrap.wrap(f"reference: {self.source}", 78),
         ]
         for option in self.options:

@@ -232,7 +232,7 @@ class CoordinatorService:
         """A study by its run id, or by the first characters of it."""
         found = [run_ for run_ in self._store.runs() if run and run_.run.startswith(run)]
         if len(found) != 1:
-            raise StudyError(f"{len(found)} studies begin with {run!r}")
+            raise StudyError(f"{len(found) or 'no'} studies begin with {run!r}")
         study = read_proposal(found[0].proposal)
         if study is None:
             raise StudyError(f"study {found[0].run} was made by another version of Silograph")

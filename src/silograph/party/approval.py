@@ -176,7 +176,7 @@ def find_study(store: Store, run: str) -> tuple[Study, Run]:
     rows = [row for row in store.runs() if run and row.run.startswith(run)]
     found = [(study, row) for row in rows if (study := read_proposal(row.proposal))]
     if len(found) != 1:
-        raise StudyError(f"{len(found)} studies begin with {run!r}")
+        raise StudyError(f"{len(found) or 'no'} studies begin with {run!r}")
     return found[0]
 
 

@@ -260,7 +260,7 @@ class TestCombine:
         assert list(spent) == ["release", "partition", "local"]
         assert answer.parameters["bought"]["local noise"] == pytest.approx(laplace)
         assert "ε2 = 0.3 owners of nodes" in answer.note
-        assert answer.name == "triangles(local=gradient)"
+        assert answer.name == "triangles"
         assert answer.to_dict()["parameters"]["bought"]["bound"] == 2.0
 
     def test_paper_is_the_sum_of_the_reports(self) -> None:
