@@ -1,6 +1,8 @@
 """A party's line to the broker: slow, cut, and with a broker that is full or loses its answers."""
 
 import asyncio
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +177,57 @@ def test_what_is_given_up_is_no_trouble_any_more(broker: Broker) -> None:
         await line.close()
 
     asyncio.run(run())
+
+
+def test_a_full_disk_is_named_while_the_line_is_measured(broker: Broker) -> None:
+    """Before a study begins, nothing but a probe is stored."""
+
+    async def run() -> None:
+        line = await connected(broker.port)
+        await line.measure(RUN.hex(), 2_000_000)  # the server sees afterwards that it was too much
+        measuring = asyncio.create_task(line.measure(RUN.hex(), 100_000))
+        async with asyncio.timeout(10):
+            while "the broker's disk is full" not in line.trouble:
+                await asyncio.sleep(0.05)
+        measuring.cancel()
+        await asyncio.gather(measuring, return_exceptions=True)
+        await line.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["with a stream", "before there is one"])
+def test_a_broker_that_hangs_is_named(
+    broker: Broker, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection stays, and nothing comes on it: the system says so long before it ends."""
+    monkeypatch.setattr(links, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(links, "_LOOK_SECONDS", 0.2)
+    told: list[str] = []
+
+    async def run() -> None:
+        line = await connected(broker.port)
+        if not begun:
+            line._used.clear()
+        watching = asyncio.create_task(line.watch(lambda: [RUN.hex()], told.append))
+        await asyncio.sleep(0.8)
+        assert told == []
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(5):
+                while not told:
+                    await asyncio.sleep(0.05)
+            assert line.connected
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
+        async with asyncio.timeout(10):
+            while told[-1]:
+                await asyncio.sleep(0.05)
+        watching.cancel()
+        await line.close()
+
+    asyncio.run(run())
+    assert "the broker does not answer" in told[0]
 
 
 def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:

@@ -8,7 +8,9 @@ connection without a sign of life is dead, which a slow one is not.
 import asyncio
 import contextlib
 import logging
+import math
 import socket
+import sys
 from typing import TYPE_CHECKING, Any
 
 from silograph.errors import TransportError
@@ -18,7 +20,7 @@ from silograph.party.connection import BrokerConfig
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["SILENT", "Heard", "give_up_when_dead", "no_news"]
+__all__ = ["SILENT", "Heard", "give_up_when_dead", "no_news", "silent_for"]
 
 #: What is said of an attempt that left no better reason.
 _CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
@@ -26,6 +28,8 @@ SILENT = "no answer: a firewall drops the connection, or the broker is overloade
 #: After so many seconds without a sign of life on a connection with data under way, the system
 #: gives the connection up. It counts acknowledged packets: a slow line is alive.
 _DEAD_SECONDS = 20
+#: Where ``tcpi_last_data_recv`` (milliseconds) stands in Linux's ``struct tcp_info``.
+_RECEIVED = 52
 
 
 class Heard:
@@ -97,13 +101,36 @@ def give_up_when_dead(client: "Client") -> None:
     Answers to the client's own pings come behind everything that is under way, so they are late on
     a slow line.
     """
-    writer = getattr(client._transport, "_io_writer", None)  # not over WebSocket
-    # A TLS connection that is lost at this moment has no socket to ask for any more, and asyncio
-    # stumbles over that.
     with contextlib.suppress(OSError, AttributeError):
-        line = writer.get_extra_info("socket") if writer is not None else None
+        line = _socket(client)
         if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
+
+
+def silent_for(client: "Client") -> float:
+    """For how many seconds nothing has come on a connection, as the system counts bytes.
+
+    An answer that is late because it comes behind a large message on a slow line is no silence.
+    Infinite where the system does not tell.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        line = _socket(client)
+        if line is not None and hasattr(socket, "TCP_INFO"):  # Linux
+            found = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED + 4)
+            return int.from_bytes(found[_RECEIVED:], sys.byteorder) / 1000
+    return math.inf
+
+
+def _socket(client: "Client") -> socket.socket | None:
+    """The socket of a connection.
+
+    A TLS connection that is lost at this moment has no socket to ask for any more, and asyncio
+    stumbles over that with an AttributeError.
+    """
+    way = client._transport
+    writer = getattr(way, "_io_writer", None) or getattr(way, "_ws", None)  # the latter: WebSocket
+    found: socket.socket | None = None if writer is None else writer.get_extra_info("socket")
+    return found
 
 
 def no_news(record: logging.LogRecord) -> bool:

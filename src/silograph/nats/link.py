@@ -43,7 +43,7 @@ from nats.js.api import (
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from silograph.errors import TransportError
-from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news
+from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news, silent_for
 from silograph.nats.pace import Pace, Rates
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
@@ -69,10 +69,12 @@ _PAUSE_SECONDS = 0.25
 _LONGEST_RETRY = 8.0
 #: How often a party that waits for a confirmation looks whether the connection was lost.
 _LOOK_SECONDS = 1.0
-#: In which of so many looks a party that waits tries whether the broker stores messages.
-_LOOK_EVERY = 5
+#: In which of so many looks a party that waits tries whether the broker stores messages. With the
+#: time of an answer, a cause is named in less than ten seconds.
+_LOOK_EVERY = 3
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
+_HANGS = "the broker does not answer: it hangs, or something between drops what is sent"
 #: Codes of the broker's errors.
 _TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
@@ -407,8 +409,25 @@ class Link:
             return False
         except _PASSING:
             _heed()
+            self._name_silence()
             return False
         return True
+
+    async def _answers_at_all(self) -> None:
+        """Name a broker that does not answer, where there is no stream yet to store a note in."""
+        try:
+            await self._client.request("$JS.API.INFO", timeout=_ANSWER_SECONDS)
+            _heed()
+            if self._unstored == _HANGS:
+                self._unstored = ""
+        except _PASSING:
+            _heed()
+            self._name_silence()
+
+    def _name_silence(self) -> None:
+        """Note that the broker does not answer, unless its answer may be behind large messages."""
+        if self.connected and silent_for(self._client) >= _ANSWER_SECONDS:
+            self._unstored = _HANGS
 
     def _note(self, stream: str) -> str:
         return f"{connection.PREFIX}.{stream.split('-')[1]}.{self._party}.{_NOBODY}.note"
@@ -424,7 +443,7 @@ class Link:
         """Call ``tell`` whenever something else, or nothing, keeps the broker from storing.
 
         A party that waits for others sends nothing, so while a run is open, it tries every few
-        seconds whether the broker stores messages.
+        seconds whether the broker answers and stores messages.
         """
         told, turn, before = "", 0, False
         while True:
@@ -433,8 +452,8 @@ class Link:
                 self._unstored = ""
             before = bool(open_now)
             streams = [stream for run in open_now if (stream := self.own_stream(run)) in self._used]
-            if turn % _LOOK_EVERY == 0 and self.connected and streams:
-                await self._accepts(streams[0])
+            if turn % _LOOK_EVERY == 0 and self.connected and open_now:
+                await (self._accepts(streams[0]) if streams else self._answers_at_all())
             if self._unstored != told:
                 told = self._unstored
                 tell(told)
@@ -520,7 +539,8 @@ class Link:
                     f"$JS.API.DIRECT.GET.{stream}.{subject}", timeout=_PROBE_SECONDS
                 )
                 times.append(time.monotonic())
-            except _PASSING:
+            except _PASSING as error:
+                self._name_trouble(getattr(error, "description", ""))
                 await self._pause()
                 continue
             _heed()
