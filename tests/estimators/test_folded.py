@@ -99,7 +99,9 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
         models = left_out(calm, calm)
         load = seen + sum(models) / 2
     doubt = (models[0] - models[1]) / 2
-    gain = 1 / (1 - np.minimum(kept * (sum(left_out(calm + 1, calm)) - sum(models)) / 2, 0.5))
+    more = (sum(left_out(calm + 1, calm)) - sum(models)) / 2
+    gain = 1 / (1 - np.minimum(kept * more, 0.5))
+    gain_of_all = 1 / (1 - min(more @ calm / max(calm.sum(), 1), 0.95))
     inside = load[o].sum() / 2
 
     # Weights and variances of cells.
@@ -132,6 +134,8 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     R3 = zero_diagonal(G @ GG - G * (np.add.outer(d2, d2) - G**2))
     pairs = ((N3**2 - R3) * oo).sum() / 2 - ((N @ X2) * oo).sum()
     var_t = [np.trace(G @ GG) / 6 - t, (V * X2).sum() / 2, pairs / n_o]
+    if order == 1:
+        var_t.append(2 * (((U - X) * XO) ** 2).sum() / (8 * n_o) ** 2)
 
     # 4-cycles.
     c4 = ((X2 + XO * (apart - 1)) * np.where(oo, apart, 1)).sum() / 8
@@ -150,7 +154,8 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
     e = inside * apart + load[h].sum() + U[np.ix_(h, h)].sum() / 2
     both_kept = 1 - 2 / n_o
     degree = np.where(ordinary, load / both_kept, load) + U[:, h].sum(axis=1)
-    degree[o] += (load[h] - seen[h]).sum() * load[o] / max(load[o].sum(), 1)
+    ends = np.maximum(load[o], 0)
+    degree[o] += (load[h] - seen[h]).sum() * ends / max(ends.sum(), 1)
     grown = np.where(ordinary[None, :], gain[:, None] ** 2, 1) * fuzz
     scaled = np.where(oo, grown / both_kept**2, grown)
     square = degree**2 - scaled.sum(axis=1)
@@ -166,7 +171,8 @@ def reference(counts: DenseCounts, channel: Channel) -> dict[str, tuple[float, f
         doubted += edges * (doubt[o].sum() / 2 + doubt[h].sum())
         tied = 2 * squares * np.add.outer(degree, degree) + squares * f2 / max(e, 1) + edges
         return [
-            (slope**2 * fuzz).sum() / 2 + 2 * squares**2 * (fuzz.sum(axis=1) ** 2).sum(),
+            gain_of_all**2 * (slope**2 * fuzz).sum() / 2
+            + 2 * squares**2 * gain_of_all**4 * (fuzz.sum(axis=1) ** 2).sum(),
             2 * squares**2 * at_ordinary**2 / n_o + edges**2 * max(inside, 0) / n_o,
             doubted**2,
             (X2 * oo * tied**2).sum() / 2 * tie,
@@ -239,6 +245,34 @@ def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
         assert np.isfinite(found.value)
         assert np.isfinite(found.variance)
         assert found.variance > 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sub", [1, 2, 64])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-4, 1e-2])
+def test_noise_beyond_single_precision_is_no_number(epsilon: float, sub: int) -> None:
+    rng, channel = np.random.default_rng(8), Channel.symmetric(epsilon)
+    edges = communities(200, 10, 0.5, rng)
+    counts = random_fold(200, edges, np.arange(4), 40, sub, rng).through(channel, rng)
+    sums = FoldedSums(counts, channel)
+    for found in (sums.edges, sums.two_stars, sums.triangles, sums.four_cycles):
+        assert np.isfinite(found.value)
+        assert found.variance > 0
+
+
+@pytest.mark.parametrize("sub", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_all_noise_says_that_it_is_noise(epsilon: float, sub: int) -> None:
+    """Corrections for collisions are noise, too. They must not look like edges or triangles."""
+    rng, channel = np.random.default_rng(5), Channel.symmetric(epsilon)
+    edges = communities(200, 10, 0.5, rng)
+    known = truth(200, edges)
+    for _ in range(6):
+        counts = random_fold(200, edges, np.arange(4), 150, sub, rng).through(channel, rng)
+        sums = FoldedSums(counts, channel)
+        for name in ("edges", "two_stars", "triangles", "four_cycles"):
+            found = getattr(sums, name)
+            assert abs(found.value - known[name]) < 4 * found.stderr, name
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 1), (-1, 5, 1), (0, 5, 0), (0, 5, 101)])
@@ -326,6 +360,7 @@ class ExactLoads(Loads):
         self.shape = shape
         self.load = plain[:, o].sum(axis=1).astype(float)
         self.doubt, self.gain = np.zeros(shape.size), np.ones(shape.size)
+        self.gain_of_all = 1.0
         self.inside = float(self.load[o].sum()) / 2
         self.from_hubs = plain[o, hubs].sum(axis=1).astype(float)
         self.between_hubs = plain[hubs, hubs].sum(axis=1).astype(float)

@@ -177,6 +177,21 @@ class TestAnswers:
                 assert found.value.sum() == pytest.approx(n)
                 assert low[0] <= n <= high[0]
 
+    @pytest.mark.filterwarnings("error")
+    def test_noise_that_hides_everything(self) -> None:
+        """At a millionth, means of noisy degrees look equal."""
+        n, channel = 4, Channel.symmetric(1e-6)
+        found = histogram(np.array([1, 2, 2, 3]), PairBlur(n, channel), [0, 1, n])
+        assert found.low.tolist() == [0, 0]
+        assert found.high.tolist() == [n, n]
+
+    def test_values_stay_within_their_intervals(self) -> None:
+        """Also of noise that is too rare to be true."""
+        law = NoiseLaw(Fraction(1, 2), 1, 1)
+        found = histogram(np.array([-9, -6, -3]), OwnBlur(3, law), [0, 1, 2, 3])
+        assert (found.low <= found.value).all()
+        assert (found.value <= found.high).all()
+
     def test_grids_do_not_grow_with_n(self) -> None:
         """The sizes of fits, and so the time, are about those of a small graph."""
         sizes: list[int] = []

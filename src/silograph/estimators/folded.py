@@ -48,6 +48,8 @@ from silograph.estimators.ratio import fieller
 
 __all__ = ["FoldedCounts", "FoldedRatio", "FoldedSum", "FoldedSums"]
 
+#: Overflows are found at the end, by :meth:`FoldedSum.of`.
+_overflowing = np.errstate(over="ignore", invalid="ignore")
 #: Rows and columns of a tile. Its products are large enough for BLAS, its other work fits a cache.
 _TILE = 512
 
@@ -87,7 +89,12 @@ class FoldedSum:
 
     @classmethod
     def of(cls, value: float, **parts: float) -> "FoldedSum":
-        """A part that an estimate leaves below zero counts as zero."""
+        """A part that an estimate leaves below zero counts as zero.
+
+        If noise has passed what single precision holds, nothing is known of the sum.
+        """
+        if not all(map(math.isfinite, (value, *parts.values()))):
+            return cls(0.0, math.inf)
         kept = {name: max(part, 0.0) for name, part in parts.items()}
         return cls(value, sum(kept.values()), kept)
 
@@ -157,8 +164,9 @@ class _Walks:
     pairs_by_variance: float
     #: Row sums of the channel's part of the variance of cells.
     noise: RowSums
-    #: Σ (load − company)·pairs by ordinary middles; only where K = 1.
+    #: Σ (load − company)·pairs by ordinary middles, and of its squares; only where K = 1.
     met: float
+    met_squares: float
     #: The number of 4-cycles.
     cycles: float
 
@@ -192,6 +200,7 @@ class FoldedSums:
         over all rows; edges and degrees one more; triangles a third; 4-cycles a further two.
     """
 
+    @_overflowing
     def __init__(
         self,
         counts: FoldedCounts,
@@ -215,6 +224,7 @@ class FoldedSums:
     # --- What is asked for ---
 
     @cached_property
+    @_overflowing
     def edges(self) -> FoldedSum:
         """The number of edges."""
         loads, hubs = self.loads, self.shape.hubs
@@ -223,11 +233,13 @@ class FoldedSums:
         return FoldedSum.of(value, **self._degree_parts(0.0, 1.0, value))
 
     @cached_property
+    @_overflowing
     def squares(self) -> FoldedSum:
         """The sum of squared degrees."""
         return FoldedSum.of(self._degrees.squares, **self._degree_parts(1.0, 0.0, self.edges.value))
 
     @cached_property
+    @_overflowing
     def two_stars(self) -> FoldedSum:
         """The number of pairs of edges that meet in a node."""
         edges = self.edges.value
@@ -236,6 +248,7 @@ class FoldedSums:
         )
 
     @cached_property
+    @_overflowing
     def triangles(self) -> FoldedSum:
         """The number of triangles."""
         walks, groups = self._walks, self.shape.groups
@@ -256,9 +269,12 @@ class FoldedSums:
             signs=float(walks.own_closed.all.sum()) / 6 - value,
             cells=walks.pairs_by_variance / 2,
             groups=(self._three_steps / 2 - hidden) / groups,
+            # Each pair of groups is in these sums twice. Under much noise they are all noise.
+            met=2 * walks.met_squares / (8 * groups) ** 2,
         )
 
     @cached_property
+    @_overflowing
     def four_cycles(self) -> FoldedSum:
         """The number of cycles of four nodes."""
         value = self._walks.cycles
@@ -347,9 +363,10 @@ class FoldedSums:
         # Two nodes of a group with common neighbours collide at each of them.
         at_once = edges + squares * found.squares / max(count, 1.0)
         ties = _form(walks.pairs.ordinary[o], walks.pairs_by_degree, degree, 2 * squares, at_once)
+        grown = loads.gain_of_all**2
         return {
-            "cells": _form(fuzz, found.fuzz_by_lean, lean, 2 * squares, edges) / 2
-            + 2 * squares**2 * float((fuzz**2).sum()),
+            "cells": grown * _form(fuzz, found.fuzz_by_lean, lean, 2 * squares, edges) / 2
+            + 2 * (squares * grown) ** 2 * float((fuzz**2).sum()),
             "groups": 2 * squares**2 * found.ordinary**2 / groups
             + edges**2 * max(loads.inside, 0.0) / groups,
             "ties": ties / 2 / groups / (2 * self.shape.sub - 1) ** 2,
@@ -368,7 +385,7 @@ class FoldedSums:
         closed, noise, pairs = RowSums(size), RowSums(size), RowSums(size)
         squares, own, own_closed = RowSums(size), RowSums(size), RowSums(size)
         length, own_length = np.empty(size), np.empty(size)
-        of_three = of_two = cubes = by_degree = by_variance = met = cycles = 0.0
+        of_three = of_two = cubes = by_degree = by_variance = met = met_squares = cycles = 0.0
         for rows, others in shape.upper(_TILE):
             left = cells[rows.at]
             left_squares = left * left
@@ -410,7 +427,9 @@ class FoldedSums:
                     by_degree += times * float(degree[rows.at] @ all_pairs @ degree[cols.at])
                 if shape.sub == 1:
                     alone = edge_loads[:, cols.at] - model.company
-                    met += times * float((alone * ordinary_pairs).sum())
+                    each = alone * ordinary_pairs
+                    met += times * float(each.sum())
+                    met_squares += times * float((each**2).sum())
                 # Opposite corners that are ordinary must have fallen apart, like adjacent ones.
                 opposite = float(all_pairs.sum()) + (1 / apart - 1) * float(ordinary_pairs.sum())
                 cycles += times * opposite / (apart if inner else 1.0) / 8
@@ -431,6 +450,7 @@ class FoldedSums:
             by_variance,
             noise,
             met,
+            met_squares,
             cycles,
         )
 

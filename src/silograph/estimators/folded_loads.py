@@ -54,6 +54,8 @@ _ROUNDS = 6
 _DEGREE = 64
 #: The most that a further edge in a row adds to what the series is said to leave out.
 _STEEPEST = 0.5
+#: The same of all rows together; more makes no difference in so few rounds.
+_STEEPEST_OF_ALL = 0.95
 #: The largest share of occupied buckets that weights make up for. A fuller cell says nothing.
 _FULLEST = 0.99
 
@@ -274,14 +276,19 @@ class Loads:
         self.load: FloatArray = load
         #: What one edge more in a row that is seen adds to its load: noise grows as much.
         self.gain: FloatArray = 1 / (1 - np.minimum(kept * more, _STEEPEST))
+        #: The same of one edge more in all rows together, by their loads. What the series leaves
+        #: out is convex: loads that noise has raised are no farther from the truth than this says.
+        steep = float(more @ calm) / max(float(calm.sum()), 1.0)
+        self.gain_of_all = 1 / (1 - min(steep, _STEEPEST_OF_ALL))
         #: How far either model of what the series leaves out is from the middle.
         self.doubt: FloatArray = (proportional - equal) / 2
         #: The number of edges between ordinary groups.
         self.inside = float(load[o].sum()) / 2
         #: Edges to hubs in each ordinary row. What the series leaves out of the hubs' rows goes to
-        #: ordinary rows by their loads.
+        #: ordinary rows by their loads, as far as these are positive.
         unseen = float((load - seen.ordinary)[: shape.hubs].sum())
-        share = load[o] / max(float(load[o].sum()), 1.0)
+        ends = np.maximum(load[o], 0.0)
+        share = ends / max(float(ends.sum()), 1.0)
         self.from_hubs: FloatArray = seen.hubs[o] + unseen * share
         #: Twice the number of edges between hubs, by hub.
         self.between_hubs: FloatArray = seen.hubs[: shape.hubs]

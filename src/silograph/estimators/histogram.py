@@ -285,7 +285,7 @@ class _Count:
         taken = float(many @ squares) - float(many @ means) ** 2 / self._n
         own = float(many @ np.maximum(squares - means**2, 0))
         degrees = self._degrees.astype(np.float64)
-        slopes = np.gradient(means, self._blur.mean(degrees))
+        slopes = np.gradient(means, degrees) / self._blur.slope  # of small slopes means look equal
         # Noise that two nodes share is at most as large as their own.
         shared = min(self._blur.shared(degrees, many, slopes), own)
         return (own + shared) / max(taken, 1e-300)
@@ -451,9 +451,9 @@ def _ends(noisy: Noisy, blur: Blur, first: int, after: int) -> Ends:
 
 
 def _adding_up(value: FloatArray, low: FloatArray, high: FloatArray, nodes: int) -> FloatArray:
-    """The values, moved within their intervals to have this sum."""
+    """The values, moved within their intervals to have this sum, as far as these allow it."""
     value = np.clip(value, low, high)
     missing = nodes - float(value.sum())
     room = high - value if missing > 0 else value - low
     total = float(room.sum())
-    return value + room * (missing / total) if total > 0 else value
+    return value + room * min(max(missing / total, -1.0), 1.0) if total > 0 else value
