@@ -80,6 +80,7 @@ def test_from_a_question_to_its_answer(browser: Any, world: Consoles) -> None:
     ben, anna = Desk(browser, world, SILO, "ben"), Desk(browser, world, SILO, "anna")
     hub = Desk(browser, world, HUB, "anna")
     expect(ben.page.locator("#waiting")).to_contain_text("Nothing waits")
+    _over_tls(world, ben, hub)
 
     hub.press('a[href="/propose"]')
     hub.page.wait_for_url("**/propose")
@@ -118,6 +119,19 @@ def test_from_a_question_to_its_answer(browser: Any, world: Consoles) -> None:
     _the_page(hub, run)
     _the_trail(ben)
     _looks(browser, world, ben, run)
+
+
+def _over_tls(world: Consoles, ben: Desk, hub: Desk) -> None:
+    """The silo's cookie is for TLS alone, scripts do not see it, and plain HTTP gets no answer."""
+    (cookie,), (plain,) = ben.context.cookies(), hub.context.cookies()
+    assert cookie["name"] == f"__Host-silograph-{SILO}"
+    assert cookie["secure"]
+    assert not plain["secure"]
+    for each in (cookie, plain):
+        assert (each["httpOnly"], each["sameSite"], each["path"]) == (True, "Strict", "/")
+    assert ben.page.evaluate("document.cookie") == ""
+    with pytest.raises(Error, match="ERR_"):
+        ben.context.new_page().goto(world.address(SILO).replace("https", "http"))
 
 
 def _the_page(hub: Desk, run: str) -> None:
@@ -164,21 +178,6 @@ UNLABELLED = """() => [...document.querySelectorAll(
     "input:not([type=hidden]), textarea, select, button, a, svg:not([aria-hidden])")]
     .filter(e => !(e.labels?.length || e.textContent.trim() || e.getAttribute("aria-label")))
     .map(e => e.outerHTML.slice(0, 80))"""
-
-
-def test_the_session_over_tls(browser: Any, world: Consoles) -> None:
-    """The cookie is for TLS alone, scripts do not see it, and plain HTTP gets no answer."""
-    ben, hub = Desk(browser, world, SILO, "ben"), Desk(browser, world, HUB, "ben")
-    (cookie,), (plain,) = ben.context.cookies(), hub.context.cookies()
-    assert cookie["name"] == f"__Host-silograph-{SILO}"
-    assert cookie["secure"]
-    assert not plain["secure"]
-    for each in (cookie, plain):
-        assert (each["httpOnly"], each["sameSite"], each["path"]) == (True, "Strict", "/")
-    ben.page.wait_for_function("document.documentElement.dataset.live === 'on'")
-    assert ben.page.evaluate("document.cookie") == ""
-    with pytest.raises(Error, match="ERR_"):
-        ben.page.goto(world.address(SILO).replace("https", "http"))
 
 
 def test_a_study_is_refused(browser: Any, world: Consoles) -> None:
