@@ -153,24 +153,26 @@ def _the_trail(ben: Desk) -> None:
 
 def _looks(browser: Any, world: Consoles, ben: Desk, run: str) -> None:
     """Light, dark and on a phone: nothing sticks out, and everything can be read."""
-    page = ben.page
+    page, study = ben.page, f"/studies/{run}"
+    readable = {
+        study: (".badge.good", ".badge.half", ".quiet", "nav a", ".observers p", "dt"),
+        "/health": (".primary",),
+    }
     for scheme, width in (("light", 1100), ("dark", 375)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 800})
-        for path in ("/", f"/studies/{run}", "/budget", "/trail", "/roster", "/health"):
+        for path in ("/", study, "/budget", "/trail", "/roster", "/health"):
             page.goto(world.address(SILO, path))
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, (path, scheme, wide)
             assert page.evaluate(UNLABELLED) == []
-        page.goto(world.address(SILO, f"/studies/{run}"))
-        for selector in (".badge.good", ".badge.half", ".quiet", "nav a", ".observers p", "dt"):
-            assert contrast(page, selector) >= 4.5, (selector, scheme)
-        page.goto(world.address(SILO, "/health"))
-        assert contrast(page, ".primary") >= 4.5, scheme
-        page.goto(world.address(SILO, "/budget"))
-        assert "one step up to ε\xa0=\xa02" in page.locator(".course svg").get_attribute(
-            "aria-label"
-        )
+            for selector in readable.get(path, ()):
+                assert contrast(page, selector) >= 4.5, (selector, scheme)
+            if path == "/budget":
+                told = page.locator(".course svg").get_attribute("aria-label")
+                assert "one step up to ε\xa0=\xa02" in told
+            if path == "/roster":  # a key is one line, which scrolls
+                assert page.locator("td code").first.bounding_box()["height"] < 40
 
 
 #: Fields without a label, buttons and links without a name, images without words.
