@@ -240,6 +240,26 @@ class TestOnTheLine:
         b"Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n"
     )
 
+    def test_an_open_page_does_not_hold_the_end_up(
+        self, console: Console, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        secret = console.people.exchange(console.people.invite("anna"))[1]  # type: ignore[index]
+        server = server_of(console)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            serving = threading.Thread(target=lambda: server.run([listening]))
+            serving.start()
+            with socket.create_connection(listening.getsockname(), 10) as line:
+                line.sendall(
+                    b"GET /events HTTP/1.1\r\nHost: 127.0.0.1:8470\r\nCookie: silograph-silo-1="
+                    + secret.encode() + b"\r\n\r\n"
+                )  # fmt: skip
+                found = b""
+                while b"data: " not in found:
+                    found += line.recv(65536)
+                server.should_exit = True
+                serving.join()
+        assert capfd.readouterr().err == ""
+
     def test_silence_and_half_a_head(self, port: int) -> None:
         assert self.answer(port) == b""
         assert self.answer(port, b"GET / HTTP/1.1\r\nHost: 127.0.") == b""

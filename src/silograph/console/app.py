@@ -384,9 +384,15 @@ class _Connection(H11Protocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """End with the console: a stream of events has no end of its own."""
+        super().shutdown()
+        if self.cycle is not None and self.scope["path"] == "/events":
+            self.transport.abort()  # over TLS, a browser would be waited for
+
     def _wait(self) -> None:
         if self._late is None:
-            self._late = self.loop.call_later(access.PATIENCE, self.transport.close)
+            self._late = self.loop.call_later(access.PATIENCE, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
