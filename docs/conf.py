@@ -11,7 +11,13 @@ author = "The Silograph contributors"
 project_copyright = author
 release = version = installed("silograph")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_line", "notebooks"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "command_line",
+    "notebooks",
+]
 exclude_patterns = ["_ext", "picture.py"]
 smartquotes = False  # it would make a dash of every --option
 

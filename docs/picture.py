@@ -1,7 +1,7 @@
 """Draw the picture at the top of README.md, from a real answer: ``make picture``.
 
-The tutorial's three banks, one run with a fixed seed. What is drawn: how many rings of three each bank
-finds alone, what the three can say together with Silograph, and the truth, which nobody could know.
+The tutorial's three banks, one run with a fixed seed. What is drawn: how many rings of three each
+bank finds alone, what the three can say together, and the truth, which nobody could know.
 """
 
 import contextlib

@@ -229,7 +229,7 @@ def _mark_rows(marks: Sequence[Mark]) -> list[dict[str, Any]]:
 
 
 def _mark_layer(library: Any, x: Any, y: Any) -> Any:
-    """Diamonds without words: these stand in the panel's title, where no curve runs through them."""
+    """Diamonds without words: those are in the panel's title, where no curve runs through them."""
     return (
         library.Chart(library.NamedData(name="marks"))
         .mark_point(

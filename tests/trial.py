@@ -23,7 +23,7 @@ from silograph.cli.app import app
 from tests.docs.readers import banks
 from tests.docs.shell import Server
 
-__all__ = ["SCENES", "Heard", "Typed", "every_command", "faults", "play"]
+__all__ = ["MISTAKES", "SCENES", "Heard", "Typed", "faults", "play", "untried"]
 
 COLUMNS = 80
 #: What Python says where a person should.
@@ -57,6 +57,26 @@ FILES = "north.csv south.csv west.csv --nodes nodes.txt"
 BOOK = "--ledger banks.ledger --lineage payments"
 KEYS = "hub north south west"
 
+#: What goes wrong in a first hour; ``may.release`` is there.
+MISTAKES: tuple[Typed, ...] = (
+    Typed("silograph cuont", 2),
+    Typed("silograph count", 2),
+    Typed("silograph count triangels north.csv south.csv --epsilon 3", 2),
+    Typed("silograph count edges north.csv --epsilon 3", 2),
+    Typed("silograph count edges north.csv absent.csv --epsilon 3", 2),
+    Typed(f"silograph count edges {FILES} --epsilon many", 2),
+    Typed(f"silograph count edges {FILES} --epsilon -1", 2),
+    Typed(f"silograph count edges {FILES} --epsilon 3 --method best", 2),
+    Typed(f"silograph count kstars {FILES} --epsilon 3", 2),
+    Typed(f"silograph count edges {FILES} --epsilon 3 --protocol committee", 2),
+    Typed("silograph count edges short.csv south.csv --nodes nodes.txt --epsilon 3", 2),
+    Typed("silograph query nodes.txt edges", 2),
+    Typed("silograph query may.release mixing", 2),
+    Typed("silograph query may.release mixing --groups short.csv --nodes nodes.txt", 2),
+    Typed(f"silograph collect {FILES} --epsilon 3 -o may.release", 2),
+    Typed("silograph plan --query triangles --epsilon 3 --silos 1 --nodes 300", 2),
+    Typed("silograph ledger show nodes.txt", 2),
+)
 #: What is typed, in order, in one folder with the three files of the tutorial.
 SCENES: tuple[Typed, ...] = (
     # Looking around.
@@ -109,24 +129,7 @@ SCENES: tuple[Typed, ...] = (
     Typed("silograph ledger restore banks.backup closed.ledger --close --seen $WITNESS"),
     Typed("silograph ledger thaw banks.ledger", 2),
     Typed("silograph ledger export banks.ledger | head -c 60"),
-    # Mistakes.
-    Typed("silograph cuont", 2),
-    Typed("silograph count", 2),
-    Typed("silograph count triangels north.csv south.csv --epsilon 3", 2),
-    Typed("silograph count edges north.csv --epsilon 3", 2),
-    Typed("silograph count edges north.csv absent.csv --epsilon 3", 2),
-    Typed(f"silograph count edges {FILES} --epsilon many", 2),
-    Typed(f"silograph count edges {FILES} --epsilon -1", 2),
-    Typed(f"silograph count edges {FILES} --epsilon 3 --method best", 2),
-    Typed(f"silograph count kstars {FILES} --epsilon 3", 2),
-    Typed(f"silograph count edges {FILES} --epsilon 3 --protocol committee", 2),
-    Typed("silograph count edges short.csv south.csv --nodes nodes.txt --epsilon 3", 2),
-    Typed("silograph query nodes.txt edges", 2),
-    Typed("silograph query may.release mixing", 2),
-    Typed("silograph query may.release mixing --groups short.csv --nodes nodes.txt", 2),
-    Typed(f"silograph collect {FILES} --epsilon 3 -o may.release", 2),
-    Typed("silograph plan --query triangles --epsilon 3 --silos 1 --nodes 300", 2),
-    Typed("silograph ledger show nodes.txt", 2),
+    *MISTAKES,
     # A deployment on this machine, then its parts by hand.
     Typed(f"silograph up --silos {FILES} --query edges --epsilon 3 --folder up"),
     Typed("silograph study list --config up/hub/coordinator.toml"),
@@ -216,7 +219,9 @@ class Terminal:
         os.write(main, typed.answers.encode())
         text = b"".join(_read(main)).decode("utf-8", "replace")
         os.close(main)
-        return Heard(typed, process.wait(_SECONDS), text.replace("\r\n", "\n").replace("[y/N]: ", "[y/N]:\n"))
+        return Heard(
+            typed, process.wait(_SECONDS), text.replace("\r\n", "\n").replace("[y/N]: ", "[y/N]:\n")
+        )
 
 
 def _read(terminal: int) -> Iterator[bytes]:
@@ -278,30 +283,34 @@ def faults(heard: Heard) -> list[str]:
     return found
 
 
+def untried() -> list[str]:
+    """The commands that no scene types."""
+    typed = [line for scene in SCENES for line in scene.line.split("silograph ")[1:]]
+    return [
+        words
+        for words in every_command()
+        if words not in HELP_ONLY and not any(line.startswith(words) for line in typed)
+    ]
+
+
 def main() -> int:
     """Print the transcript, and then its faults."""
-    wrong = 0
+    wrong = [f"not tried: silograph {words}" for words in untried()]
+    helps = tuple(Typed(f"silograph {words} --help") for words in every_command())
     with tempfile.TemporaryDirectory() as folder:
         binary, place = Path(folder) / "bin", Path(folder) / "trial"
         binary.mkdir()
         place.mkdir()
         server = Server(binary)
         try:
-            helps = tuple(Typed(f"silograph {words} --help") for words in every_command())
             for heard in play(server, place, SCENES + helps):
                 print(f"$ {heard.typed.line}\n{heard.text}", flush=True)
-                for each in faults(heard):
-                    wrong += 1
-                    print(f"!!! {each}", flush=True)
+                wrong += [f"{heard.typed.line}: {fault}" for fault in faults(heard)]
         finally:
             server.close()
-    tried = {line for typed in SCENES for line in typed.line.split("silograph ")[1:]}
-    for words in every_command():
-        if words not in HELP_ONLY and not any(line.startswith(words) for line in tried):
-            wrong += 1
-            print(f"!!! not tried: silograph {words}")
-    print(f"{len(SCENES)} lines typed, {len(every_command())} helps, {wrong} faults")
-    return wrong > 0
+    print("\n".join(f"!!! {fault}" for fault in wrong))
+    print(f"{len(SCENES)} lines typed, {len(helps)} helps, {len(wrong)} faults")
+    return len(wrong) > 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The directive ``notebook``: a notebook of ``examples/``, with the outputs that are stored in it.
 
-The cells become a page of the manual: words as they are, code as code, and what a cell printed below
-it. Tests run the notebooks, so nothing is run here.
+The cells become a page of the manual: words as they are, code as code, and what a cell printed
+below it. Tests run the notebooks, so nothing is run here.
 """
 
 import json

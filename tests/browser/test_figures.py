@@ -1,4 +1,4 @@
-"""What people see of figures: no text over other text or over a curve, and nothing beside a phone."""
+"""What people see of figures: no text over other text or a curve, and nothing beside a phone."""
 
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,8 @@ def test_what_is_covered_is_found(browser: Any, tmp_path: Path) -> None:
     """The test of the test: two words in one place, a line through a third, a table too wide."""
     path = tmp_path / "page.html"
     path.write_text(
-        """<!doctype html><html data-drawn="1"><body style="margin:0"><p style="width:2000px">wide</p>
+        """<!doctype html><html data-drawn="1"><body style="margin:0">
+        <p style="width:2000px">wide</p>
         <div class="drawing"><svg width="300" height="100"><text x="5" y="50">one</text>
         <text x="15" y="52">two</text><g class="mark-text role-mark"><text x="200" y="50">three
         </text></g><g class="mark-line role-mark"><path d="M150 45L300 46"/></g></svg></div>"""

@@ -128,8 +128,9 @@ def _become(asked: bytes, files: "array.array[int]") -> None:
         for place, file in enumerate(files):
             os.dup2(file, place)
         # Streams of their own: whether one is a terminal is asked when it is opened.
-        sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")
-        sys.stderr = open(2, "w", encoding="utf-8", buffering=1)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(place, mode, 1, encoding="utf-8") for place, mode in enumerate("rww")
+        )
         arguments, folder, environment = json.loads(asked)
         os.chdir(folder)
         os.environ.clear()

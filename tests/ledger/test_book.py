@@ -225,7 +225,15 @@ class TestLimits:
         assert (error.lineage, error.collusion) == ("claims", 2)
         assert error.asked == (0.75, 1e-8)
         assert error.left == (0.5, round_down(Fraction(1e-6) - Fraction(1e-7)))
-        for part in ("'claims'", "run r2", "ε = 0.75", "t = 2", "ε = 0.5,", "ε = 3,", "nothing was"):
+        for part in (
+            "'claims'",
+            "run r2",
+            "ε = 0.75",
+            "t = 2",
+            "ε = 0.5,",
+            "ε = 3,",
+            "nothing was",
+        ):
             assert part in str(error)
         again = pickle.loads(pickle.dumps(error))  # noqa: S301
         assert (str(again), again.asked, again.left) == (str(error), error.asked, error.left)

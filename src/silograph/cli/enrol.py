@@ -274,9 +274,7 @@ def _arrive(path: Path, folder: Path | None, words: str | None, as_json: bool) -
 def _say_arrived(found: Arrival, roster: RosterFile) -> None:
     config, file = found.config, _near(found.config.file)
     if found.certificate:
-        echo(
-            f"{_near(found.folder / f'{config.name}.pem')}: the certificate of {config.name}"
-        )
+        echo(f"{_near(found.folder / f'{config.name}.pem')}: the certificate of {config.name}")
     if roster.missing:
         echo(f"{_near(found.signature)}: send it to {roster.roster.coordinator.name}")
         return

@@ -211,6 +211,8 @@ def lay_out(facts: Facts) -> str:
         degrees=degrees,
         errors=errors,
         answers=[_card(count) for count in facts.answers],
+        sharpness=_sharpness(facts),
+        hiding=_hiding(facts),
         more=[_card(count) for count in facts.more],
         losses=_losses(facts),
         shares=[] if budget is None else _shares(budget),
@@ -262,6 +264,40 @@ def _card(count: Count) -> dict[str, Any]:
         line = {"left": left, "right": right} | at
     defined = math.isfinite(count.value)
     return {"count": count, "defined": defined, "line": line, "relative": _relative(count)}
+
+
+#: Relative errors up to which an answer deserves a word, and its colour.
+_SHARP = ((0.05, "sharp", "good"), (0.2, "fair", "good"), (0.5, "rough", "half"))
+#: The same for the ε of a promise.
+_HIDDEN = ((1.0, "strongly", "good"), (3.0, "fairly well", "half"), (5.0, "weakly", "bad"))
+
+
+def _sharpness(facts: Facts) -> dict[str, Any] | None:
+    """How sharp the one answer is, as a place on a scale from 0.1 % to 100 % and a word."""
+    if len(facts.answers) != 1 or not math.isfinite(facts.answers[0].relative):
+        return None
+    error = facts.answers[0].relative
+    found = next(((word, kind) for most, word, kind in _SHARP if error <= most), None)
+    word, kind = found or ("no use", "bad")
+    place = min(max(math.log10(max(error, 1e-3)) / 3 + 1, 0.0), 1.0)
+    return {
+        "word": word,
+        "kind": kind,
+        "left": f"{100 * place:.1f}%",
+        "error": _relative(facts.answers[0]),
+    }
+
+
+def _hiding(facts: Facts) -> dict[str, Any] | None:
+    """What an onlooker can know of an edge at most, before and after, and a word for it."""
+    promised = [each.epsilon for each in facts.observers if each.claimed]
+    if not promised:
+        return None
+    epsilon = max(promised)
+    found = next(((word, kind) for most, word, kind in _HIDDEN if epsilon <= most), None)
+    word, kind = found or ("hardly", "bad")
+    after = 100.0 if math.isinf(epsilon) else 100 / (1 + math.exp(-epsilon))
+    return {"word": word, "kind": kind, "after": f"{after:.3g}"}
 
 
 def _relative(count: Count) -> str:
