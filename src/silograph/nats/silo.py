@@ -620,6 +620,8 @@ class SiloService(Service):
         self._bits = PairBits.of(self.silo) if small else None
         if data.outside:
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
+        if accounts.witness_of(self._store) is not None and not config.ledger.path.exists():
+            raise accounts.no_ledger(config.ledger.path)  # a new one would have spent nothing
         self._ledger = Ledger(config.ledger.path)
         self._set_limit()
         self._note_freeze()
