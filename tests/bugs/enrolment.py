@@ -81,8 +81,8 @@ BUGS = [
         "enrolment: requests for any name",
         "a party gets a certificate in the name of another",
         "src/silograph/party/certificates.py",
-        "if subject != _name(x509, name):",
-        "if not subject:",
+        "    if subject != _name(x509, name):\n        said = subject.rfc4514_string()\n        raise CertificateError(f\"{name}: the request",
+        "    if not subject:\n        said = subject.rfc4514_string()\n        raise CertificateError(f\"{name}: the request",
         _FLOW,
     ),
     Bug(

@@ -188,7 +188,7 @@ class TestProposing:
             ({"hubs": "a"}, "hubs are for folded nodes"),
             ({"fold": "8,2", "hubs": "a"}, "the list has 1"),
             ({"fold": "8", "search": study.run}, "has not ended"),
-            ({"fold": "8", "search": "../../etc"}, "0 studies"),
+            ({"fold": "8", "search": "../../etc"}, "no studies"),
         ):
             with pytest.raises(SilographError, match=said):
                 console.desk.propose(somebody, Draft(FORM | change), "")  # type: ignore[union-attr]

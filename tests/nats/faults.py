@@ -3,10 +3,11 @@
 A case names a method, and a fault: a party or the broker killed when a party passes a named moment
 for the n-th time, a silo that stalls there for good, lines that are cut or slow and lossy, or a
 broker whose disk is full for a while. A moment may also be that a party has taken or frozen a
-message of a round, of at least some number. Whoever was killed is started again. Afterwards there
-is a right answer or none, in time, nobody has published two messages with other bytes under one
-name, every ledger has the spend of the run once if anything that depends on edges could have left,
-and every audit trail is whole and tells of each step once.
+message of a round, of at least some number. Whoever was killed is started again: at once, or when
+all who wait for it have named it. Afterwards there is a right answer or none, in time, nobody has
+published two messages with other bytes under one name, every ledger has the spend of the run once
+if anything that depends on edges could have left, and every audit trail is whole and tells of each
+step once.
 """
 
 import asyncio
@@ -14,10 +15,10 @@ import csv
 import hashlib
 import multiprocessing
 import os
-import random
 import re
 import signal
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from silograph.cli.study import _reminder
 from silograph.errors import SilographError
 from silograph.graph.fold import Fold, Layout
 from silograph.graph.samples import union
@@ -55,7 +57,10 @@ from tests.nats.world import silos
 from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
 from tests.support.slow_line import SlowLine
 
-__all__ = ["METHODS", "Case", "Verdict", "every_case", "run_case"]
+__all__ = [
+    "COMMITTEES", "HELPER", "METHODS", "NAMED", "VICTIM", "Case", "Verdict", "at_hub", "is_right",
+    "run_case", "setting",
+]  # fmt: skip
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.nats.faults"])
@@ -92,42 +97,9 @@ SETTINGS = {
     "sealed five": (5, _FOUR),
     "sealed inside": (3, (*_FOUR[:3], HUB)),
 }
-#: Who is killed in these settings in a soak.
-WHO = {
-    "sealed shares": ("silo-1", HELPER, HUB),
-    "sealed four": ("silo-4",),
-    "sealed five": (VICTIM, "silo-5"),
-    "sealed inside": ("silo-3", HUB),
-}
 #: How far an answer may be from the truth.
 CLOSE = {"edges": 2.5, "triangles": 12.0, "release": 12.0}
-#: Moments that a method does not pass.
-ABSENT = {
-    "masked": {"coordinator.made"},
-    "blinded": {"silo.made", "silo.uploaded"},
-    "replace": {"silo.made", "silo.uploaded"},
-    "baseline": {
-        "silo.received", "silo.taken", "coordinator.made", "coordinator.frozen",
-    },
-    "hubs": {"coordinator.made"},
-    "folded": {"coordinator.made"},
-    "feat+": set(),
-    "sealed": {"coordinator.made"},
-    "sealed shares": {"coordinator.made"},
-    "sealed four": {"coordinator.made"},
-    "sealed five": {"coordinator.made"},
-    "sealed inside": {"coordinator.made"},
-    "committee": {"silo.made", "silo.uploaded", "coordinator.made"},
-}  # fmt: skip
-#: Moments that are passed once.
-ONCE = {
-    "silo.proposed", "silo.accepted", "silo.spent", "silo.authorised", "silo.uploaded",
-    "silo.ended", "coordinator.drafted", "coordinator.proposed", "coordinator.result",
-    "coordinator.saved", "coordinator.ended",
-}  # fmt: skip
-#: Moments that some methods pass only once.
-SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("hubs", "silo.made")}
-#: Methods whose members write to each other; only phases of the first two are in every soak.
+#: Methods whose members write to each other.
 COMMITTEES = ("sealed", "committee", "sealed shares", "sealed four", "sealed five", "sealed inside")
 #: Rounds whose messages depend on edges.
 EDGES = {"chunk", "hop", "share", "report", "input", "numbers", "open", "sum"}
@@ -136,15 +108,22 @@ EDGES = {"chunk", "hop", "share", "report", "input", "numbers", "open", "sum"}
 DEADLINE, SHORT = 150.0, 4.0
 #: A party that ends a run tells others for up to five seconds more.
 GRACE = 30.0
-#: Within how many seconds everybody who waits names a full disk.
-NAMED = 12.0
+#: Within how many seconds everybody who waits names the cause.
+NAMED = 10.0
+#: How long a party may wait for an event before it looks at it, in seconds: what the first one to
+#: name a full disk has waited already.
+_LOOK = 1.0
+#: Events in a party's log that name what it waits for.
+_WAITS = ("run.waiting", "broker.trouble", "broker.lost", "broker.unreachable")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One fault. ``what`` is kill, broker, stall, cut, slow or full.
+    """One fault. ``what`` is kill, broker, stall, cut, slow, full, away, down or hang.
 
-    ``at`` is a moment, or seconds for cut, kbit/s for slow, the bytes of a disk for full.
+    ``at`` is a moment, or seconds for cut, kbit/s for slow, the bytes of a disk for full. In away
+    and down a party or the broker is killed, and comes back when all others have named it. In hang
+    the broker stops until then.
     """
 
     method: str
@@ -167,6 +146,12 @@ class Verdict:
     struck: bool
     seconds: float
     faults: tuple[str, ...]
+    #: Within how many seconds the last of those who waited had named the cause, if somebody did.
+    named: float | None = None
+
+
+#: Faults of the broker at a moment that a party passes.
+_BROKER = ("broker", "down", "hang")
 
 
 class _SmallMasked(MaskedParameters):
@@ -276,7 +261,8 @@ class Strike:
         if self.count == 0 and self.what == "stall":
             signal.pause()
         if self.count == 0:
-            os.kill(self.pid or os.getpid(), signal.SIGKILL)
+            sign = signal.SIGSTOP if self.what == "hang" else signal.SIGKILL
+            os.kill(self.pid or os.getpid(), sign)
 
 
 def silo_process(folder: Path, name: str, strike: Strike | None) -> None:
@@ -309,8 +295,10 @@ def coordinator_process(
         service = CoordinatorService(CoordinatorConfig.read(folder / f"{HUB}.toml"))
         known = service.studies()
         run = known[0][0].run if known else service.propose(question, seconds).study.run
+        # What an operator reads who watches the study.
+        sys.stderr = (folder / f"{HUB}.said").open("a", buffering=1)
         try:
-            asyncio.run(service.carry(run))
+            asyncio.run(service.carry(run, _reminder()))
         except SilographError:
             os._exit(3)
         finally:
@@ -348,10 +336,10 @@ class _World:
         self.seconds = SHORT if case.what == "stall" else DEADLINE
         self.processes: dict[str, BaseProcess] = {}
         strike = Strike(case.what, case.at, case.count)
-        if case.what == "broker":
+        if case.what in _BROKER:
             strike.pid = self.trial.broker.pid
-        for name in (*self.trial.names, *self.trial.helpers, HUB):
-            happens = case.what in ("kill", "broker", "stall")
+        for name in self.everyone:
+            happens = case.what in ("kill", "away", "stall", *_BROKER)
             struck = happens and name == (HUB if at_hub(case) else case.victim)
             self.start(name, strike if struck else None)
 
@@ -371,10 +359,25 @@ class _World:
         text = re.sub(r"max_file_store: \d+", f"max_file_store: {size}", path.read_text())
         path.write_text(text)
 
-    def named(self) -> list[str]:
-        """The parties whose logs say that the broker's disk is full."""
-        logs = {path.parent.stem: path for path in self.trial.folder.glob("*.state/log.jsonl")}
-        return [name for name, path in logs.items() if "disk is full" in path.read_text()]
+    @property
+    def everyone(self) -> list[str]:
+        """All parties."""
+        return [*self.trial.names, *self.trial.helpers, HUB]
+
+    @property
+    def struck(self) -> bool:
+        """Whether somebody was killed, or stopped."""
+        if self.case.what == "hang":
+            return Path(f"/proc/{self.trial.broker.pid}/stat").read_text().split()[2] == "T"
+        dead = any(process.exitcode == -signal.SIGKILL for process in self.processes.values())
+        return dead or not self.trial.broker.alive
+
+    def said(self) -> dict[str, str]:
+        """What each party has said so far: its log, or what the coordinator's operator reads."""
+        files = {name: self.trial.folder / f"{name}.state" / "log.jsonl" for name in self.everyone}
+        if self.case.what != "full":
+            files[HUB] = self.trial.folder / f"{HUB}.said"
+        return {name: p.read_text() if p.exists() else "" for name, p in files.items()}
 
     def mend(self) -> bool:
         """Start again what was killed; whether anything was."""
@@ -403,7 +406,7 @@ def run_case(case: Case, folder: Path) -> Verdict:
     """Let it happen, and look at what is left."""
     world = _World(case, folder)
     began = time.monotonic()
-    struck, faults = case.what in ("stall", "slow"), []
+    struck, faults, named = case.what in ("stall", "slow"), [], None
     try:
         if world.line is not None and case.what == "cut":
             time.sleep(float(case.at))
@@ -411,7 +414,12 @@ def run_case(case: Case, folder: Path) -> Verdict:
             struck = True
         if case.what == "full":
             struck = True
-            faults += _fill(world)
+            named, silent = _fill(world)
+            faults += silent
+        elif case.what in ("away", "down", "hang"):
+            named, silent = _be_missed(world)
+            faults += silent
+            struck |= case.what == "hang"
         limit = began + world.seconds + GRACE
         while time.monotonic() < limit:
             struck |= world.mend()
@@ -429,22 +437,52 @@ def run_case(case: Case, folder: Path) -> Verdict:
     finally:
         world.close()
     state, more = _inspect(world)
-    return Verdict(state, struck, seconds, (*faults, *more))
+    return Verdict(state, struck, seconds, (*faults, *more), named)
 
 
-def _fill(world: _World) -> list[str]:
+def _fill(world: _World) -> tuple[float, list[str]]:
     """Wait until all parties have named the full disk, then give it room again."""
-    everyone = {HUB, *world.trial.names, *world.trial.helpers}
-    while not (named := world.named()) and world.processes[HUB].is_alive():
+
+    def named() -> set[str]:
+        return {name for name, text in world.said().items() if "disk is full" in text}
+
+    while not named() and world.processes[HUB].is_alive():
         time.sleep(0.05)
-    limit = time.monotonic() + NAMED
-    while set(named := world.named()) != everyone and time.monotonic() < limit:
-        time.sleep(0.05)
+    seconds, silent = _until_named(set(world.everyone), named)
     world.set_store(1 << 30)
     world.trial.broker.stop()
     world.trial.broker.start()
-    silent = everyone - set(named)
-    return [f"{', '.join(sorted(silent))} waited without a word"] if silent else []
+    return seconds + _LOOK, silent
+
+
+def _be_missed(world: _World) -> tuple[float, list[str]]:
+    """Wait until all who wait for what was struck have named what they wait for."""
+    limit = time.monotonic() + DEADLINE
+    while not world.struck and time.monotonic() < limit:
+        time.sleep(0.05)
+    before = {name: len(text) for name, text in world.said().items()}
+    case = world.case
+    missed = (HUB if at_hub(case) else case.victim) if case.what == "away" else "the broker"
+    # A silo knows only who writes to it next; the coordinator has to know who is missing.
+    words = dict.fromkeys(world.everyone, _WAITS) | {HUB: (missed,)}
+
+    def named() -> set[str]:
+        said = {name: text[before[name] :] for name, text in world.said().items()}
+        return {name for name, text in said.items() if any(word in text for word in words[name])}
+
+    found = _until_named(set(world.everyone) - {missed}, named)
+    if case.what == "hang":
+        os.kill(world.trial.broker.pid, signal.SIGCONT)
+    return found
+
+
+def _until_named(who: set[str], named: Callable[[], set[str]]) -> tuple[float, list[str]]:
+    """How long it takes until all have said the cause, and who has not."""
+    began = time.monotonic()
+    while (silent := who - named()) and time.monotonic() < began + NAMED:
+        time.sleep(0.05)
+    words = [f"{', '.join(sorted(silent))} waited without a word"] if silent else []
+    return time.monotonic() - began, words
 
 
 def at_hub(case: Case) -> bool:
@@ -491,15 +529,19 @@ def _truth(query: str, parts: list[Silo]) -> int:
     return len(whole) if query == "edges" else whole.triangles()
 
 
+def is_right(result: dict[str, Any], query: str, parts: list[Silo]) -> list[str]:
+    """What is wrong with a result, in words."""
+    value, truth = _found(result), _truth(query, parts)
+    return [f"answers {value} instead of {truth}"] if abs(value - truth) > CLOSE[query] else []
+
+
 def _inspect(world: _World) -> tuple[str, list[str]]:
     trial, case, faults = world.trial, world.case, []
     service = CoordinatorService(trial.coordinator())
     ((_, row),) = service.studies() or [(None, None)]
     query = METHODS[case.method].query
     if row is not None and row.state == "done":
-        value, truth = _found(service.result(row.run)), _truth(query, silos(len(trial.names)))
-        if abs(value - truth) > CLOSE[query]:
-            faults.append(f"answers {value} instead of {truth}")
+        faults += is_right(service.result(row.run), query, silos(len(trial.names)))
     elif case.what != "stall":
         faults.append(f"no answer: {'nothing' if row is None else (row.state, row.code)}")
     service.close()
@@ -545,89 +587,3 @@ def _published_twice(trial: LocalDeployment) -> list[str]:
         names = Counter(line.split()[0] for line in lines)
         faults += [f"{path.stem} sent other bytes: {name}" for name in names if names[name] > 1]
     return faults
-
-
-def phases(method: str) -> list[Case]:
-    """Each party of a sealed run killed in every phase, and everyone else who is there."""
-    count, terms, helpers = setting(method)
-    members = terms.committee
-    chunks = -(-40 * 39 // 2 // 256)
-    noise = -(-40 // 16)
-    plain = chunks + (noise if method != "sealed shares" else 1)
-    conversion = 16 * (chunks - 1) + (2 if count <= 4 else 3)
-    frozen = [
-        "key", "confirm", "seed", "match", "input", "check", "joint", f"joint {conversion}",
-        f"check {chunks}", f"joint {16 * chunks}", f"joint {16 * chunks + 3}", "open", "tell",
-        f"done {chunks}", f"done {chunks + 2}", f"check {plain}", f"joint {16 * plain}", "sum",
-    ]  # fmt: skip
-    taken = [
-        "keys", "confirms", "seed", "match", "input", "check", f"joint {conversion}",
-        f"check {chunks}", f"joint {16 * chunks + 1}", "tell", f"joint {16 * plain + 1}",
-    ]  # fmt: skip
-    if method == "sealed shares":
-        parts = ("input", "check")
-        frozen = ["key", "confirm", "seed", "match", "joint", "done", "sum",
-                  *(f"{name} {chunks}" for name in parts), f"done {chunks + 1}"]  # fmt: skip
-        taken = ["keys", "confirms", "seed", "joint", *(f"{name} {chunks}" for name in parts)]
-    found = []
-    everyone = (*(f"silo-{number}" for number in range(1, count + 1)), *helpers)
-    for victim in everyone:
-        if victim in members:
-            made = [name for name in frozen if name != "input" or victim not in helpers]
-            moments = [f"frozen {name}" for name in made] + [f"taken {name}" for name in taken]
-        else:
-            moments = [f"frozen {name}" for name in ("key", "confirm", "seed", "input", "input 2")]
-            moments += ["taken keys", "taken confirms"]
-        found += [Case(method, "kill", at, 1, victim) for at in moments]
-    inside = HUB in members
-    moments = [f"frozen {name}" for name in ("keys", "confirms")]
-    heard = ["key", "confirm", "done", f"done {chunks}", "sum"]
-    heard += ["open"] if method != "sealed shares" else []
-    moments += [f"taken {name}" for name in heard]
-    if inside:  # it has no edges, and what a member opens to itself is not sent
-        absent = ("key", "confirm", "input", "open", "done", "sum")
-        own = [name for name in frozen if name.split()[0] not in absent]
-        moments += [f"frozen {name}" for name in own]
-        moments += [f"taken {name}" for name in taken if name not in ("keys", "confirms")]
-    return found + [Case(method, "kill", at, 1, HUB) for at in moments]
-
-
-def every_case(seed: int = 1) -> list[Case]:
-    """All cases of the soak, in an order that the seed gives."""
-    draw = random.Random(seed)  # noqa: S311
-    found = []
-    for method in METHODS:
-        if method in COMMITTEES[2:]:
-            # Members of the same kind are alike; all of them are killed in the first setting.
-            found += [case for case in phases(method) if case.victim in WHO[method]]
-            continue
-        points = [
-            p for p in (*faultpoints.SILO, *faultpoints.COORDINATOR) if p not in ABSENT[method]
-        ]
-        for at in points:
-            if (method, at) in SELDOM:
-                found.append(Case(method, "kill", at))
-                continue
-            few = method == "hubs" or (method == "masked" and at in ("silo.received", "silo.taken"))
-            few |= at in ("coordinator.made", "silo.made")
-            few |= method in COMMITTEES and at in ("coordinator.frozen", "coordinator.sent")
-            counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
-            found += [Case(method, "kill", at, count) for count in sorted(counts)]
-        for at in points:
-            found.append(Case(method, "broker", at))
-        late = {"coordinator.drafted", "coordinator.ended"}  # nobody waits for it, or any more
-        found += [Case(method, "stall", at) for at in points if at not in late]
-        found += [Case(method, "cut", f"{draw.uniform(0.1, 0.7):.3f}") for _ in range(4)]
-    # Every member of a committee, in every phase from its first messages to its last ones.
-    found += phases("sealed")
-    for victim in (*(f"silo-{number}" for number in (1, 2, 3)), HELPER):
-        for at in ("silo.received", "silo.taken", "silo.frozen", "silo.sent"):
-            most = 60 if at == "silo.frozen" else 120
-            for count in (2, 5, 9, 14, 25, 40, most):
-                found.append(Case("committee", "kill", at, count, victim))
-        found.append(Case("committee", "stall", "silo.taken", 30, victim))
-    found += [Case(method, "slow", "256") for method in METHODS]
-    found += [Case(method, "full", "3000") for method in ("masked", "committee", "sealed")]
-    found = list(dict.fromkeys(found))
-    draw.shuffle(found)
-    return found

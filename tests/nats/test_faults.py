@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from silograph.nats import faultpoints
-from tests.nats.faults import ABSENT, METHODS, Case, every_case, run_case, setting
+from tests.nats.cases import ABSENT, every_case
+from tests.nats.faults import METHODS, Case, run_case, setting
 from tests.nats.world import ask, serving, trial
 
 SAMPLE = [

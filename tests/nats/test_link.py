@@ -196,12 +196,34 @@ def test_a_full_disk_is_named_while_the_line_is_measured(broker: Broker) -> None
     asyncio.run(run())
 
 
+def test_a_broker_that_answers_and_stores_nothing_is_named(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a real server does whose disk has no byte left: it does not confirm, nor refuse."""
+
+    async def deaf(_self: links._Answers, _message: Any) -> None:
+        pass
+
+    monkeypatch.setattr(links._Answers, "_came", deaf)
+    monkeypatch.setattr(links, "_NOTE_SECONDS", 0.2)
+    monkeypatch.setattr(links, "_LOOK_SECONDS", 0.2)
+
+    async def run() -> None:
+        line = await connected(broker.port)
+        assert not await line._accepts(STREAM)
+        assert "answers and stores nothing: its disk is full" in line.trouble
+        await line.close()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("begun", [True, False], ids=["with a stream", "before there is one"])
 def test_a_broker_that_hangs_is_named(
     broker: Broker, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection stays, and nothing comes on it: the system says so long before it ends."""
-    monkeypatch.setattr(links, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(links, "_NOTE_SECONDS", 0.3)
+    monkeypatch.setattr(links, "_INFO_SECONDS", 0.3)
     monkeypatch.setattr(links, "_LOOK_SECONDS", 0.2)
     told: list[str] = []
 

@@ -516,6 +516,15 @@ class TestPutBack:
         with pytest.raises(RollbackError):
             SiloService(served.silo("silo-1"))
 
+    def test_no_ledger_at_all(self, served: LocalDeployment) -> None:
+        """It is said so, and none is made: a new one would be taken for another ledger."""
+        path = served.silo("silo-1").ledger.path
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        with pytest.raises(RollbackError, match=r"there is no ledger.*ledger restore --config"):
+            SiloService(served.silo("silo-1"))
+        assert not path.exists()
+
     def test_no_store_at_all_and_the_same_run_again(self, served: LocalDeployment) -> None:
         """A new store knows nothing; the ledger does, and the run is refused."""
         shutil.rmtree(served.folder / "silo-1.state")

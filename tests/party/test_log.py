@@ -135,6 +135,24 @@ class TestFile:
         found = [line["sequence"] for file in (*files[:0:-1], path) for line in lines(file)]
         assert found == list(range(300 - len(found), 300))
 
+    def test_a_full_disk_is_told_once(
+        self, log: Log, path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        log.event("service.started")
+        stream = log._file.stream
+        flush, full = stream.flush, OSError(28, "No space left on device")
+
+        def fails() -> None:
+            raise full
+
+        stream.flush = fails  # type: ignore[method-assign]
+        log.event("run.phase", phase="keys")
+        log.event("run.phase", phase="chunks")
+        assert capsys.readouterr().err == f"{path}: cannot be written: No space left on device\n"
+        stream.flush = flush  # type: ignore[method-assign]
+        log.event("service.stopped")
+        assert [line["event"] for line in lines(path)] == ["service.started", "service.stopped"]
+
     def test_it_is_added_to(self, log: Log, path: Path) -> None:
         log.event("one")
         again = Log(path, "north")

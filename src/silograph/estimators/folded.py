@@ -382,8 +382,7 @@ class FoldedSums:
         size, hubs, o, apart = shape.size, slice(0, shape.hubs), shape.ordinary, shape.apart
         degree = self._degrees.degree
         square = np.empty_like(cells)
-        closed, noise, pairs = RowSums(size), RowSums(size), RowSums(size)
-        squares, own, own_closed = RowSums(size), RowSums(size), RowSums(size)
+        closed, noise, pairs, squares, own, own_closed = (RowSums(size) for _ in range(6))
         length, own_length = np.empty(size), np.empty(size)
         of_three = of_two = cubes = by_degree = by_variance = met = met_squares = cycles = 0.0
         for rows, others in shape.upper(_TILE):

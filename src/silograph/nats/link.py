@@ -40,7 +40,7 @@ from nats.js.api import (
     RetentionPolicy,
     StreamConfig,
 )
-from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
+from nats.js.errors import APIError, NotFoundError
 
 from silograph.errors import TransportError
 from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news, silent_for
@@ -58,6 +58,10 @@ STUDIES_STREAM = f"{connection.PREFIX}-studies"
 
 #: How long the broker may take to answer a small request, in seconds.
 _ANSWER_SECONDS = 4.0
+#: More bytes than a block of a disk has.
+_BLOCK = 5000
+#: How long a party that waits gives the broker to store a note, and then to answer at all.
+_NOTE_SECONDS, _INFO_SECONDS = 2.0, 3.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
 _READ_BACK_SECONDS = 300.0
 _PROBE_SECONDS = 60.0
@@ -74,7 +78,13 @@ _LOOK_SECONDS = 1.0
 _LOOK_EVERY = 3
 #: A reader whose stream does not exist yet asks again, with growing pauses.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
+#: What keeps messages from being stored, for people.
 _HANGS = "the broker does not answer: it hangs, or something between drops what is sent"
+_STORES_NOTHING = (
+    "the broker answers and stores nothing: its disk is full or broken, as its log will say; its "
+    "operator gives it room and restarts it, and everything continues then"
+)
+_NO_STREAM = "the broker has no stream for this run: it was removed, or its server is down"
 #: Codes of the broker's errors.
 _TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
@@ -396,38 +406,56 @@ class Link:
             return None
 
     async def _accepts(self, stream: str) -> bool:
-        """Whether the broker stores a small message now. It replaces the one before it."""
+        """Whether the broker stores a note now. It replaces the one before it.
+
+        While nothing moves, the note is larger than what a full disk has left in a file's last
+        block.
+        """
+        headers = {"Nats-Rollup": "sub", "Nats-Expected-Stream": stream}
+        still = time.time() - (self.traffic.last or 0.0) > _LOOK_SECONDS
         try:
-            await self._store_note(stream, b"", _ANSWER_SECONDS)
-            self._unstored = ""
-        except APIError as error:
-            return not self._name_trouble(error.description)
-        except NoStreamResponseError:
-            self._unstored = (
-                "the broker has no stream for this run: it was removed, or its server is down"
-            )
-            return False
+            answer = await self._answers.to(self._note(stream), bytes(_BLOCK * still), headers)
         except _PASSING:
-            _heed()
-            self._name_silence()
             return False
+        try:
+            await asyncio.wait({answer}, timeout=_NOTE_SECONDS)
+            if not answer.done() and await self._answers_at_all():
+                await asyncio.wait({answer}, timeout=_LOOK_SECONDS)  # it may just be being stored
+                if not answer.done():
+                    self._unstored = _STORES_NOTHING
+            _heed()
+            return answer.done() and self._took_note(answer.result())
+        finally:
+            answer.cancel()
+
+    def _took_note(self, answer: Msg) -> bool:
+        """Whether the broker's answer to a note means that it stores messages."""
+        if answer.headers and answer.headers.get("Status"):
+            self._unstored = _NO_STREAM
+            return False
+        with contextlib.suppress(ValueError, AttributeError):
+            error = json.loads(answer.data).get("error")
+            if error is not None:
+                return not self._name_trouble(str(error.get("description")))
+        self._unstored = ""
         return True
 
-    async def _answers_at_all(self) -> None:
-        """Name a broker that does not answer, where there is no stream yet to store a note in."""
+    async def _answers_at_all(self) -> bool:
+        """Whether the broker answers; if not, that is named, unless the line is just slow.
+
+        The answer comes behind all that was sent to this party before.
+        """
         try:
-            await self._client.request("$JS.API.INFO", timeout=_ANSWER_SECONDS)
+            await self._client.request("$JS.API.INFO", timeout=_INFO_SECONDS)
             _heed()
-            if self._unstored == _HANGS:
-                self._unstored = ""
         except _PASSING:
             _heed()
-            self._name_silence()
-
-    def _name_silence(self) -> None:
-        """Note that the broker does not answer, unless its answer may be behind large messages."""
-        if self.connected and silent_for(self._client) >= _ANSWER_SECONDS:
-            self._unstored = _HANGS
+            if self.connected and silent_for(self._client) >= _INFO_SECONDS:
+                self._unstored = _HANGS
+            return False
+        if self._unstored == _HANGS:
+            self._unstored = ""
+        return True
 
     def _note(self, stream: str) -> str:
         return f"{connection.PREFIX}.{stream.split('-')[1]}.{self._party}.{_NOBODY}.note"

@@ -322,10 +322,7 @@ class Preflight:
         }
         if not ledger.path.exists():
             if served:
-                raise LedgerError(
-                    f"{ledger.path}: there is no ledger, and this silo has served with one: put it "
-                    "back (silograph ledger restore)"
-                )
+                raise accounts.no_ledger(ledger.path)
             return f"none yet: the first start makes {ledger.path} with ε = {limit} for {lineage!r}"
         with Ledger(ledger.path, create=False) as book:
             book.verify()

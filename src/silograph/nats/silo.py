@@ -622,8 +622,9 @@ class SiloService(Service):
             self._log.event("data.outside", level="warning", edges_outside=data.outside)
         if data.other_times:
             self._log.event("data.other_times", rows_outside=data.other_times)
-        # A ledger that was used and is gone must be restored, and an empty one not be in its way.
-        self._ledger = Ledger(config.ledger.path, create=not self._store.witness())
+        if accounts.witness_of(self._store) is not None and not config.ledger.path.exists():
+            raise accounts.no_ledger(config.ledger.path)  # a new one would have spent nothing
+        self._ledger = Ledger(config.ledger.path)
         self._set_limit()
         self._note_freeze()
         phase = accounts.phase_of(self._store)

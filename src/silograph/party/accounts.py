@@ -12,6 +12,7 @@ Guarantee
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
 from silograph.errors import RollbackError, SilographError, StoreError
 from silograph.ledger.backup import LOST, Records
@@ -24,7 +25,7 @@ from silograph.methods.study import Study, read_proposal
 from silograph.party.store import Store
 from silograph.party.trail import Trail
 
-__all__ = ["check_ledger", "phase_of", "records_of", "unnoted", "witness_of"]
+__all__ = ["check_ledger", "no_ledger", "phase_of", "records_of", "unnoted", "witness_of"]
 
 
 def phase_of(store: Store) -> str:
@@ -84,6 +85,14 @@ def _spend(store: Store, entry: dict[str, object]) -> Spend:
 
 
 # --- Whether a ledger accounts for it -----------------------------------------------------------
+
+
+def no_ledger(path: Path) -> RollbackError:
+    """What to say where a ledger is missing that the store has seen."""
+    return RollbackError(
+        f"{path}: there is no ledger, and this silo has served with one: put it back (silograph "
+        "ledger restore --config FILE)"
+    )
 
 
 def check_ledger(ledger: Ledger, store: Store) -> None:

@@ -10,11 +10,13 @@ If one process renames the file while another has it open, the other keeps writi
 file.
 """
 
+import contextlib
 import json
 import logging
 import math
 import os
 import re
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -216,6 +218,22 @@ class Log:
 
 
 class _PrivateFile(RotatingFileHandler):
+    """The file. On a full disk lines are lost, and standard error says so once."""
+
+    _told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif not self._told:
+            self._told = True
+            sys.stderr.write(f"{self.baseFilename}: cannot be written: {error.strerror}\n")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            super().close()
+
     def _open(self) -> TextIOWrapper:
         def private(path: str, flags: int) -> int:
             descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)

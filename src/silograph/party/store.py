@@ -577,7 +577,8 @@ class Store:
             raise self._damaged("it has a text that is none") from None
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-            raise StoreError(f"{self.path}: the store cannot be used: {name}") from None
+            full = ", the disk is full" if name == "SQLITE_FULL" else ""
+            raise StoreError(f"{self.path}: the store cannot be used: {name}{full}") from None
         except OSError as error:
             raise StoreError(f"{self.path}: the store cannot be used: {error.strerror}") from None
 
