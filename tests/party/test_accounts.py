@@ -15,7 +15,6 @@ from silograph.errors import (
     ArgumentError,
     BudgetError,
     ClonedError,
-    LedgerError,
     RollbackError,
     TrailError,
 )
@@ -225,7 +224,7 @@ class TestPutBack:
         self.put_back(lost, copy)
 
     def test_is_not_replaced_by_an_empty_one(self, lost: Lost) -> None:
-        with pytest.raises(LedgerError, match="cannot open the ledger"):
+        with pytest.raises(RollbackError, match="there is no ledger"):
             SiloService(lost.config)
         assert not lost.path.exists()
         assert lost.restore("--complete").exit_code == 0
