@@ -76,7 +76,9 @@ def _about(answer: Any) -> tuple[object, ...]:
         form = form(0) if np.size(answer.value) else None
     digest = None if answer.origin is None else answer.origin.universe_digest
     form = getattr(form, "identity", form)
-    return answer.query, answer.method, repr(answer.parameters), digest, form
+    parts = [*(each for _, each in answer.terms), *answer.made_of]
+    made = tuple(map(_about, parts))
+    return answer.query, answer.method, repr(answer.parameters), digest, form, made
 
 
 def covariance(one: Any, other: Any) -> Any:
