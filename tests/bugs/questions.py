@@ -34,6 +34,22 @@ BUGS = [
         "pytest tests/estimators/test_compose.py -k 'one_release or nobody'",
     ),
     Bug(
+        "compose: equal numbers are the same answer",
+        "the difference of two subsets has no error if they have as many noisy edges",
+        _COMPOSE,
+        "    if _about(one) != _about(other) or not sources(one)",
+        "    if one.name != other.name or not sources(one)",
+        "pytest tests/estimators/test_compose.py -k equal_numbers",
+    ),
+    Bug(
+        "compose: sums over pairs one by one",
+        "the error of a small difference of large sums is lost in those of their variances",
+        _COMPOSE,
+        '        if hasattr(each.form, "lifted"):\n            joint',
+        '        if hasattr(each.form, "raised"):\n            joint',
+        "pytest tests/estimators/test_compose.py -k nearly_the_same",
+    ),
+    Bug(
         "compose: three triangles for one",
         "the covariance of triangles and 2-stars is three times too large",
         _COVARIANCE,

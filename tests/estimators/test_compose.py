@@ -1,5 +1,6 @@
 """Sums, differences and ratios of estimates: right errors, or an error that says why not."""
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +13,11 @@ from silograph import (
     Channel,
     Estimate,
     Federation,
+    NodeUniverse,
     Provenance,
     Release,
     SealedRelease,
+    Silo,
     clustered_power_law,
     split,
 )
@@ -88,6 +91,60 @@ def test_what_is_the_same_cancels_exactly() -> None:
     sixfold = 3 * (ONE.edges() + again.edges()) - ONE.edges() * 5
     assert sixfold.stderr == pytest.approx(ONE.edges().stderr)
     assert sixfold.value == pytest.approx(ONE.edges().value)
+
+
+def test_equal_numbers_are_not_the_same_answer() -> None:
+    """Of two subsets, or two partitions whose groups have the same names: they vary apart."""
+    alike = 0
+    for seed in range(60):
+        drawn = Release.draw(GRAPH, Channel.symmetric(1.0), seed=seed)
+        some, others = (drawn.subset(range(at, at + 8)).edges() for at in (0, 20))
+        apart = math.hypot(some.stderr, others.stderr)
+        alike += some.value == others.value
+        assert (some - others).stderr == pytest.approx(apart, rel=0.05)
+        first, second = (
+            drawn.mixing({node: "x" if at <= node < at + 8 else "y" for node in range(60)})
+            for at in (0, 20)
+        )
+        between = first.at("x", "x") - second.at("x", "x")
+        assert between.stderr == pytest.approx(apart, rel=0.05)
+        with pytest.raises(SilographError, match="not known"):
+            first - second
+    assert alike > 2
+    three = [{node: "x" if at <= node < at + 3 else "y" for node in range(60)} for at in (0, 20)]
+    for seed in range(20):
+        drawn = Release.draw(GRAPH, CHANNEL, seed=seed)
+        with pytest.raises(SilographError, match="not known"):
+            drawn.triangles_by(three[0]).at("x") - drawn.triangles_by(three[1]).at("x")
+    again = drawn.triangles_by(three[0]).at("x") - drawn.triangles_by(three[0]).at("x")
+    assert again.stderr == 0
+
+
+@pytest.mark.parametrize("edges", ["none", "all"])
+@pytest.mark.parametrize("channel", [Channel(0.99, 0.3), Channel(0.6, 0.01)], ids=str)
+def test_differences_of_nearly_the_same(edges: str, channel: Channel) -> None:
+    """A graph less all but one of its nodes: what is left is the noise of the node's pairs."""
+    universe = NodeUniverse.range(40)
+    pairs = itertools.combinations(range(40), 2)
+    graph = Silo.from_edges(universe, list(pairs) if edges == "all" else [])
+    w = channel.weights
+    each = float(w.v0) + (float(w.delta) if edges == "all" else 0.0)
+    for seed in range(30):
+        drawn = Release.draw(graph, channel, seed=seed)
+        less = drawn.edges() - drawn.subset(range(1, 40)).edges()
+        assert less.value == pytest.approx(float(drawn.degrees().at(0)), abs=1e-9)
+        assert 0.7 * math.sqrt(39 * each) < less.stderr < 2.5 * math.sqrt(39 * each)
+        low, high = less.interval
+        assert high - low >= 2 * 1.9599 * less.stderr
+    left = drawn.edges() - drawn.mixing(dict.fromkeys(range(40), "all")).at("all", "all")
+    assert left.stderr == 0
+
+
+def test_what_has_cancelled_needs_no_covariance() -> None:
+    cycles = ONE.four_cycles()
+    found = (ONE.kstars(3) - ONE.kstars(3)) + cycles
+    assert found.stderr == cycles.stderr
+    assert found.interval_at(0.9) == pytest.approx(cycles.interval_at(0.9))
 
 
 def test_one_release_is_not_two() -> None:

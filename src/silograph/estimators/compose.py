@@ -61,11 +61,24 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two estimates are the same answer of the same run."""
     if one is other:
         return True
-    alike = one.query == other.query and one.method == other.method and one.name == other.name
-    if not alike or not sources(one) or sources(one) != sources(other):
+    if _about(one) != _about(other) or not sources(one) or sources(one) != sources(other):
         return False
     numbers = ((one.value, other.value), (one.stderr, other.stderr))
     return all(np.array_equal(a, b, equal_nan=True) for a, b in numbers)
+
+
+def _about(answer: Any) -> tuple[object, ...]:
+    """What an answer is about. Equal numbers of two subsets, or of two partitions with groups of
+    the same names, are not the same answer.
+    """
+    form = answer.form
+    if callable(form):
+        form = form(0) if np.size(answer.value) else None
+    digest = None if answer.origin is None else answer.origin.universe_digest
+    form = getattr(form, "identity", form)
+    parts = [*(each for _, each in answer.terms), *answer.made_of]
+    made = tuple(map(_about, parts))
+    return answer.query, answer.method, repr(answer.parameters), digest, form, made
 
 
 def covariance(one: Any, other: Any) -> Any:
@@ -134,7 +147,7 @@ def added(one: Any, other: object, sign: float) -> Any:
     shift = value - sum(c * each.value for c, each in terms)
     if all(each.ends is None and each.margin is None and each.limits is None for _, each in terms):
         return found
-    limits = _Limits(terms, shift)
+    limits = _Limits(terms, shift, found.stderr)
     return replace(found, ends=limits(0.95), limits=limits)
 
 
@@ -194,8 +207,8 @@ def _made(
 class _Limits:
     """The interval of a sum from the intervals of its parts, at any level."""
 
-    def __init__(self, terms: _Terms, shift: Any) -> None:
-        self.terms, self.shift = terms, shift
+    def __init__(self, terms: _Terms, shift: Any, stderr: Any) -> None:
+        self.terms, self.shift, self.stderr = _kept(terms), shift, stderr
 
     def __call__(self, level: float) -> tuple[Any, Any]:
         z = NormalDist().inv_cdf((1 + level) / 2)
@@ -209,7 +222,10 @@ class _Limits:
             value = value + weight * each.value
             below.append(weight * (down if weight >= 0 else up))
             above.append(weight * (up if weight >= 0 else down))
-        first, second = self._distance(below), self._distance(above)
+        # Estimates of covariances have errors of their own, which must not make it narrower.
+        first, second = (
+            np.maximum(self._distance(each), z * self.stderr) for each in (below, above)
+        )
         return _plain(value - first), _plain(value + second)
 
     def _distance(self, distances: Sequence[Any]) -> Any:
@@ -333,13 +349,30 @@ def _merged(terms: _Terms) -> _Terms:
     return tuple(found)
 
 
+def _kept(terms: _Terms) -> _Terms:
+    """The terms that have a weight left; the others need no covariance."""
+    return tuple(term for term in terms if term[0])
+
+
 def _variance(terms: _Terms) -> Any:
-    total: Any = 0.0
-    for i, (weight, each) in enumerate(terms):
-        total = total + weight**2 * each.stderr**2
-        for other_weight, other in terms[:i]:
-            # What has no weight left needs no covariance.
-            if weight and other_weight:
+    """The variance of a sum. Sums over pairs of one release are taken together: the difference of
+    two that are nearly the same would be lost in the errors of their estimated variances.
+    """
+    total: Any = np.zeros(np.shape(terms[0][1].stderr))
+    kept = _kept(terms)
+    joint: dict[frozenset[str], list[tuple[float, Any]]] = {}
+    for weight, each in kept:
+        if hasattr(each.form, "lifted"):
+            joint.setdefault(sources(each), []).append((weight, each))
+    for same in joint.values():
+        if len(same) > 1:
+            total = total + same[0][1].origin.release.variance(same)
+    for i, (weight, each) in enumerate(kept):
+        mine = joint.get(sources(each), []) if hasattr(each.form, "lifted") else []
+        if len(mine) < 2:
+            total = total + weight**2 * each.stderr**2
+        for other_weight, other in kept[:i]:
+            if not (len(mine) > 1 and any(other is one for _, one in mine)):
                 total = total + 2 * weight * other_weight * _covariance(each, other)
     return np.maximum(total, 0.0)
 

@@ -13,6 +13,7 @@ are. The pairs of questions that are known:
 - any two questions about subsets of nodes that have no pair in common: 0.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,7 +26,14 @@ from silograph.estimators.groups import GroupCounts, Groups
 from silograph.estimators.stars import kstars_edges_covariance
 from silograph.estimators.triangles import ratio_variance_estimate
 
-__all__ = ["PairWeights", "Stars", "Triangles", "release_covariance"]
+__all__ = [
+    "GroupTriangles",
+    "PairWeights",
+    "Stars",
+    "Triangles",
+    "linear_variance",
+    "release_covariance",
+]
 
 
 class Stars(NamedTuple):
@@ -36,6 +44,13 @@ class Stars(NamedTuple):
 
 class Triangles(NamedTuple):
     """The triangles of a release."""
+
+
+class GroupTriangles(NamedTuple):
+    """The triangles inside a group of a partition, or, last, between all groups."""
+
+    labels: bytes
+    place: int
 
 
 class PairWeights:
@@ -55,6 +70,11 @@ class PairWeights:
         labels = np.zeros(n, dtype=np.uint32)
         labels[node] = 1
         return cls(labels, np.array([[0.0, 1.0], [1.0, 0.0]]))
+
+    @property
+    def identity(self) -> tuple[bytes, bytes]:
+        """What is equal for equal weights of the same nodes."""
+        return self.labels.tobytes(), self.weights.tobytes()
 
     def times(self, factor: float) -> "PairWeights":
         """All weights multiplied by a number."""
@@ -104,16 +124,38 @@ def _unknown(one: Estimate[Any], other: Estimate[Any]) -> SilographError:
 
 def _linear(release: Any, one: PairWeights, other: PairWeights) -> float:
     """Σ w·w′·v over pairs, by the groups that both have in common."""
-    both = one.labels.astype(np.int64) * len(other.weights) + other.labels
-    kinds, labels = np.unique(both, return_inverse=True)
-    groups = Groups(tuple(map(str, kinds.tolist())), labels.astype(np.uint32))
-    counts = GroupCounts(release.graph, groups)
-    mine, theirs = np.divmod(kinds, len(other.weights))
-    types = counts.rows, counts.columns
-    weights = one.weights[mine[types[0]], mine[types[1]]]
-    weights = weights * other.weights[theirs[types[0]], theirs[types[1]]]
+    counts, (mine, theirs) = _together(release, (one, other))
     w = release.channel.weights
-    return float(weights @ counts.noise(w, counts.edges(w)))
+    return float((mine * theirs) @ counts.noise(w, counts.edges(w)))
+
+
+def linear_variance(terms: Sequence[tuple[float, Estimate[Any]]]) -> float:
+    """The variance of a sum of sums over pairs: Σ (Σ c·w)²·v, never less than nothing."""
+    releases = [_release(each) for _, each in terms]
+    root = releases[0].whole
+    forms = [
+        each.form.lifted(root.n, release.nodes)
+        for (_, each), release in zip(terms, releases, strict=True)
+    ]
+    counts, found = _together(root, forms)
+    weights = sum(
+        (c * each for (c, _), each in zip(terms, found, strict=True)), np.zeros(len(counts.pairs))
+    )
+    w = root.channel.weights
+    return float(weights**2 @ counts.noise(w, np.clip(counts.edges(w), 0, counts.pairs)))
+
+
+def _together(release: Any, forms: Sequence[PairWeights]) -> tuple[GroupCounts, list[FloatArray]]:
+    """The pairs by the groups that all forms have in common, and the weights of each form."""
+    kinds, labels = np.unique(
+        np.column_stack([form.labels for form in forms]), axis=0, return_inverse=True
+    )
+    groups = Groups(tuple(map(str, range(len(kinds)))), labels.ravel().astype(np.uint32))
+    counts = GroupCounts(release.graph, groups)
+    own = kinds.T
+    return counts, [
+        form.weights[own[i][counts.rows], own[i][counts.columns]] for i, form in enumerate(forms)
+    ]
 
 
 def _edges_triangles(release: Any) -> Fraction:

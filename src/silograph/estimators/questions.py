@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError, UniverseError
-from silograph.estimators.covariance import PairWeights
+from silograph.estimators.covariance import GroupTriangles, PairWeights
 from silograph.estimators.degree_correlation import degree_correlation
 from silograph.estimators.estimate import NO_ANSWER, Estimate, FloatArray, Places
 from silograph.estimators.groups import (
@@ -197,8 +198,9 @@ class FurtherQuestions(ABC):
             "group": [*chosen.names, "between groups"],
             "nodes": [*chosen.sizes.tolist(), self.graph.n],
         }
-        places = Places("group", columns)
-        return Estimate("triangles_by", value, stderr, places=places, **self._cost())
+        places, form = Places("group", columns), partial(GroupTriangles, chosen.labels.tobytes())
+        more = self._cost()
+        return Estimate("triangles_by", value, stderr, places=places, form=form, **more)
 
     def assortativity(
         self, groups: Mapping[Any, Any] | Groups, *, rest: str | None = None

@@ -9,7 +9,7 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,13 @@ from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, CalibrationWarning, UniverseError
 from silograph.estimators import cycles, degrees, release_file, stars, triangles
 from silograph.estimators.comparison import Comparison, compare
-from silograph.estimators.covariance import PairWeights, Stars, Triangles, release_covariance
+from silograph.estimators.covariance import (
+    PairWeights,
+    Stars,
+    Triangles,
+    linear_variance,
+    release_covariance,
+)
 from silograph.estimators.display import described
 from silograph.estimators.estimate import (
     NO_ANSWER,
@@ -298,6 +304,21 @@ class Release(PaidFor, FurtherQuestions):
             If it is not known.
         """
         return release_covariance(one, other)
+
+    def variance(self, terms: Sequence[tuple[float, Estimate[Any]]]) -> float:
+        """The variance of a weighted sum of answers of this release that are sums over pairs.
+
+        Parameters
+        ----------
+        terms
+            The weights and the answers: edges, degrees, or edges of groups.
+
+        Returns
+        -------
+        float
+            The estimated variance.
+        """
+        return linear_variance(terms)
 
     # -- queries ---------------------------------------------------------------------------
 

@@ -234,6 +234,15 @@ class TestAnswers:
         edges = drawn[0].edges()
         assert edges.value == values[0].sum()
         assert edges.stderr == pytest.approx(law.stderr * np.sqrt(6))
+        # The noises of two types are independent, and all edges hold each of them.
+        found, one = drawn[0].mixing(), law.stderr
+        assert (found.at("a", "a") + found.at("a", "b")).stderr == pytest.approx(one * np.sqrt(2))
+        assert (edges - found.at("b", "c")).stderr == pytest.approx(one * np.sqrt(5))
+        every = [found.at(g, h) for g, h in itertools.combinations_with_replacement("abc", 2)]
+        left = edges - sum(every[1:], start=every[0])
+        assert (left.value, left.stderr) == (0, pytest.approx(0, abs=1e-6))
+        low, high = (found.at("a", "a") / edges).interval
+        assert low < true[0] / sum(true) < high
         with pytest.raises(ArgumentError, match="does not answer triangles"):
             drawn[0].triangles()
         with pytest.raises(ArgumentError, match="need groups"):

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NoReturn
+from operator import mul
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from silograph import _core
 from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import View, shown_loss
-from silograph.errors import ArgumentError
+from silograph.errors import ArgumentError, SilographError
 from silograph.estimators.comparison import Comparison, compare
 from silograph.estimators.estimate import (
     Z95,
@@ -203,6 +204,13 @@ def _binomial(x: int, k: int) -> int:
 
 # --- The opened numbers, and queries --------------------------------------------------------------
 
+
+class TypeWeights(NamedTuple):
+    """How often each type of pairs, the groups of their ends, counts in an answer."""
+
+    weights: tuple[int, ...]
+
+
 # The sum of this many equal noises is normal for every practical purpose.
 _MANY = 1000
 
@@ -366,8 +374,9 @@ class SealedRelease:
             return self._count("edges", self.noisy_edges, self.noise.law("edges"))
         if self.noisy_mixing is not None:
             # Every edge is of one type.
-            law = self.noise.law("mixing").summed(len(self.noisy_mixing))
-            return self._count("edges", int(self.noisy_mixing.sum()), law)
+            types = len(self.noisy_mixing)
+            law, form = self.noise.law("mixing").summed(types), TypeWeights((1,) * types)
+            return self._count("edges", int(self.noisy_mixing.sum()), law, form=form)
         noisy, law = self._degrees("edges")
         total = law.summed(self.n)
         return self._estimate(
@@ -413,7 +422,38 @@ class SealedRelease:
             margin=np.full(value.shape, float(law.margin())),
             limits=lambda level: around(value, law.margin(level)),
             places=self.groups.places,
+            form=self._one_type,
         )
+
+    def _one_type(self, entry: int) -> TypeWeights:
+        types = 0 if self.noisy_mixing is None else len(self.noisy_mixing)
+        return TypeWeights(tuple(int(i == entry) for i in range(types)))
+
+    def covariance(self, one: Estimate[Any], other: Estimate[Any]) -> float:
+        """How the errors of two answers of this run go together.
+
+        Parameters
+        ----------
+        one, other
+            Numbers of edges of groups, or of all edges.
+
+        Returns
+        -------
+        float
+            Their covariance: the noises of all types are independent.
+
+        Raises
+        ------
+        SilographError
+            If it is not known.
+        """
+        if not isinstance(one.form, TypeWeights) or not isinstance(other.form, TypeWeights):
+            raise SilographError(
+                f"{one.name} and {other.name} rest on one run, and how their errors go together is "
+                "not known; take them from two runs"
+            )
+        shared = sum(map(mul, one.form.weights, other.form.weights))
+        return float(shared * self.noise.law("mixing").variance)
 
     def degrees(self) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
