@@ -180,7 +180,7 @@ class TestAnswers:
     @pytest.mark.filterwarnings("error")
     def test_noise_that_hides_everything(self) -> None:
         """At a millionth, means of noisy degrees look equal."""
-        n, channel = 4, Channel.symmetric(1e-6)
+        n, channel = 4, MaskedNoise.choose(1e-6, 3, 2).channel
         found = histogram(np.array([1, 2, 2, 3]), PairBlur(n, channel), [0, 1, n])
         assert found.low.tolist() == [0, 0]
         assert found.high.tolist() == [n, n]

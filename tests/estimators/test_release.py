@@ -310,8 +310,9 @@ class TestHostileFile:
         ("at", "value", "words"),
         [
             ((), [], "the header must be an object, not []"),
-            (("n",), True, "n must be an integer from 0 up, not True"),
-            (("n",), 60.0, "n must be an integer from 0 up, not 60.0"),
+            (("n",), True, "n must be an integer from 1 up, not True"),
+            (("n",), 60.0, "n must be an integer from 1 up, not 60.0"),
+            (("n",), 0, "n must be an integer from 1 up, not 0"),
             (("n",), 61, "its length is wrong"),
             (("p11",), 0.9, "p11 must be a fraction such as '20/21', not 0.9"),
             (("p11",), "1/0", "p11 must be a fraction"),

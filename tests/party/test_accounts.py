@@ -15,6 +15,7 @@ from silograph.errors import (
     ArgumentError,
     BudgetError,
     ClonedError,
+    PolicyError,
     RollbackError,
     TrailError,
 )
@@ -23,6 +24,7 @@ from silograph.methods.study import read_proposal
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
 from silograph.party.accounts import records_of
+from silograph.party.approval import REFUSED, decide
 from silograph.party.opened import open_store
 from tests.nats.world import trial
 from tests.support.local_deployment import LocalDeployment
@@ -187,6 +189,21 @@ class TestByHand:
         assert lost.restore("--lost", "trial=6", config=False).exit_code == 0
         with pytest.raises(RollbackError, match="restore --config"):
             SiloService(lost.config)
+
+
+def test_a_refusal_in_the_last_moment_costs_nothing(tmp_path: Path) -> None:
+    """The service looks for refusals now and then; when it pays, it looks once more."""
+    made = trial(tmp_path, tls=False)
+    hub, service = CoordinatorService(made.coordinator()), SiloService(made.silo("silo-1"))
+    study = hub.propose(Question("edges", EPSILON), 30.0).study
+    service._store.add(study.run, hub.find(study.run)[1].proposal)
+    service._accept(study, "policy")
+    decide(service._store, "silo-1", service._config.policy, (), study.run, REFUSED)
+    with pytest.raises(PolicyError, match="refused after"):
+        service._agree(service._plan(study))
+    assert service._ledger.rows() == []
+    service.close()
+    hub.close()
 
 
 def test_as_json(lost: Lost) -> None:

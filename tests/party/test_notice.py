@@ -122,3 +122,8 @@ class TestWebhook:
 def test_settings(given: dict[str, object], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         Waiting(**given)  # type: ignore[arg-type]
+
+
+def test_what_may_hold_a_token_is_not_shown() -> None:
+    waiting = Waiting(("/bin/tell", "--token=SECRET"), "https://chat.example/hooks/SECRET")
+    assert "SECRET" not in repr(waiting)

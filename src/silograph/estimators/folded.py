@@ -425,8 +425,7 @@ class FoldedSums:
                     cubes += times * float((cell_square * cell_square**2).sum())
                     by_degree += times * float(degree[rows.at] @ all_pairs @ degree[cols.at])
                 if shape.sub == 1:
-                    alone = edge_loads[:, cols.at] - model.company
-                    each = alone * ordinary_pairs
+                    each = (edge_loads[:, cols.at] - model.company) * ordinary_pairs
                     met += times * float(each.sum())
                     met_squares += times * float((each**2).sum())
                 # Opposite corners that are ordinary must have fallen apart, like adjacent ones.

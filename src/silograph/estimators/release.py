@@ -600,7 +600,7 @@ class Release(PaidFor, FurtherQuestions):
         """
 
         def own(header: release_file.Fields) -> tuple[int, int]:
-            n = header.whole("n", 0)
+            n = header.whole("n", 1)
             return n, triangle_bytes(n)
 
         n, stated, payload = release_file.read(path, release_file.PAIRS, own)

@@ -22,6 +22,7 @@ from silograph.errors import (
     BusyError,
     ClonedError,
     DeadlineError,
+    PolicyError,
     SilographError,
     StoreError,
     StudyError,
@@ -540,9 +541,11 @@ class Service(ABC):
         return SiloRun(seat, session, self._party, self._line, pay, alarm, plan.line())
 
     def _agree(self, plan: SettledStudy) -> None:
-        """Pay for a run, if the policy still allows it: it may have changed since it accepted."""
+        """Pay for a run, if policy and people still allow it: they may have changed their minds."""
         run = self._store.run(plan.study.run)
         if run is not None and not run.spent:
+            if run.decision == "abort":  # the next look at the store ends the run, but may be late
+                raise PolicyError("the study was refused after it had been accepted")
             self._check_terms(plan.study)
         self._pay(plan)
 

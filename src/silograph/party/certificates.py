@@ -177,9 +177,9 @@ def check_issued(certificate: bytes, name: str, key: Path, authority: Path) -> N
     x509, _ = _modules()
     with _parsing(f"{name}: not a certificate in PEM"):
         made = x509.load_pem_x509_certificate(certificate)
-        subject, public = made.subject, made.public_key()
-    if subject != _name(x509, name):
-        said = subject.rfc4514_string()
+        holder, public = made.subject, made.public_key()
+    if holder != _name(x509, name):
+        said = holder.rfc4514_string()
         raise CertificateError(f"the certificate is for {said[:80]!r}, not for CN={name}")
     if public != _read_key(key).public_key():
         raise CertificateError(f"the certificate is not for the key in {key}")

@@ -19,7 +19,7 @@ import signal
 import ssl
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 from urllib.parse import urlsplit
@@ -37,8 +37,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Waiting:
     """What is called when a study waits: the configuration's table ``[waiting]``."""
 
-    command: tuple[str, ...] = ()
-    webhook: str = ""
+    command: tuple[str, ...] = field(default=(), repr=False)
+    #: Addresses, like words of commands, may hold tokens: neither is shown.
+    webhook: str = field(default="", repr=False)
     #: After this many seconds a call is given up.
     seconds: float = 10.0
 
