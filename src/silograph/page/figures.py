@@ -170,7 +170,7 @@ def _errors(
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Lines at powers of ten alone, where there are some: nine between any two would hide curves."""
+    """Lines at powers of ten alone, where there are some: more of them would hide the curves."""
     low, high = (math.log10(bound(row["error"] for row in rows)) for bound in (min, max))
     powers = range(math.floor(low), math.ceil(high) + 1)
     return {"values": [10.0**power for power in powers]} if high - low > 1 else {"tickCount": 6}
