@@ -2,7 +2,7 @@
 # `make check` is the one command before a commit.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
-	deploy-demo first-answer trial notebooks picture soak bench-wire bench-many bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
+	deploy-demo first-answer first-hour trial notebooks picture soak bench-wire bench-many bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
 	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -157,6 +157,9 @@ bench-million: $(BUILT) ## a million nodes, from files to answers: time, traffic
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)
 	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/python -m reproduction run --out experiments
+
+first-hour: $(BUILT) ## from a fresh clone to the first answer: commands and minutes
+	@$(BIN)/python -m benchmarks.first_hour
 
 trial: $(BUILT) ## every command, typed in a terminal of 80 columns; the transcript, and its faults
 	@$(BIN)/python -m tests.trial

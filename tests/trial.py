@@ -134,7 +134,7 @@ SCENES: tuple[Typed, ...] = (
     Typed(f"silograph up --silos {FILES} --query edges --epsilon 3 --folder up"),
     Typed("silograph study list --config up/hub/coordinator.toml"),
     Typed("silograph study result $RUN --config up/hub/coordinator.toml"),
-    Typed("silograph study abort $RUN --config up/hub/coordinator.toml", 2),
+    Typed("silograph study abort $RUN --config up/hub/coordinator.toml"),
     Typed("silograph study watch $RUN --config up/hub/coordinator.toml"),
     Typed("silograph study ping --config up/hub/coordinator.toml", 5),
     Typed("silograph silo studies --config up/north/silo.toml"),

@@ -139,7 +139,7 @@ def test_hostile_names_stay_text(browser: Any, tmp_path: Path) -> None:
         origin=type(degrees.origin)(**{**vars(degrees.origin), "release": release}),
     )  # fmt: skip
     path = tmp_path / "page.html"
-    sg.save_page(path, with_names, title=NASTY)
+    sg.save_page(with_names, path, title=NASTY)
     seen = Seen(browser, path)
     seen.page.on("dialog", lambda dialog: seen.said.append("a dialog"))
     seen.drawn(3)

@@ -279,9 +279,9 @@ class TestCount:
     def test_page(self, run: Any, trial: str, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[tuple[Any, Any, Any]] = []
 
-        def page(path: Path, answer: Any, *, ledger: Any, lineage: str) -> None:
+        def page(answer: Any, path: Path, *, ledger: Any, lineage: str) -> None:
             asked.append((answer.query, ledger.rows(lineage)[0].method, lineage))
-            save_page(path, answer, ledger=ledger, lineage=lineage)
+            save_page(answer, path, ledger=ledger, lineage=lineage)
 
         monkeypatch.setattr("silograph.cli.count.save_page", page)
         ask = f"count edges {trial} {NODES} --epsilon 3 --html p.html --ledger own.ledger"

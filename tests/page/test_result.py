@@ -75,6 +75,33 @@ def test_the_answers_are_on_the_page() -> None:
     assert "From the same run, at no further cost" in words(lay_out(facts("triangles")))
 
 
+@pytest.mark.parametrize(
+    ("value", "stderr", "epsilon", "said"),
+    [
+        (1000.0, 10.0, 0.5, ("sharp ± 1 %", "62.2 %", "strongly hidden")),
+        (1000.0, 150.0, 2.0, ("fair ± 15 %", "88.1 %", "fairly well hidden")),
+        (1000.0, 400.0, 4.0, ("rough ± 40 %", "98.2 %", "weakly hidden")),
+        (1000.0, 900.0, 8.0, ("no use ± 90 %", "100 %", "hardly hidden")),
+    ],
+)
+def test_what_a_glance_tells(
+    value: float, stderr: float, epsilon: float, said: tuple[str, ...]
+) -> None:
+    made = facts("triangles")
+    count = replace(made.answers[0], value=value, stderr=stderr)
+    views = tuple(replace(o, epsilon=epsilon) for o in made.observers if o.claimed)
+    shown = words(lay_out(replace(made, answers=(count,), observers=views)))
+    for part in said:
+        assert part in shown
+
+
+def test_a_count_below_zero_is_no_answer() -> None:
+    for value, stderr, usable in ((5.0, 4.0, True), (5.0, 6.0, False), (-5.0, 1.0, False)):
+        made = replace(answer("triangles"), value=value, stderr=stderr)
+        assert made.usable is usable
+        assert ("no usable answer" in str(made)) is not usable
+
+
 def test_what_is_saved_is_what_is_shown() -> None:
     made = lay_out(facts("release"))
     whole = json.loads(saved(made, "application/json"))
@@ -173,11 +200,11 @@ def test_a_page_is_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "out.html"
-    sg.save_page(target, answer("bare"))
+    sg.save_page(answer("bare"), target)
     first = target.read_text()
     assert first == sg.result_page(answer("bare"))
     assert target.stat().st_mode & 0o777 == 0o644
-    sg.save_page(target, answer("bare"), title="second \ud800")
+    sg.save_page(answer("bare"), target, title="second \ud800")
     assert "second ?" in target.read_text()
 
     def broken(*_: Any) -> None:
@@ -185,11 +212,11 @@ def test_a_page_is_written_whole_or_not_at_all(
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(ReportError, match="No space left"):
-        sg.save_page(target, answer("bare"))
+        sg.save_page(answer("bare"), target)
     assert "second ?" in target.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
     with pytest.raises(ReportError, match="cannot be written"):
-        sg.save_page(tmp_path / "absent" / "out.html", answer("bare"))
+        sg.save_page(answer("bare"), tmp_path / "absent" / "out.html")
 
 
 def test_pages_need_their_library_and_imports_do_not(monkeypatch: pytest.MonkeyPatch) -> None:

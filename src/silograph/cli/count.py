@@ -244,7 +244,7 @@ def count(
                 write_text(csv, answer.table().to_csv())
         if html is not None:
             with account.keeping():
-                save_page(html, answer, ledger=account.ledger, lineage=account.lineage)
+                save_page(answer, html, ledger=account.ledger, lineage=account.lineage)
 
 
 def _plain(

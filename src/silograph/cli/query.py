@@ -144,7 +144,7 @@ def write(answer: Estimate[Any], csv: Path | None, html: Path | None) -> None:
     if html is not None:
         from silograph.page import save_page  # noqa: PLC0415 (it loads a lot)
 
-        save_page(html, answer)
+        save_page(answer, html)
 
 
 def _loaded(path: Path) -> "Release | FoldedRelease":

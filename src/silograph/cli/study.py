@@ -195,7 +195,7 @@ def result(
             from silograph.page import save_page  # noqa: PLC0415 - needs the extra
 
             check_output(html, [], force=force)
-            save_page(html, service.answer(run))
+            save_page(service.answer(run), html)
     finally:
         service.close()
     if release is not None:

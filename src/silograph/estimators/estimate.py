@@ -224,12 +224,15 @@ class Estimate(Composing, Generic[V]):
 
     @property
     def usable(self) -> bool:
-        """Whether a count stands out from its noise; of others only their notes say so."""
+        """Whether a count stands out from its noise; of others only their notes say so.
+
+        A count that is far below zero is noise, too.
+        """
         if self.note.startswith(NO_ANSWER):
             return False
         if isinstance(self.value, np.ndarray) or self.query not in _COUNTS:
             return True
-        return math.isfinite(self.value) and (self.stderr < abs(self.value) or self.stderr == 0)
+        return math.isfinite(self.value) and (self.stderr < self.value or self.stderr == 0)
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """Figures of a result's page: degrees, errors against epsilon, the largest of many answers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def degree_figure(facts: Facts) -> Figure | None:
     rows: list[dict[str, Any]] = [
         {
             "degree": each.label,
-            "nodes": each.value,
+            "nodes": round(each.value, 2),
             "error": each.stderr,
             "low": each.low,
             "high": each.high,
@@ -123,7 +124,7 @@ def _errors(
             "error:Q",
             title=f"{measure} (log scale)",
             scale=library.Scale(type="log", nice=True),
-            axis=library.Axis(format=",~g" if "%" in measure else "~s", tickCount=6),
+            axis=library.Axis(format=",~g" if "%" in measure else "~s", **_lines(rows)),
         ),
         color=library.Color("answer:N", scale=scale, title=None),
         strokeDash=library.StrokeDash(
@@ -168,6 +169,13 @@ def _errors(
     )
 
 
+def _lines(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Lines at powers of ten alone, where there are some: more of them would hide the curves."""
+    low, high = (math.log10(bound(row["error"] for row in rows)) for bound in (min, max))
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    return {"values": [10.0**power for power in powers]} if high - low > 1 else {"tickCount": 6}
+
+
 def _ticks(rows: Sequence[dict[str, Any]]) -> list[float]:
     usual = (0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
     low, high = (bound(row["epsilon"] for row in rows) for bound in (min, max))
@@ -208,7 +216,7 @@ def vector_figure(vector: Vector) -> Figure | None:
         ],
     )
     spread = base.mark_rule(color=COLOURS["feat"], strokeWidth=4, opacity=0.35).encode(
-        x=library.X("low:Q", title=what, scale=library.Scale(zero=False)), x2="high:Q"
+        x=library.X("low:Q", title=what, scale=library.Scale(zero=not ranked)), x2="high:Q"
     )
     dots = base.mark_point(color=COLOURS["feat"], filled=True, size=60, opacity=1).encode(
         x="value:Q"

@@ -233,8 +233,8 @@ def ready() -> None:
 
 
 def save_page(
-    path: str | os.PathLike[str],
     answer: Page,
+    path: str | os.PathLike[str],
     *,
     ledger: Ledger | None = None,
     lineage: str | None = None,
