@@ -461,7 +461,7 @@ class ProgressFile:
 
     def note(self, progress: StudyProgress) -> None:
         """Write how far the run is, if that is news."""
-        phases = (progress.phase, *(silo.phase for silo in progress.silos))
+        phases = (progress.phase, progress.trouble, *(silo.phase for silo in progress.silos))
         now = time.monotonic()
         if phases == self._shown and now < self._next:
             return
@@ -471,6 +471,7 @@ class ProgressFile:
             "done": progress.done,
             "total": progress.total,
             "seconds": round(progress.seconds, 1),
+            "trouble": progress.trouble,
             "silos": [asdict(silo) for silo in progress.silos],
         }
         beside = self._path.with_suffix(f".{os.getpid()}")
@@ -485,8 +486,9 @@ class ProgressFile:
             silos = [SiloProgress(**silo) for silo in found["silos"]]
             began = time.monotonic() - found["seconds"]
             return StudyProgress(
-                self._path.stem, found["phase"], silos, found["done"], found["total"], began
-            )
+                self._path.stem, found["phase"], silos, found["done"], found["total"], began,
+                trouble=found.get("trouble", ""),
+            )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
