@@ -279,7 +279,7 @@ BUGS = [
     Bug(
         "a reader that begins again while a message is under way",
         "a slow line brings the same message for ever",
-        "src/silograph/nats/link.py",
+        "src/silograph/nats/reader.py",
         "return self._link.reconnects == self._epoch and self._subscription.pending_msgs > 0",
         "return False",
         "pytest tests/nats/test_link.py -k goes_out_once",
