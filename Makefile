@@ -127,7 +127,7 @@ bench-union: $(BUILT) ## time, growth and memory of the private unions, beside t
 bench-committee: $(BUILT) ## the committee's traffic, work beside masked, and error on Facebook
 	$(BIN)/python -m benchmarks.committee
 
-soak: $(BUILT) ## over 200 fault cases of a deployment, and 1,000 kills of a ledger's writer
+soak: $(BUILT) ## over 1,000 faults of deployments: a table of what was expected and what happened
 	@$(BIN)/python -m tests.soak
 
 bench-wire: $(BUILT) ## four silos uploading 20,000 nodes over mutual TLS, beside the bare broker

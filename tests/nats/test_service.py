@@ -521,7 +521,7 @@ class TestPutBack:
         path = served.silo("silo-1").ledger.path
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
-        with pytest.raises(RollbackError, match=r"there is no ledger.*ledger restore --config"):
+        with pytest.raises(RollbackError, match=r"there is no ledger.*restore --config"):
             SiloService(served.silo("silo-1"))
         assert not path.exists()
 

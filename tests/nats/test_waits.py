@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +20,7 @@ from silograph.ledger.book import Ledger
 from silograph.methods.study import Study
 from silograph.nats import coordinator, faultpoints, silo
 from silograph.nats.coordinator import CoordinatorService, Question
-from silograph.nats.health import SiloProgress, StudyProgress
+from silograph.nats.health import ProgressFile, SiloProgress, StudyProgress
 from silograph.nats.silo import SiloService
 from silograph.party.config import SiloConfig
 from silograph.party.keys import load_identity, new_identity
@@ -124,6 +126,40 @@ def test_another_partys_certificate_ends_the_start(tmp_path: Path) -> None:
     finally:
         service.close()
         made.broker.stop()
+
+
+def test_a_coordinator_that_can_no_longer_be_reached_says_so(tmp_path: Path) -> None:
+    """The broker's operator takes its inbox away in the middle of a study, which stays open."""
+    made = begun(tmp_path)
+    users = made.folder / "broker" / "users.conf"
+
+    async def run() -> None:
+        hub = CoordinatorService(made.coordinator())
+        name = hub.propose(QUESTION, 60.0).study.run
+        carrying = asyncio.create_task(hub.carry(name))
+        await until("it is carried", 15, lambda: hub.progress(name) is not None)
+        users.write_text(users.read_text().replace(f"_INBOX_{HUB}", "_INBOX_gone"))
+        os.kill(made.broker.pid, signal.SIGHUP)
+        with pytest.raises(TransportError, match="not use the subjects of hub"):
+            await asyncio.wait_for(carrying, 15)
+        assert [row.state for _, row in hub.studies()] == ["open"]
+        hub.close()
+
+    try:
+        asyncio.run(run())
+    finally:
+        made.broker.stop()
+
+
+def test_trouble_is_told_to_those_who_look_from_another_process(tmp_path: Path) -> None:
+    file = ProgressFile(tmp_path, "run")
+    progress = StudyProgress("run", "keys", [SiloProgress("a", "keys", 3)])
+    file.note(progress)
+    progress.trouble = "its disk is full"
+    file.note(progress)  # at once, although nothing else has changed
+    found = file.read()
+    assert found is not None
+    assert found.awaited == "the broker: its disk is full"
 
 
 def test_serving_is_said_when_it_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

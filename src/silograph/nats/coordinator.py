@@ -8,7 +8,7 @@ message.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -356,7 +356,7 @@ class CoordinatorService:
 
                             shown(progress)
                             run_ = _CoordinatorRun(self, study, row, link, progress, shown)
-                            await run_.carry()
+                            await _while_usable(link, run_.carry())
                         else:
                             await self._repeat(study, link)
                         await clear_run(link, self.seat(study))
@@ -426,6 +426,21 @@ class CoordinatorService:
         }  # fmt: skip
         content = json.dumps(kept, indent=1).encode()
         whole_files.replace(self._path(study), content, StoreError)
+
+
+async def _while_usable(link: Link, carrying: Coroutine[Any, Any, None]) -> None:
+    """Carry a run until its end, or until the connection cannot be used any more.
+
+    Then the run stays open, and another start goes on with it.
+    """
+    work, ended = asyncio.ensure_future(carrying), asyncio.ensure_future(link.ended())
+    try:
+        await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
+        (work if work.done() else ended).result()
+    finally:
+        for task in (work, ended):
+            task.cancel()
+        await asyncio.gather(work, ended, return_exceptions=True)
 
 
 def _committee(

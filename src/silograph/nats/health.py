@@ -462,16 +462,16 @@ class ProgressFile:
     def __init__(self, state: Path, run: str, clock: Clock = time.time) -> None:
         self._path = state / f"{run}.progress"
         self._clock = clock
-        self._shown: dict[str, str] = {}
+        self._shown: tuple[dict[str, str], str] | None = None
         self._next = 0.0
 
     def note(self, progress: StudyProgress) -> None:
         """Write how far the run is, if that is news."""
         phases = {"": progress.phase} | {silo.name: silo.phase for silo in progress.silos}
-        now = time.monotonic()
-        if phases == self._shown and now < self._next:
+        news, now = (phases, progress.trouble), time.monotonic()
+        if news == self._shown and now < self._next:
             return
-        if not self._shown:  # of a process that carried the run before
+        if self._shown is None:  # of a process that carried the run before
             before = self.read()
             progress.history[:0] = [] if before is None else before.history
         known, began = {who: phase for _, who, phase in progress.history}, round(self._clock(), 3)
@@ -479,12 +479,13 @@ class ProgressFile:
             (began, who, phase) for who, phase in phases.items() if known.get(who) != phase
         ]
         del progress.history[:-_MOST_PHASES]
-        self._shown, self._next = phases, now + 0.5
+        self._shown, self._next = news, now + 0.5
         content = {
             "phase": progress.phase,
             "done": progress.done,
             "total": progress.total,
             "seconds": round(progress.seconds, 1),
+            "trouble": progress.trouble,
             "silos": [asdict(silo) for silo in progress.silos],
             "history": progress.history,
         }
@@ -504,7 +505,7 @@ class ProgressFile:
             ]
             return StudyProgress(
                 self._path.stem, found["phase"], silos, found["done"], found["total"], began,
-                history=history,
+                history=history, trouble=found.get("trouble", ""),
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError):
             return None

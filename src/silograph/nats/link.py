@@ -21,7 +21,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -31,25 +30,19 @@ library("nats", "deployments")  # a clear error before the import would fail
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.api import (
-    AckPolicy,
-    ConsumerConfig,
-    DeliverPolicy,
-    RetentionPolicy,
-    StreamConfig,
-)
+from nats.js.api import RetentionPolicy, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
 from silograph.errors import TransportError
 from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news, silent_for
 from silograph.nats.pace import Pace, Rates
+from silograph.nats.reader import PASSING, Reader, Traffic, heed
 from silograph.party import connection
 from silograph.party.connection import BrokerConfig
 from silograph.party.control import NOTICE as _NOTICE
 
-__all__ = ["STUDIES_STREAM", "Link", "Reader", "Traffic", "at_once", "stream_name"]
+__all__ = ["STUDIES_STREAM", "Link", "at_once", "stream_name"]
 
 #: The receiver of notes that nobody reads; no party has this name.
 _NOBODY = "_"
@@ -65,7 +58,6 @@ _NOTE_SECONDS, _INFO_SECONDS = 2.0, 3.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
 _READ_BACK_SECONDS = 300.0
 _PROBE_SECONDS = 60.0
-_IDLE_SECONDS = 3.0
 _FLUSH_SECONDS = 5
 _NOTICE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
@@ -76,8 +68,6 @@ _LOOK_SECONDS = 1.0
 #: In which of so many looks a party that waits tries whether the broker stores messages. With the
 #: time of an answer, a cause is named in less than ten seconds.
 _LOOK_EVERY = 3
-#: A reader whose stream does not exist yet asks again, with growing pauses.
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 #: What keeps messages from being stored, for people.
 _HANGS = "the broker does not answer: it hangs, or something between drops what is sent"
 _STORES_NOTHING = (
@@ -89,8 +79,6 @@ _NO_STREAM = "the broker has no stream for this run: it was removed, or its serv
 _TAKEN = (10071, 10164)  # something is stored under the subject, or is being stored
 _STREAM_NAME_IN_USE = 10058
 _NO_CLUSTER = 10074
-#: Errors of a lost connection or of a slow or restarting broker; the call is repeated.
-_PASSING = (NatsError, OSError, asyncio.TimeoutError)
 
 
 def stream_name(run: str, sender: str) -> str:
@@ -101,7 +89,7 @@ def stream_name(run: str, sender: str) -> str:
 async def at_once(*work: Coroutine[Any, Any, Any]) -> None:
     """Do several things at the same time. The first error ends them all.
 
-    A task group would leave its own task marked as cancelled (before Python 3.13), see _heed.
+    A task group would leave its own task marked as cancelled (before Python 3.13), see ``heed``.
     """
     tasks = [asyncio.ensure_future(part) for part in work]
     try:
@@ -110,36 +98,6 @@ async def at_once(*work: Coroutine[Any, Any, Any]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _heed() -> None:
-    """Raise ``CancelledError`` if the current task was cancelled.
-
-    The client uses ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes
-    at the same time as the awaited result. Without this check a deadline could be missed.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
-@dataclass
-class Traffic:
-    """Messages that were read, and when a message was last read or published (Unix time)."""
-
-    messages: int = 0
-    bytes: int = 0
-    last: float | None = None
-
-    def came(self, size: int) -> None:
-        """Count a message that was read."""
-        self.messages += 1
-        self.bytes += size
-        self.last = time.time()
-
-    def went(self) -> None:
-        """Note the time of a published message. (The store counts these messages.)"""
-        self.last = time.time()
 
 
 class Link:
@@ -180,7 +138,7 @@ class Link:
             give_up_when_dead(client)
             link = cls(client, party, heard)
             await link._try_subjects()
-        except _PASSING as error:
+        except PASSING as error:
             why = await heard.reason() or str(error) or SILENT
             raise TransportError(f"{heard.where}: cannot connect: {why}") from None
         finally:
@@ -268,7 +226,7 @@ class Link:
             num_replicas=replicas,
         )
         if not await self._make(config):  # the number of replicas may have changed
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*PASSING):
                 await self._streams.update_stream(config)
         return STUDIES_STREAM
 
@@ -277,7 +235,7 @@ class Link:
         while True:
             try:
                 await self._streams.add_stream(config)
-                _heed()
+                heed()
                 self._unstored = ""
                 return True
             except APIError as error:
@@ -289,16 +247,16 @@ class Link:
                         "the broker is a single one"
                     ) from None
                 self._name_trouble(error.description)
-            except _PASSING:
+            except PASSING:
                 pass
             await self._pause()
 
     async def drop_streams(self, names: Iterable[str]) -> None:
         """Remove streams. Those that cannot be removed now are left for the next sweep."""
         for name in names:
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*PASSING):
                 await self._streams.delete_stream(name)
-            _heed()
+            heed()
 
     async def stream_names(self) -> list[str]:
         """The names of all streams of runs that the broker has."""
@@ -309,10 +267,10 @@ class Link:
                 answer = await self._client.request(
                     "$JS.API.STREAM.NAMES", json.dumps(asked).encode(), timeout=_ANSWER_SECONDS
                 )
-                _heed()
+                heed()
                 page = json.loads(answer.data)
                 names = page.get("streams") or []
-            except (*_PASSING, ValueError) as error:
+            except (*PASSING, ValueError) as error:
                 raise TransportError(f"the broker does not say what it stores: {error}") from None
             found += names
             if not names or len(found) >= page.get("total", 0):
@@ -322,9 +280,9 @@ class Link:
         """Whether a stream was made for a notice that is no longer in it."""
         try:
             found = await self._streams.stream_info(stream)
-            _heed()
-        except _PASSING:
-            _heed()
+            heed()
+        except PASSING:
+            heed()
             return False
         short = (found.config.max_age or math.inf) <= _NOTICE_SECONDS
         return short and found.state.last_seq > 0 and not found.state.messages
@@ -356,13 +314,13 @@ class Link:
         headers |= {"Nats-Expected-Stream": stream}
         try:
             answer = await self._answers.to(subject, raw, headers)
-        except _PASSING:
+        except PASSING:
             await self._pause()
             return False
         try:
             while absent < 2:
                 await asyncio.wait({answer}, timeout=_LOOK_SECONDS)
-                _heed()
+                heed()
                 if answer.done():
                     return await self._judged(answer.result(), stream, subject, raw)
                 lost = self.reconnects != epoch
@@ -397,12 +355,12 @@ class Link:
         """Whether something is stored under a subject; None if the broker does not say."""
         try:
             found = await self._streams.stream_info(stream, subjects_filter=subject)
-            _heed()
+            heed()
             return bool(found.state.subjects)
         except NotFoundError:  # the stream itself
             return False
-        except _PASSING:
-            _heed()
+        except PASSING:
+            heed()
             return None
 
     async def _accepts(self, stream: str) -> bool:
@@ -415,7 +373,7 @@ class Link:
         still = time.time() - (self.traffic.last or 0.0) > _LOOK_SECONDS
         try:
             answer = await self._answers.to(self._note(stream), bytes(_BLOCK * still), headers)
-        except _PASSING:
+        except PASSING:
             return False
         try:
             await asyncio.wait({answer}, timeout=_NOTE_SECONDS)
@@ -423,7 +381,7 @@ class Link:
                 await asyncio.wait({answer}, timeout=_LOOK_SECONDS)  # it may just be being stored
                 if not answer.done():
                     self._unstored = _STORES_NOTHING
-            _heed()
+            heed()
             return answer.done() and self._took_note(answer.result())
         finally:
             answer.cancel()
@@ -447,9 +405,9 @@ class Link:
         """
         try:
             await self._client.request("$JS.API.INFO", timeout=_INFO_SECONDS)
-            _heed()
-        except _PASSING:
-            _heed()
+            heed()
+        except PASSING:
+            heed()
             if self.connected and silent_for(self._client) >= _INFO_SECONDS:
                 self._unstored = _HANGS
             return False
@@ -465,7 +423,7 @@ class Link:
         await self._streams.publish(
             self._note(stream), raw, timeout=seconds, stream=stream, headers={"Nats-Rollup": "sub"}
         )
-        _heed()
+        heed()
 
     async def watch(self, runs: Callable[[], Iterable[str]], tell: Callable[[str], None]) -> None:
         """Call ``tell`` whenever something else, or nothing, keeps the broker from storing.
@@ -506,12 +464,12 @@ class Link:
                 await self._streams.publish(
                     connection.STUDIES, raw, timeout=_ANSWER_SECONDS, stream=stream
                 )
-                _heed()
+                heed()
                 self._unstored = ""
                 return
             except APIError as error:
                 self._name_trouble(error.description)
-            except _PASSING:
+            except PASSING:
                 pass
             await self._pause()
 
@@ -525,7 +483,7 @@ class Link:
         subject = f"{connection.PREFIX}.{run}.{self._party}.{connection.ALL}.{_NOTICE}.0"
         try:
             await self._streams.publish(subject, raw, timeout=_ANSWER_SECONDS, stream=stream)
-        except _PASSING as error:
+        except PASSING as error:
             raise TransportError(f"{subject}: the broker did not take it: {error}") from None
         return stream
 
@@ -539,7 +497,7 @@ class Link:
                 found = await self._patient.get_last_msg(stream, subject)
             except NotFoundError:
                 return False
-            except _PASSING:
+            except PASSING:
                 await self._pause()
                 continue
             if found.data != raw:
@@ -567,11 +525,11 @@ class Link:
                     f"$JS.API.DIRECT.GET.{stream}.{subject}", timeout=_PROBE_SECONDS
                 )
                 times.append(time.monotonic())
-            except _PASSING as error:
+            except PASSING as error:
                 self._name_trouble(getattr(error, "description", ""))
                 await self._pause()
                 continue
-            _heed()
+            heed()
             if epoch == self.reconnects:
                 alone, up, down = (after - before for before, after in itertools.pairwise(times))
                 return Rates(size / max(up - alone, 1e-4), size / max(down - alone, 1e-4))
@@ -585,8 +543,8 @@ class Link:
                 f"$JS.API.STREAM.INFO.{stream}", timeout=_ANSWER_SECONDS
             )
             return datetime.fromisoformat(json.loads(answer.data)["ts"][:23] + "Z").timestamp()
-        except (*_PASSING, ValueError, LookupError, TypeError):
-            _heed()
+        except (*PASSING, ValueError, LookupError, TypeError):
+            heed()
             return None
 
     async def ahead(self, clock: Callable[[], float], stream: str) -> float | None:
@@ -595,11 +553,11 @@ class Link:
         found = await self.broker_time(stream)
         return None if found is None else (before + clock()) / 2 - found
 
-    def reader(self, stream: str, filters: Sequence[str] = ()) -> "Reader":
+    def reader(self, stream: str, filters: Sequence[str] = ()) -> Reader:
         """Read the messages of a stream from its beginning."""
         return Reader(self, self._streams, stream, filters)
 
-    def reader_of(self, run: str, sender: str, receiver: str, *, everyone: bool) -> "Reader":
+    def reader_of(self, run: str, sender: str, receiver: str, *, everyone: bool) -> Reader:
         """Read what a party sends to another one in a run, and, if asked, what it sends to all."""
         to = (receiver, connection.ALL) if everyone else (receiver,)
         filters = [f"{connection.PREFIX}.{run}.{sender}.{name}.>" for name in to]
@@ -610,10 +568,10 @@ class Link:
         subject = connection.message(run, sender, connection.ALL, word, 0)
         try:
             found = await self._streams.get_last_msg(stream_name(run.hex(), sender), subject)
-            _heed()
+            heed()
             return None if found.data is None else bytes(found.data)
-        except _PASSING:  # also if there is no such message
-            _heed()
+        except PASSING:  # also if there is no such message
+            heed()
             return None
 
     async def _ask(self) -> None:
@@ -623,24 +581,24 @@ class Link:
         ping that is cancelled makes the client deaf.
         """
         await self._client.request("$JS.API.INFO", timeout=_PROBE_SECONDS)
-        _heed()
+        heed()
 
     async def settled(self, epoch: int) -> None:
         """Wait until all that the broker has sent to this party is here, or the line was lost."""
         while self.connected and self.reconnects == epoch:
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*PASSING):
                 await self._ask()
                 return
             await self._pause()
 
     @staticmethod
     async def _pause() -> None:
-        _heed()
+        heed()
         await asyncio.sleep(_PAUSE_SECONDS)
 
     async def close(self) -> None:
         """Close the connection; a broker that does not answer is not waited for."""
-        with contextlib.suppress(*_PASSING):
+        with contextlib.suppress(*PASSING):
             async with asyncio.timeout(2):
                 await self._client.close()
 
@@ -675,92 +633,3 @@ class _Answers:
         answer = self._waiting.get(message.subject)
         if answer is not None and not answer.done():
             answer.set_result(message)
-
-
-class Reader:
-    """Reads the messages of one stream in order, from the first one on."""
-
-    def __init__(
-        self, link: Link, streams: JetStreamContext, stream: str, filters: Sequence[str]
-    ) -> None:
-        self._link = link
-        self._streams = streams
-        self._stream = stream
-        self._filters = list(filters)
-        self._subscription: JetStreamContext.PullSubscription | None = None
-        self._epoch = 0  # of the connection that the consumer belongs to
-        self._seen = 0  # the position of the last message in the stream
-        self._count = 0  # messages that this consumer has delivered
-        self._pause = _SHORTEST_PAUSE
-        #: When the broker got the last message, by its clock (Unix time).
-        self.when = 0.0
-
-    async def ready(self) -> bool:
-        """Begin to read; False if there is no such stream yet. The broker has then said so."""
-        while True:
-            try:
-                if self._subscription is None:
-                    await self._begin()
-                return True
-            except NotFoundError:
-                return False
-            except _PASSING:
-                await asyncio.sleep(_LONGEST_PAUSE)
-
-    async def next(self) -> bytes:
-        """The next message; waits for it without a time limit."""
-        while True:
-            try:
-                subscription = self._subscription or await self._begin()
-                (message,) = await subscription.fetch(1, timeout=_IDLE_SECONDS)
-                _heed()
-                place = message.metadata.sequence
-                if place.consumer != self._count + 1:
-                    raise ValueError  # a message was lost on the way
-                self._count = place.consumer
-                self._pause = _SHORTEST_PAUSE
-                self.when = message.metadata.timestamp.timestamp()
-                if place.stream > self._seen:
-                    self._seen = place.stream
-                    self._link.traffic.came(len(message.data))
-                    return bytes(message.data)
-            except (*_PASSING, ValueError) as error:
-                _heed()
-                if isinstance(error, asyncio.TimeoutError) and await self._under_way():
-                    continue
-                # A new consumer even if this one was only idle: a message to it may be lost.
-                await self._stop()
-                await asyncio.sleep(self._pause)
-                self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-
-    async def _under_way(self) -> bool:
-        """Whether a message was on a slow line when the time was over. It has arrived then."""
-        if self._subscription is None:
-            return False
-        await self._link.settled(self._epoch)
-        return self._link.reconnects == self._epoch and self._subscription.pending_msgs > 0
-
-    async def _begin(self) -> JetStreamContext.PullSubscription:
-        config = ConsumerConfig(
-            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=self._seen + 1,
-            ack_policy=AckPolicy.NONE,
-            filter_subjects=self._filters or None,
-            mem_storage=True,
-            inactive_threshold=30.0,
-        )
-        self._count, self._epoch = 0, self._link.reconnects
-        self._subscription = await self._streams.pull_subscribe(
-            "", stream=self._stream, config=config
-        )
-        return self._subscription
-
-    async def _stop(self) -> None:
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            with contextlib.suppress(*_PASSING, ValueError):
-                await subscription.unsubscribe()
-
-    async def close(self) -> None:
-        """Stop reading."""
-        await self._stop()
