@@ -36,7 +36,7 @@ from tests.bugs import BUGS, Bug
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "target" / "planted"
 WORKERS = 2
-TIMEOUT = 300
+TIMEOUT = 900
 #: Tests with these in their names hold frozen bytes.
 GOLDEN = ("golden", "fixed_bytes")
 #: Builds that come again within seconds.
