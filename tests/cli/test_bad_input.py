@@ -207,7 +207,7 @@ CASES = [
     bad("query names.release edges", "views[0].name must be a text of 1 to 200 characters, not 7"),
     bad("query views.release edges", "views must be a list, not None"),
     bad("query silos.release edges", "provenance.silos must be an integer from 1 to 64"),
-    bad("query nodes.release edges", "n must be an integer from 0 up, not True"),
+    bad("query nodes.release edges", "n must be an integer from 1 up, not True"),
     bad(f"{PLAN} --like-release lie.release", "view 'published' says ε = 1"),
     bad(f"{PLAN} --like-release unclaimed.release", "no view is claimed"),
     bad(f"{PLAN} --like-release near.release", "nothing but noise would come through"),
