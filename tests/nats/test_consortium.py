@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from silograph import whole_files
+from silograph import Window, whole_files
 from silograph.errors import DeploymentError, EnrolmentError, SilographError
 from silograph.nats import consortium
 from silograph.party import certificates
@@ -117,6 +117,17 @@ class TestJoining:
         own = made.join("south", greedy, epsilon=5.0, budget=20.0, accept="auto").config
         assert isinstance(own, SiloConfig)
         assert (own.policy.epsilon, own.ledger.epsilon, own.policy.accept) == (5.0, 20.0, "auto")
+
+    def test_a_time_window_is_written_down(self, made: Enrolment) -> None:
+        first, *rows = made.edges.read_text().splitlines()
+        days = [f"{row},{200_000_000 + number}" for number, row in enumerate(rows)]
+        made.edges.write_text("\n".join([f"{first},when", *days]))
+        window = Window("when", since="1976-05-03T19:33:20Z", until=200_000_000 + len(rows) - 1)
+        joined = made.join("north", window=window)
+        assert joined.data is not None
+        assert joined.data.other_times == 1
+        config = SiloConfig.read(joined.config.file)
+        assert config.data.window == replace(window, until=str(window.until))
 
     def test_a_sealed_identity(self, made: Enrolment) -> None:
         secret = made.folder / "secret"

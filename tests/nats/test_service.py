@@ -720,6 +720,11 @@ class TestData:
         log = (made.silo("silo-1").state / "log.jsonl").read_text()
         assert f'"rows_outside":{len(days) - 1 - kept}' in log
         service.close()
+        placed = 'columns = ["0", "1"]\ntime_column = "2"'
+        file.write_text(file.read_text().replace('time_column = "day"', placed))
+        again = load_silo(made.silo("silo-1"), service.silo.universe)
+        assert (again.silo, again.other_times) == (service.silo, len(days) - 1 - kept)
+        assert again.left_out == f", {again.other_times} rows outside the time window"
         file.write_text(file.read_text().replace('until = "2026-01-03"', 'until = "soon"'))
         with pytest.raises(ConfigError, match=r"\[data\] the time window has 'soon'"):
             made.silo("silo-1")

@@ -16,7 +16,7 @@ pub struct Window {
 impl Window {
     /// Whether a time is inside; `None` if it cannot be read.
     pub fn holds(&self, text: &str) -> Option<bool> {
-        instant(text, self.dates).map(|time| self.since <= time && time < self.until)
+        instant(text, self.dates).map(|time| (self.since..self.until).contains(&time))
     }
 }
 
@@ -47,7 +47,7 @@ fn seconds(text: &str, least: i64) -> Option<i64> {
         // The cut is towards the past on both sides of 1970.
         -(whole * SECOND + part) - i64::from(finer)
     };
-    let known = EARLIEST * SECOND <= value && value < LATEST * SECOND;
+    let known = (EARLIEST * SECOND..LATEST * SECOND).contains(&value);
     (known && whole >= least).then_some(value)
 }
 
