@@ -175,8 +175,10 @@ class _SmallSealed(SealedParameters):
         s: bytes,
         outputs: tuple[Output, ...],
         layout: Layout | None = None,
+        labels: bytes = b"",
+        groups: int = 0,
     ) -> None:
-        super().__init__(m, members, nodes, s, outputs, chunk_pairs=256, layout=layout)
+        super().__init__(m, members, nodes, s, outputs, 256, layout, labels, groups)
 
 
 class _SmallElgamal(ElgamalParameters):

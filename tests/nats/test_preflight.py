@@ -79,7 +79,7 @@ def test_all_is_well_and_nothing_is_made(made: LocalDeployment) -> None:
     assert "the first start makes" in found["ledger"].said
     assert files(made.folder) == before
     SiloService(made.silo(NORTH)).close()
-    assert "ε = 0.0 of ε = 100 spent on 'trial'" in checked(made)["ledger"].said
+    assert "ε = 0 of ε = 100 spent on 'trial'" in checked(made)["ledger"].said
 
 
 def swap_key(made: LocalDeployment) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import math
+import re
 import shutil
 import signal
 import sqlite3
@@ -268,9 +269,10 @@ def test_groups_of_a_study(tmp_path: Path) -> None:
     with pytest.raises(UniverseError, match="1 of 40 nodes have no group"):
         command(*asked)
     table.write_text("".join(f"{id_},{'xy'[place % 2]}\n" for place, id_ in enumerate(ids)))
-    run = command(*asked).split()[0]
+    named = re.search(r"[0-9a-f]{12,}", command(*asked))
+    assert named is not None
     service = CoordinatorService(made.coordinator())
-    study = service.find(run)[0]
+    study = service.find(named[0])[0]
     service.close()
     assert study.options["groups"] == "01" * 20
     assert study.options["group_names"] == '["x","y"]'
@@ -626,7 +628,7 @@ class TestLimits:
         service = SiloService(config)
         assert service._ledger.remaining("trial").epsilon == 4.0  # type: ignore[union-attr]
         (note,) = service.notes
-        assert "holds, ε = 4.0, δ = 1e-06 at t = 1: it is lower than that of" in note
+        assert "holds, ε = 4, δ = 1e-6 at t = 1: it is lower than that of" in note
         assert '"event":"limit.kept"' in (config.state / "log.jsonl").read_text()
         service.close()
         file = Path(config.file)

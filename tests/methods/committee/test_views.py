@@ -305,7 +305,10 @@ class TestViews:
                 constants = np.random.default_rng([draw, case.cheat])
                 assert Enumeration(case, constants=constants).independent(), case
 
-    @pytest.mark.parametrize("owners", [(0, 1), (0, 2), (2, 0), (1, None)])
+    @pytest.mark.parametrize(
+        "owners",
+        [(0, 2), *(pytest.param(o, marks=pytest.mark.whole) for o in ((0, 1), (2, 0), (1, None)))],
+    )
     def test_the_smallest_circuit_with_all_bits(self, owners: tuple[int | None, ...]) -> None:
         """Here the known bits are enumerated as well, with every falsification."""
         ways = 0

@@ -122,7 +122,8 @@ def test_every_silo_flips_once(silos: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["replace", "blinded"])
 @pytest.mark.parametrize(
-    "holders", [(), *(pytest.param((i,), marks=pytest.mark.whole) for i in (0, 2)), (0, 1, 2)]
+    "holders",
+    [(), *(pytest.param(held, marks=pytest.mark.whole) for held in ((0,), (2,), (0, 1, 2)))],
 )
 def test_every_pair_follows_the_channel(variant: str, holders: tuple[int, ...]) -> None:
     """Exact binomial limits on all pairs of a chunk, and on the first and last by themselves."""
