@@ -109,6 +109,7 @@ class Consoles:
         """Sign in, by keyboard."""
         token = self.token(name, person)
         page.goto(self.address(name))
+        page.locator("#token:focus").wait_for()  # a slow page takes no keys before that
         page.keyboard.type(token)
         page.keyboard.press("Enter")
         page.wait_for_url(self.address(name))
