@@ -57,6 +57,11 @@ class Pace:
         return int(min(max(_AHEAD_SECONDS * rate, _LEAST_AHEAD), _MOST_AHEAD))
 
     @property
+    def idle(self) -> bool:
+        """Whether no message but small ones is under way."""
+        return not self._under_way
+
+    @property
     def patience(self) -> float:
         """After how many seconds without a confirmation it is time to ask for one."""
         seconds = _PATIENCE * self._under_way / (self.rate or _UNKNOWN_RATE)
