@@ -236,8 +236,7 @@ class SealedRelease:
     noisy_edges: int | None = None
     noisy_two_stars: int | None = None
     noisy_triangles: int | None = None
-    #: Numbers of edges of each type, in the order of :attr:`Groups.types
-    #: <silograph.estimators.groups.Groups.types>`, and the public partition.
+    #: How many edges each type of pair has, type by type, and the public partition.
     noisy_mixing: NDArray[np.int64] | None = field(default=None, repr=False)
     groups: Groups | None = field(default=None, repr=False)
     #: The node list, if it is available.
