@@ -39,7 +39,8 @@ ONCE = {
     "silo.ended", "coordinator.drafted", "coordinator.proposed", "coordinator.result",
     "coordinator.saved", "coordinator.ended",
 }  # fmt: skip
-#: Moments that some methods pass only once.
+#: Moments that some methods pass only twice, or once.
+TWICE = {("folded", "coordinator.frozen")}
 SELDOM = {("baseline", "coordinator.sent"), ("feat+", "coordinator.made"), ("hubs", "silo.made")}
 
 
@@ -107,7 +108,8 @@ def every_case(seed: int = 1) -> list[Case]:
             few = method == "hubs" or (method == "masked" and at in ("silo.received", "silo.taken"))
             few |= at in ("coordinator.made", "silo.made")
             few |= method in COMMITTEES and at in ("coordinator.frozen", "coordinator.sent")
-            counts = {1} if at in ONCE else {1, 2 if few else draw.randint(2, 4)}
+            most = 2 if (method, at) in TWICE else 4
+            counts = {1} if at in ONCE else {1, 2 if few else min(draw.randint(2, 4), most)}
             found += [Case(method, "kill", at, count) for count in sorted(counts)]
         for at in points:
             found.append(Case(method, "broker", at))
