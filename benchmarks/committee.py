@@ -34,7 +34,8 @@ from rich.progress import track
 from rich.table import Table
 from scipy import stats
 
-from silograph import Federation, Silo, clustered_power_law, dataset, split
+from benchmarks.made import public_graph
+from silograph import Federation, Silo, clustered_power_law, split
 from silograph.cli.demo import QUERIES
 from silograph.dp.channel import Channel
 from silograph.estimators.pair_sums import GraphSums
@@ -44,7 +45,6 @@ from silograph.methods.committee.noise import CommitteeNoise
 from silograph.nats.coordinator import CoordinatorService, Question
 from tests.support.local_deployment import LocalDeployment, Terms, free_port
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 SILOS, EPSILON = 4, 3.0
 SMALL, LARGE, ROUNDS, RUNS = 4_096, 8_192, 5, 100
 GOAL_BYTES, GOAL_GROWTH = 3.0, 4.4
@@ -155,7 +155,7 @@ def counted(port: int) -> tuple[int, int]:
 
 def accuracy(runs: int) -> bool:
     """Whole runs on Facebook at ε = 1."""
-    graph = dataset("facebook", folder=BESIDE if BESIDE.is_dir() else None)
+    graph = public_graph("facebook")
     fed = Federation.simulate(split(graph, SILOS))
     bits = BitRows.from_pairs(len(graph.universe), graph.pairs)
     target = QUERIES["triangles"]

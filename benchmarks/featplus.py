@@ -14,22 +14,21 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.made import public_graph
 from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
 from reproduction.federations import community_split
 from reproduction.printed import meant_release, printed_featplus, release_epsilon
-from silograph import Silo, dataset, split, union
+from silograph import Silo, split, union
 from silograph.estimators.release import Release
 from silograph.methods.featplus.answer import local_report, share
 from silograph.methods.featplus.method import settle_featplus
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote")
 SILOS, RATE, OVERLAP = 4, 0.3, 0.2
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
@@ -44,7 +43,7 @@ def methods(communities: bool) -> tuple[Method, ...]:
 
 
 def graph_of(name: str) -> Silo:
-    return dataset(name, folder=BESIDE if BESIDE.is_dir() else None)
+    return public_graph(name)
 
 
 def federation(name: str, communities: bool) -> tuple[Silo, ...]:

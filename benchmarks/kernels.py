@@ -14,7 +14,6 @@ for variable in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import igraph
 import networkit
@@ -24,10 +23,10 @@ import scipy.sparse
 from rich.console import Console
 from rich.table import Table
 
-from silograph import Channel, Release, Silo, _core, clustered_power_law, dataset
+from benchmarks.made import public_graph
+from silograph import Channel, Release, Silo, _core, clustered_power_law
 from silograph.graph.bits import BitRows, simd_levels
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 LARGE, REPEATS = 20_000, 5
 console = Console()
 
@@ -128,7 +127,7 @@ def verdict(text: str, passed: bool) -> bool:
 
 
 def main() -> int:
-    facebook = noisy(dataset("facebook", folder=BESIDE if BESIDE.is_dir() else None))
+    facebook = noisy(public_graph("facebook"))
     passed = compare("Facebook, ε = 3", facebook)
     passed &= compare("Clustered power law, ε = 3", noisy(clustered_power_law(LARGE, seed=1)))
     halves = noisy(clustered_power_law(8_000, seed=1)), noisy(clustered_power_law(16_000, seed=1))

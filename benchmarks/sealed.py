@@ -32,8 +32,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.made import public_graph
 from benchmarks.spu_peer import peer
-from silograph import NodeUniverse, Silo, _core, dataset, split
+from silograph import NodeUniverse, Silo, _core, split
 from silograph.graph.bits import bits_in_chunks
 from silograph.local.drive import Parties, Traffic, _Post, drive
 from silograph.messages.entropy import OsEntropy
@@ -44,7 +45,6 @@ from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import member_cost
 
 ROOT = Path(__file__).parents[1]
-BESIDE = ROOT.parent / "shared" / "data"
 SILOS = 4
 #: Seconds for all parties; three times that without AVX-512.
 GOALS = {"facebook": 25.0, "wiki-vote": 125.0}
@@ -57,10 +57,6 @@ console = Console(width=100)
 def verdict(text: str, passed: bool) -> bool:
     console.print(f"{text}: {'yes' if passed else '[red]NO[/]'}")
     return passed
-
-
-def folder() -> Path | str | None:
-    return os.environ.get("SILOGRAPH_DATA") or (BESIDE if BESIDE.is_dir() else None)
 
 
 # --- 1. whole runs --------------------------------------------------------------------------------
@@ -93,7 +89,7 @@ def peak() -> float:
 
 
 def run_in_child(name: str) -> None:
-    graph = dataset(name, folder=folder())
+    graph = public_graph(name)
     silos = split(graph, SILOS, rate=0.5)
     loaded, traffic = peak(), Traffic()
     wall, work = time.perf_counter(), time.process_time()
@@ -213,7 +209,7 @@ def kernel() -> None:
 
 
 def spu(place: str | None) -> None:
-    graph = dataset("facebook", folder=folder())
+    graph = public_graph("facebook")
     told = peer(graph.pairs, len(graph.universe), place)
     if "unable" in told:
         console.print(f"SecretFlow SPU: {told['unable']}")

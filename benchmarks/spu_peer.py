@@ -144,11 +144,9 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
 
 def compare(name: str, place: str | None, runs: int) -> Told:
     """Count the triangles of one of Silograph's graphs."""
-    from silograph import dataset
+    from benchmarks.made import public_graph
 
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    folder = os.environ.get("SILOGRAPH_DATA") or (beside if beside.is_dir() else None)
-    graph = dataset(name, folder=folder)
+    graph = public_graph(name)
     return {"graph": name, **peer(graph.pairs, len(graph.universe), place, runs)}
 
 

@@ -16,7 +16,7 @@ from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators import folded
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.folded import FoldedSums
+from silograph.estimators.folded import FoldedSum, FoldedSums
 from silograph.estimators.folded_loads import (
     CellModel,
     CellShape,
@@ -235,14 +235,19 @@ def test_a_release_without_edges_has_no_clustering() -> None:
     assert sums.clustering.interval() is None
 
 
-@pytest.mark.parametrize("sub", [1, 2])
-@pytest.mark.parametrize("epsilon", [0.05, 0.2])
-def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
+def counted_under(epsilon: float, sub: int) -> list[FoldedSum]:
+    """All counts of a graph of communities, under noise that hides it."""
     rng, channel = np.random.default_rng(8), Channel.symmetric(epsilon)
     edges = communities(200, 10, 0.5, rng)
     counts = random_fold(200, edges, np.arange(4), 40, sub, rng).through(channel, rng)
     sums = FoldedSums(counts, channel)
-    for found in (sums.edges, sums.two_stars, sums.triangles, sums.four_cycles):
+    return [sums.edges, sums.two_stars, sums.triangles, sums.four_cycles]
+
+
+@pytest.mark.parametrize("sub", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
+    for found in counted_under(epsilon, sub):
         assert np.isfinite(found.value)
         assert np.isfinite(found.variance)
         assert found.variance > 0
@@ -252,11 +257,7 @@ def test_all_noise_is_still_a_number(epsilon: float, sub: int) -> None:
 @pytest.mark.parametrize("sub", [1, 2, 64])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-4, 1e-2])
 def test_noise_beyond_single_precision_is_no_number(epsilon: float, sub: int) -> None:
-    rng, channel = np.random.default_rng(8), Channel.symmetric(epsilon)
-    edges = communities(200, 10, 0.5, rng)
-    counts = random_fold(200, edges, np.arange(4), 40, sub, rng).through(channel, rng)
-    sums = FoldedSums(counts, channel)
-    for found in (sums.edges, sums.two_stars, sums.triangles, sums.four_cycles):
+    for found in counted_under(epsilon, sub):
         assert np.isfinite(found.value)
         assert found.variance > 0
 

@@ -82,7 +82,7 @@ def export(
     with Ledger(path, create=False) as ledger:
         text = json.dumps(ledger.export(), indent=1, ensure_ascii=False)
     if output is None:
-        echo(text)
+        typer.echo(text)  # JSON is for programs: folded lines would break it
     else:
         whole_files.create(output, f"{text}\n".encode(), LedgerError)
         echo(str(output))

@@ -64,7 +64,10 @@ def show(
             and (event is None or f"{entry['event']}.".startswith(f"{event.rstrip('.')}."))
         )
         for entry in deque(found, last) if last else found:
-            echo(json.dumps(entry) if as_json else _line(entry))
+            if as_json:
+                typer.echo(json.dumps(entry))  # one whole line each, also on a terminal
+            else:
+                echo(_line(entry))
 
 
 def _line(entry: dict[str, Any]) -> str:

@@ -42,6 +42,7 @@ __all__ = [
     "RowSums",
     "Strip",
     "by_ones",
+    "factors_of",
     "over_groups",
     "series",
     "spread",

@@ -409,10 +409,8 @@ class SealedRelease:
         """
         if self.noisy_mixing is None or self.groups is None:
             self._not_opened("mixing")
-        law, value = (
-            self.noise.law("mixing"),
-            self.groups.matrix(self.noisy_mixing.astype(np.float64)),
-        )
+        law = self.noise.law("mixing")
+        value = self.groups.matrix(self.noisy_mixing.astype(np.float64))
         return Estimate(
             "mixing",
             value,
