@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit exact check lint types rust pytest docs audit planted clean lock wheel sbom deny licences \
 	deploy-demo first-answer first-hour trial notebooks picture soak bench-wire bench-many bench-kernels bench-load bench-floor bench-elgamal bench-ledger bench-union \
-	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million bench-planner reproduce browser
+	bench-featplus bench-committee bench-sealed bench-accuracy bench-coverage bench-spu bench-timing bench-fold bench-million bench-planner bench-growth bench-tables reproduce browser
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -15,7 +15,7 @@ BUILT := $(VENV)/.built
 # Tools of a release: apart from .venv, since few need them and zig alone is 100 MB.
 RELEASE := target/release-tools
 RELEASE_BIN := $(CURDIR)/$(RELEASE)/bin
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+RUST := Cargo.toml Cargo.lock .cargo/config.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,7 +95,7 @@ docs: $(BUILT) ## the manual, in build/docs
 bench-kernels: $(BUILT) ## triangles of noisy graphs against five peers, and growth with n
 	$(BIN)/python -m benchmarks.kernels
 
-bench-load: $(BUILT) ## reading a million edges against networkx and polars
+bench-load: $(BUILT) ## reading one and ten million edges against polars and networkx
 	$(BIN)/python -m benchmarks.load
 
 bench-floor: $(BUILT) ## 1,000 releases of Facebook: error and coverage against the formulas
@@ -154,6 +154,13 @@ bench-planner: $(BUILT) ## realised by predicted error of every method, ranges, 
 bench-million: $(BUILT) ## a million nodes, from files to answers: time, traffic, memory, growth
 	$(BIN)/python -m benchmarks.million
 
+bench-growth: $(BUILT) ## growth of every query and protocol from n to 2n, and the most nodes of each (minutes)
+	$(BIN)/python -m benchmarks.growth
+
+# FROM="build/benchmarks/union.json …": measurements that pages shall quote from now on.
+bench-tables: $(TOOLS) ## the figures of speed in README and docs, from docs/benchmarks (FROM= stores new ones)
+	@$(BIN)/python -m benchmarks.tables $(FROM)
+
 # The graphs: where SILOGRAPH_DATA or the folder beside the repository has them; else fetched.
 reproduce: $(BUILT) ## every experiment of the paper and more, into experiments/ (under an hour)
 	@SILOGRAPH_DATA="$${SILOGRAPH_DATA:-$(wildcard ../shared/data)}" $(BIN)/python -m reproduction run --out experiments
@@ -188,11 +195,13 @@ lock: $(RELEASE)/.ready ## requirements/ anew, with hashes (UPGRADE=--upgrade: n
 # PLATFORM= leaves it out. No path of this machine stays in the extension.
 PLATFORM ?= --zig --compatibility manylinux_2_17
 CARGO_HOME ?= $(HOME)/.cargo
+# RUSTFLAGS replace those of .cargo/config.toml, so the curve's code is named here again.
+CURVE := $(if $(filter x86_64,$(shell uname -m)), --cfg curve25519_dalek_backend=\"avx512\")
 # With each of these the wheel is installed and tried.
 PYTHONS ?= $(PYTHON)
 wheel: $(RELEASE)/.ready ## dist/: a portable wheel built from its own sdist, and both checked
 	rm -rf dist
-	PATH="$(RELEASE_BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$(CARGO_HOME)=/cargo" \
+	PATH="$(RELEASE_BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$(CARGO_HOME)=/cargo$(CURVE)" \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		maturin build --release --locked --quiet --sdist $(PLATFORM) --out dist
 	$(RELEASE_BIN)/twine check --strict dist/*

@@ -8,17 +8,13 @@
 4. Facebook's triangles at ε = 1, many whole runs: the mean square error beside the variance of
    symmetric randomized response on the union, within the limits of chi-square.
 
-Everything timed is the best of several rounds; exits with an error where a goal is missed.
+Fails where a goal is missed.
 """
 
-import os
+from benchmarks.harness import Benchmark, use_threads
 
-# Before any library starts its threads: two cores, wherever this runs.
-CORES = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(0, CORES)
-os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
+THREADS = use_threads(2)
 
-import argparse
 import asyncio
 import json
 import math
@@ -29,9 +25,7 @@ import urllib.request
 import warnings
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from scipy import stats
 
 from benchmarks.made import public_graph
@@ -48,66 +42,58 @@ from tests.support.local_deployment import LocalDeployment, Terms, free_port
 SILOS, EPSILON = 4, 3.0
 SMALL, LARGE, ROUNDS, RUNS = 4_096, 8_192, 5, 100
 GOAL_BYTES, GOAL_GROWTH = 3.0, 4.4
-console = Console(width=80)
 
 
 def federation(n: int) -> Federation:
     return Federation.simulate(split(clustered_power_law(n, seed=1), SILOS))
 
 
-def verdict(text: str, passed: bool) -> bool:
-    console.print(f"{text}: {'yes' if passed else '[red]NO[/]'}")
-    return passed
-
-
-def traffic() -> bool:
+def traffic(bench: Benchmark) -> None:
     """Bytes for a pair and member, by round."""
     fed, counted = federation(SMALL), Traffic()
     fed._record = counted
     fed.collect(EPSILON, "committee", progress=False)
     pairs, places = SMALL * (SMALL - 1) // 2, CommitteeNoise.choose(EPSILON, SILOS, 1).places
-    table = Table(title=f"bytes for a pair, {places} places, m = {SILOS}", min_width=60)
-    table.add_column("round")
-    for place in range(SILOS):
-        table.add_column(f"member {place}: up, down", justify="right")
     sent = [counted.of(place) for place in range(SILOS)]
+    rows = []
     for name in dict.fromkeys(name for of in sent for name in of):
         cells = (of.get(name, (0, 0)) for of in sent)
-        table.add_row(name, *(f"{up / pairs:.3f} {down / pairs:.3f}" for up, down in cells))
+        rows.append((name, *(f"{up / pairs:.3f} {down / pairs:.3f}" for up, down in cells)))
     ends = [tuple(sum(way) / pairs for way in zip(*of.values(), strict=True)) for of in sent]
-    table.add_row("all", *(f"{up:.3f} {down:.3f}" for up, down in ends), style="bold")
-    console.print(table)
-    up, down = (sum(way) / SILOS for way in zip(*ends, strict=True))
-    text = f"{up:.3f} up and {down:.3f} down a member in the mean (at most {GOAL_BYTES:g})"
-    return verdict(text, max(up, down) <= GOAL_BYTES)
+    rows.append(("all", *(f"{up:.3f} {down:.3f}" for up, down in ends)))
+    title = f"bytes for a pair, {places} places, m = {SILOS}"
+    columns = ("round", *(f"member {place}: up, down" for place in range(SILOS)))
+    bench.table("traffic", title, columns, rows)
+    for way, each in zip(("up", "down"), zip(*ends, strict=True), strict=True):
+        bench.goal(f"bytes {way} a member in the mean", sum(each) / SILOS, most=GOAL_BYTES)
 
 
-def speed() -> bool:
+def speed(bench: Benchmark) -> None:
     """Work and time beside masked, in turns."""
-    best: dict[tuple[str, int], list[float]] = {}
+    contests, rows = {}, []
     for n in (SMALL, LARGE):
-        fed = federation(n)
-        for _ in range(ROUNDS):
-            for protocol in ("masked", "committee"):
-                wall, work = time.perf_counter(), time.process_time()
-                fed.collect(EPSILON, protocol, progress=False)
-                found = [time.process_time() - work, time.perf_counter() - wall]
-                known = best.setdefault((protocol, n), found)
-                best[protocol, n] = [min(pair) for pair in zip(known, found, strict=True)]
-    table = Table(title="for a pair and party, m = 4, ε = 3, t = 1", min_width=60)
-    for column in ("protocol", "nodes", "work (ns)", "wall (ns)"):
-        table.add_column(column, justify="right")
-    for (protocol, n), (work, wall) in best.items():
+        fed, contests[n] = federation(n), bench.contest(f"{n:,} nodes")
+        runs = {
+            protocol: lambda fed=fed, protocol=protocol: fed.collect(
+                EPSILON, protocol, progress=False
+            )
+            for protocol in ("masked", "committee")
+        }
+        contests[n].race(ROUNDS, runs)
         scale = 1e9 / (SILOS * n * (n - 1) / 2)
-        table.add_row(protocol, f"{n:,}", f"{work * scale:.2f}", f"{wall * scale:.2f}")
-    console.print(table)
-    ratio = best["committee", LARGE][0] / best["masked", LARGE][0]
-    growth = best["committee", LARGE][0] / best["committee", SMALL][0]
-    console.print(f"work beside masked at {LARGE:,} nodes: {ratio:.2f} ×")
-    return verdict(f"n → 2n: {growth:.2f} × (at most {GOAL_GROWTH:g})", growth <= GOAL_GROWTH)
+        rows += [
+            (protocol, f"{n:,}", f"{scale * found.wall:.2f}", f"{scale * found.work:.2f}")
+            for protocol, found in contests[n].items()
+        ]
+    title = f"ns for a pair and party, m = {SILOS}, ε = {EPSILON:g}, t = 1"
+    bench.table("speed", title, ("protocol", "nodes", "wall", "CPU"), rows)
+    works = {n: contest["committee"].work for n, contest in contests.items()}
+    ratio = works[LARGE] / contests[LARGE]["masked"].work
+    bench.text("ratio", f"{ratio:.1f} times the processor time of `masked`")
+    bench.goal("n → 2n: times the work", works[LARGE] / works[SMALL], most=GOAL_GROWTH)
 
 
-def deployed() -> bool:
+def deployed(bench: Benchmark) -> None:
     """Four silos as processes, and what their broker counts."""
     silos = [
         Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
@@ -139,11 +125,10 @@ def deployed() -> bool:
             trial.broker.stop()
     pairs = SMALL * (SMALL - 1) // 2
     taken, given = ((now - then) / pairs / SILOS for now, then in zip(after, before, strict=True))
-    text = (
-        f"deployed, {SMALL:,} nodes, {seconds:.1f} s: the broker took in {taken:.2f} and gave out "
-        f"{given:.2f} bytes for a pair and member (at most {1.05 * GOAL_BYTES:g} each)"
-    )
-    return verdict(text, max(taken, given) <= 1.05 * GOAL_BYTES)
+    bench.console.print(f"deployed, {SMALL:,} nodes: {seconds:.1f} s")
+    for way, each in (("took in", taken), ("gave out", given)):
+        what = f"bytes for a pair and member that the broker {way}"
+        bench.goal(what, each, most=1.05 * GOAL_BYTES)
 
 
 def counted(port: int) -> tuple[int, int]:
@@ -153,7 +138,7 @@ def counted(port: int) -> tuple[int, int]:
     return found["in_bytes"], found["out_bytes"]
 
 
-def accuracy(runs: int) -> bool:
+def accuracy(bench: Benchmark, runs: int) -> None:
     """Whole runs on Facebook at ε = 1."""
     graph = public_graph("facebook")
     fed = Federation.simulate(split(graph, SILOS))
@@ -164,25 +149,28 @@ def accuracy(runs: int) -> bool:
     drawn = target.variance(GraphSums(bits), noise.channel)
     errors = [
         fed.collect(1.0, "committee", progress=False).triangles().value - truth
-        for _ in track(range(runs), "running", console=console, transient=True)
+        for _ in track(range(runs), "running", console=bench.console, transient=True)
     ]
     found = sum(error**2 for error in errors) / runs
     low, high = (stats.chi2.ppf(q, runs) / runs for q in (0.0005, 0.9995))
-    console.print(
+    bench.console.print(
         f"Facebook, ε = 1, {runs} runs: RMSE {math.sqrt(found) / truth:.2%}, symmetric response "
         f"{math.sqrt(floor) / truth:.2%} (the drawn coin: {math.sqrt(drawn) / truth:.2%})"
     )
-    text = f"mean square error over the variance: {found / drawn:.3f} ({low:.2f} to {high:.2f})"
-    return verdict(text, low <= found / drawn <= high and found / floor <= 1.06 * high)
+    bench.goal("mean square error over the variance", found / drawn, least=low, most=high)
+    bench.goal("and over that of symmetric response", found / floor, most=1.06 * high)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=RUNS, help="runs of part 4")
-    given = parser.parse_args()
+    bench = Benchmark("committee", __doc__, THREADS)
+    bench.parser.add_argument("--runs", type=int, default=RUNS, help="runs of part 4")
+    given = bench.start()
     warnings.simplefilter("ignore")  # no ledger
-    passed = [traffic(), speed(), deployed(), accuracy(given.runs)]
-    return int(not all(passed))
+    traffic(bench)
+    speed(bench)
+    deployed(bench)
+    accuracy(bench, given.runs)
+    return bench.end()
 
 
 if __name__ == "__main__":

@@ -7,18 +7,18 @@
 Fails where the local work on Facebook misses its goal.
 """
 
-import argparse
+from benchmarks.harness import Benchmark, use_threads
+
+THREADS = use_threads(2)
+
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from benchmarks.made import public_graph
 from reproduction.compared import LOCAL, METHODS, Compared, Method, compare
@@ -53,39 +53,43 @@ def federation(name: str, communities: bool) -> tuple[Silo, ...]:
     return split(graph, SILOS, RATE, OVERLAP)
 
 
-def local_work(name: str, query: str, k: int | None, local: str, epsilon: float) -> float:
-    """The least of three times of all silos' local work, one after the other."""
+def local_work(
+    name: str, query: str, k: int | None, local: str, epsilon: float
+) -> Callable[[], None]:
+    """The local work of all silos, one after the other."""
     silos = federation(name, communities=False)
     n = len(silos[0].universe)
     plan = settle_featplus(query, k, local, "paper", epsilon, SILOS, 1, "clear", n)
     release = Release.draw(union(silos), plan.union.channel, 1)
     shared = share(plan, release.graph, np.array([silo.degrees() for silo in silos]))
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
+
+    def work() -> None:
         for place, silo in enumerate(silos):
             local_report(plan, shared, silo, place)
-        times.append(time.perf_counter() - start)
-    return min(times)
+
+    return work
 
 
-def times(console: Console) -> bool:
-    """A table of times; whether every goal was met."""
-    table = Table(title=f"local work of all {SILOS} silos, ε = 1 (a dense release)")
-    for column in ("graph", "query", "form", "seconds", "goal"):
-        table.add_column(column, justify="right")
-    met = True
+def times(bench: Benchmark) -> None:
+    """A table of times."""
     asked = [("triangles", None), ("kstars", 2), ("kstars", 3), ("four_cycles", None)]
+    rows = []
     for name in GRAPHS:
         for query, k in asked:
-            for local in ("gradient", "paper") if query != "four_cycles" else ("gradient",):
-                seconds = local_work(name, query, k, local, 1.0)
-                goal = GOALS[local] if (name, query) == ("facebook", "triangles") else None
-                met &= goal is None or seconds <= goal
-                shown = query if k is None else f"{k}-stars"
-                table.add_row(name, shown, local, f"{seconds:.3f}", f"{goal:g}" if goal else "")
-    console.print(table)
-    return met
+            shown = query if k is None else f"{k}-stars"
+            contest = bench.contest(f"{name}, {shown}")
+            forms = ("gradient", "paper") if query != "four_cycles" else ("gradient",)
+            contest.race(3, {form: local_work(name, query, k, form, 1.0) for form in forms})
+            rows += [
+                (name, shown, form, f"{found.wall:.3f}", f"{found.work:.3f}")
+                for form, found in contest.items()
+            ]
+    title = f"local work of all {SILOS} silos, ε = 1 (a dense release), seconds"
+    bench.table("local", title, ("graph", "query", "form", "wall", "CPU"), rows)
+    facebook = bench.contest("facebook, triangles")
+    for local, goal in GOALS.items():
+        what = f"Facebook, triangles, {local}: seconds of local work"
+        bench.goal(what, facebook[local].wall, most=goal)
 
 
 def batch(given: tuple[str, bool, str, int | None, float, Sequence[int]]) -> list[Compared]:
@@ -118,21 +122,19 @@ def errors(
     }
 
 
-def show(console: Console, name: str, query: str, k: int | None, runs: int, com: bool) -> None:
+def show(bench: Benchmark, name: str, query: str, k: int | None, runs: int, com: bool) -> None:
     found = errors(name, query, k, runs, communities=com)
     silos, graph = federation(name, com), graph_of(name)
     kind = "communities" if com else f"ρ {RATE}, σ {OVERLAP}"
     shown = query if k is None else f"{k}-stars"
     title = f"{name}, {shown}: relative RMSE, {SILOS} silos ({kind}), t = 1, {runs} runs"
-    table = Table(title=f"{title}; {len(graph):,} edges")
-    for column in ("method", *(f"ε = {e:g}" for e in EPSILONS)):
-        table.add_column(column, justify="right")
+    rows = []
     for method in methods(com):
         row = [found[method.name, epsilon] for epsilon in EPSILONS]
-        table.add_row(method.name, *(f"{100 * one.relative_error:.3g} %" for one in row))
-        table.add_row("seen / predicted", *(f"{one.ratio:.2f}" for one in row), style="dim")
+        rows.append((method.name, *(f"{100 * one.relative_error:.3g} %" for one in row)))
+        rows.append(("seen / predicted", *(f"{one.ratio:.2f}" for one in row)))
     ours = [found[METHODS[-1].name, epsilon] for epsilon in EPSILONS]
-    table.add_row("local answers", *("yes" if one.local else "no" for one in ours), style="dim")
+    rows.append(("local answers", *("yes" if one.local else "no" for one in ours)))
     truth = found[METHODS[0].name, EPSILONS[0]].truth
     for per_node in (False, True) if k is not None else (False,):
         cells = []
@@ -147,23 +149,23 @@ def show(console: Console, name: str, query: str, k: int | None, runs: int, com:
             ]  # fmt: skip
             error = np.sqrt(np.mean((np.array(draws) / truth - 1) ** 2))
             cells.append(f"{100 * error:.3g} %")
-        table.add_row("feat+ as meant" + ", per node" * per_node, *cells)
-    console.print(table)
+        rows.append(("feat+ as meant" + ", per node" * per_node, *cells))
+    columns = ("method", *(f"ε = {e:g}" for e in EPSILONS))
+    bench.table(f"{name}-{query}", f"{title}; {len(graph):,} edges", columns, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=0, help="runs for each cell of the table")
-    parser.add_argument("--communities", action="store_true", help="silos that are communities")
-    parser.add_argument("--graph", choices=GRAPHS, action="append")
-    given = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    met = times(console)
+    bench = Benchmark("featplus", __doc__, THREADS)
+    ask = bench.parser.add_argument
+    ask("--runs", type=int, default=0, help="runs for each cell of the table")
+    ask("--communities", action="store_true", help="silos that are communities")
+    ask("--graph", choices=GRAPHS, action="append")
+    given = bench.start()
+    times(bench)
     for name in (given.graph or GRAPHS) if given.runs else ():
         for query, k in (("triangles", None), ("kstars", 2)):
-            show(console, name, query, k, given.runs, given.communities)
-    console.print("all goals met" if met else "[red]local work misses its goal[/]")
-    return int(not met)
+            show(bench, name, query, k, given.runs, given.communities)
+    return bench.end()
 
 
 if __name__ == "__main__":

@@ -15,21 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.harness import peak
 from silograph.graph.samples import clustered_power_law, split, union
 from silograph.graph.silo import Silo
-from silograph.methods.cost import size_text
 from silograph.nats.link import Link
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 _START_SECONDS = 600.0
-
-
-def memory_of(process: int) -> int:
-    """The most memory that a process has taken, in bytes."""
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return 1024 * int(line.split()[1])
-    return 0
 
 
 async def streams_left(made: LocalDeployment) -> int:
@@ -72,18 +64,17 @@ def measure(count: int, nodes: int, protocol: str, folder: Path) -> list[str]:
         command = [sys.executable, "-m", "silograph", "study", "propose", "edges", "--json",
                    "--epsilon", "3", "--protocol", protocol, "--minutes", "15",
                    "--config", str(made.folder / f"{HUB}.toml")]  # fmt: skip
-        began, most = time.monotonic(), 0
+        began, most = time.monotonic(), 0.0
         out = folder / "answer.json"
         with out.open("wb") as answer:
             hub = subprocess.Popen(command, stdout=answer)
             while hub.poll() is None:
-                with contextlib.suppress(OSError):
-                    most = max(most, memory_of(hub.pid))
+                most = max(most, peak(hub.pid))
                 time.sleep(0.1)
         seconds = time.monotonic() - began
         found = json.loads(out.read_text())
-        taken = sorted(memory_of(silo.pid) for silo in silos)
-        broker = memory_of(made.broker.pid)
+        taken = sorted(peak(silo.pid) for silo in silos)
+        broker = peak(made.broker.pid)
         left = asyncio.run(streams_left(made))
     finally:
         for silo in silos:
@@ -97,9 +88,9 @@ def measure(count: int, nodes: int, protocol: str, folder: Path) -> list[str]:
         f"  edges        {value:,.0f} ± {error:,.0f} (true: {len(union(parts)):,})",
         f"  all connected {started:,.0f} s, study {seconds:,.0f} s, of which run "
         f"{found['seconds']:,.0f} s",
-        f"  coordinator  {size_text(most)}",
-        f"  silo         {size_text(taken[0])} to {size_text(taken[-1])}",
-        f"  broker       {size_text(broker)}",
+        f"  coordinator  {most:,.0f} MiB",
+        f"  silo         {taken[0]:,.0f} to {taken[-1]:,.0f} MiB",
+        f"  broker       {broker:,.0f} MiB",
         f"  streams left {left}",
     ]
 

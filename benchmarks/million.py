@@ -8,29 +8,25 @@ each party; no broker is involved.
 
 Goals: two minutes from files to answers, 2 GiB for a party, 100 MB from a silo (masked), triangles
 within 1 % at ε = 3 and 3 % at ε = 2, edges within 0.2 %; and 4 × the edges in as many edges a
-bucket take at most 4.5 × the work to fold and unite, and 9 × to count.
+bucket take at most 4.5 × the work to fold and unite, and 9 × to count. Every run is made twice, in
+turns, and the better one counts.
 
     make bench-million
     python -m benchmarks.million --nodes 100000 --runs masked:3
 """
 
-import argparse
-import json
 import multiprocessing
 import os
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.harness import Benchmark, Contest, apart, peak
 from benchmarks.made import communities
 from silograph import NodeUniverse, Silo, split
 from silograph.graph.fold import Fold
@@ -50,21 +46,9 @@ MOST_SECONDS, MOST_GIB, MOST_MB = 120.0, 2.0, 100.0
 #: Errors in per cent: of edges, and of triangles by epsilon.
 MOST_EDGES, MOST_TRIANGLES = 0.2, {3.0: 1.0, 2.0: 3.0}
 GROWTH_UNION, GROWTH_COUNT = 4.5, 9.0
-console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
-
-
-def verdict(text: str, passed: bool) -> bool:
-    console.print(f"{text}: {'yes' if passed else '[red]NO[/]'}")
-    return passed
 
 
 # --- A party in a process of its own --------------------------------------------------------------
-
-
-def usage() -> tuple[float, float]:
-    """This process' processor time in seconds and peak memory in GiB."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024**2
 
 
 class Serves:
@@ -77,7 +61,8 @@ class Serves:
         self._source: Any = None
 
     def usage(self) -> tuple[float, float]:
-        return usage()
+        """Processor time in seconds and peak memory in GiB."""
+        return time.process_time(), peak() / 1024
 
     def begin(self, study: bytes, roster: Roster, place: int) -> None:
         """Make the session."""
@@ -197,17 +182,11 @@ def write(nodes: int, folder: Path) -> tuple[Truth, list[Path]]:
     return truth, paths
 
 
-def apart(work: Callable[..., Any], *given: Any) -> Any:
-    """What a function returns, run in a fresh process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(work, given)
-
-
 class Clock:
     """Wall time since the last look, and the parties' processor time."""
 
-    def __init__(self, parties: Sequence[Party]) -> None:
-        self._parties, self._wall = parties, time.perf_counter()
+    def __init__(self, parties: Sequence[Party], began: float) -> None:
+        self._parties, self._wall = parties, began
         self._work: float = 0.0
 
     def look(self) -> tuple[float, float]:
@@ -226,10 +205,10 @@ def run(
     began = time.perf_counter()
     parties = [Party(os.urandom(32), universe, path) for path in (None, *paths)]
     hub, *silos = parties
-    clock = Clock(parties)
+    clock = Clock(parties, began)
     for party in parties:
         party.wait()
-    taken = {"reading": clock.look()}
+    taken = {"starting and reading": clock.look()}
     members = tuple(Member(f"silo {n}", one.public) for n, one in enumerate(silos, 1))
     roster = Roster(Member("coordinator", hub.public), members)
     study = Study(
@@ -279,110 +258,97 @@ def run(
         "answers": answers,
         "memory": memory,
         "traffic": sent,
-        "load": os.getloadavg()[0],
     }
 
 
-def report(told: dict[str, Any], truth: Truth) -> bool:
-    """Print one run; whether its goals are reached."""
-    kind = "open universe" if told["open"] else f"{truth.nodes:,} nodes"
+def report(bench: Benchmark, told: dict[str, Any], truth: Truth, contest: Contest) -> None:
+    """Show one run and its goals, with the best times of all runs like it."""
     epsilon, protocol = told["epsilon"], told["protocol"]
-    table = Table(
-        title=f"{protocol}, ε = {epsilon:g}, {kind}, {truth.edges:,} edges, {told['groups']:,} "
-        f"groups; load {told['load']:.1f}"
+    name = named(told)
+    rows = [
+        (step, f"{found.wall:.1f}", f"{found.work:.1f}", str(found.runs))
+        for step, found in contest.items()
+    ]
+    title = (
+        f"{name}: {truth.nodes:,} nodes, {truth.edges:,} edges, {told['groups']:,} groups, seconds"
     )
-    for column in ("step", "wall s", "work s"):
-        table.add_column(column, justify="right")
-    for step, (wall, work) in told["taken"].items():
-        table.add_row(step, f"{wall:.1f}", f"{work:.1f}")
-    console.print(table)
+    bench.table(name.replace(" ", "-"), title, ("step", "wall", "CPU", "best of"), rows)
     errors = {}
     for query, (value, stderr) in told["answers"].items():
         true = getattr(truth, query)
         errors[query] = 100 * (value - true) / true
-        console.print(
+        bench.console.print(
             f"{query} {value:,.0f} ± {stderr:,.0f}, true {true:,}: {errors[query]:+.3f} % "
             f"(own error {100 * stderr / true:.3f} %)"
         )
     up = max(up for up, _ in told["traffic"])
     down = max(down for _, down in told["traffic"])
     hub, *silos = told["memory"]
-    console.print(
+    bench.console.print(
         f"a silo sends {up:.1f} MB and receives {down:.1f} MB; peak memory {max(silos):.2f} GiB of "
         f"a silo, {hub:.2f} GiB of the coordinator"
     )
-    work = sum(work for _, work in told["taken"].values())
-    passed = [
-        verdict(
-            f"{told['whole']:.0f} s from files to answers, {work:.0f} s of work (at most "
-            f"{MOST_SECONDS:g} s)", told["whole"] <= MOST_SECONDS,
-        ),
-        verdict(f"at most {MOST_GIB:g} GiB a party", max(told["memory"]) <= MOST_GIB),
-        verdict(f"edges within {MOST_EDGES:g} %", abs(errors["edges"]) <= MOST_EDGES),
-    ]  # fmt: skip
+    whole = contest["files to answers"].wall
+    bench.text(f"{name.replace(' ', '-')}-seconds", f"{whole:.0f} seconds")
+    bench.text(f"{name.replace(' ', '-')}-sent", f"{up:.0f} MB")
+    bench.goal(f"{name}: seconds from files to answers", whole, most=MOST_SECONDS)
+    bench.goal(f"{name}: GiB of the largest party", max(told["memory"]), most=MOST_GIB)
+    bench.goal(f"{name}: error of edges, %", abs(errors["edges"]), most=MOST_EDGES)
     if protocol != COMMITTEE:
-        passed.append(verdict(f"a silo sends at most {MOST_MB:g} MB", up <= MOST_MB))
+        bench.goal(f"{name}: MB that a silo sends", up, most=MOST_MB)
     if (most := MOST_TRIANGLES.get(epsilon)) is not None:
-        passed.append(
-            verdict(f"triangles within {most:g} %", abs(errors["triangles"]) <= most)
-        )  # fmt: skip
-    return all(passed)
+        bench.goal(f"{name}: error of triangles, %", abs(errors["triangles"]), most=most)
 
 
-def growth(small: Sequence[dict[str, Any]], large: Sequence[dict[str, Any]]) -> bool:
-    """The least work of some runs beside that of as many with a quarter of the edges."""
-
-    def ratio(*steps: str) -> float:
-        most, least = (
-            min(sum(told["taken"][step][1] for step in steps) for told in runs)
-            for runs in (large, small)
-        )
-        return float(most / least)
-
-    union, count = ratio("fold and union"), ratio(*QUERIES)
-    text = "4 × the edges take {:.1f} × the work to {} (at most {:g})"
-    return all([
-        verdict(text.format(union, "fold and unite", GROWTH_UNION), union <= GROWTH_UNION),
-        verdict(text.format(count, "count", GROWTH_COUNT), count <= GROWTH_COUNT),
-    ])  # fmt: skip
+def named(told: dict[str, Any]) -> str:
+    return f"{told['protocol']} {told['epsilon']:g}{' open' * told['open']}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--nodes", type=int, default=NODES)
+    bench = Benchmark("million", __doc__, os.cpu_count() or 1)
+    ask = bench.parser.add_argument
     runs = ("masked:3", "masked:2", "committee:3", "committee:2", "masked:3:open")
-    parser.add_argument("--runs", nargs="*", default=runs, help="protocol:epsilon, or …:open")
-    parser.add_argument("--no-growth", action="store_true")
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args()
-    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    ask("--nodes", type=int, default=NODES)
+    ask("--runs", nargs="+", default=runs, help="protocol:epsilon, or …:open")
+    ask("--rounds", type=int, default=2, help="take the best of so many")
+    ask("--no-growth", action="store_true")
+    given = bench.start()
     groups = round(GROUPS * (given.nodes / NODES) ** 0.5)
-    told, passed = [], []
-    with tempfile.TemporaryDirectory() as name:
-        truth, paths = apart(write, given.nodes, Path(name))
-        console.print(f"{truth}, files of {sum(p.stat().st_size for p in paths) / 1e6:,.0f} MB")
-        for asked in given.runs:
-            protocol, epsilon, *rest = asked.split(":")
-            opened = rest == ["open"]
-            found = run(paths, given.nodes, protocol, float(epsilon), groups, opened=opened)
-            told.append(found)
-            passed.append(report(found, truth))
-        if told and not given.no_growth:
-            quarter = given.nodes // 4
-            _, paths = apart(write, quarter, Path(name))
-            same = [one for one in told if one["protocol"] == told[0]["protocol"]]
-            small = [
-                run(
-                    paths, quarter, one["protocol"], one["epsilon"], groups // 2,
-                    opened=one["open"],
-                )
-                for one in same
-            ]  # fmt: skip
-            told += small
-            passed.append(growth(small, same))
-    if given.json:
-        given.json.write_text(json.dumps(told))
-    return int(not all(passed))
+    asked = [(*one.split(":"), "")[:3] for one in given.runs]
+    # Growth is measured on the first run and its like with a quarter of the edges.
+    sizes = [(given.nodes, groups, asked)]
+    if not given.no_growth:
+        sizes.append((given.nodes // 4, groups // 2, asked[:1]))
+    contests: dict[tuple[int, str], Contest] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        made = {nodes: apart(write, nodes, Path(folder)) for nodes, *_ in sizes}
+        last: dict[tuple[int, str], dict[str, Any]] = {}
+        for _ in range(given.rounds):
+            for nodes, rows, kinds in sizes:
+                for protocol, epsilon, kind in kinds:
+                    opened = kind == "open"
+                    told = run(made[nodes][1], nodes, protocol, float(epsilon), rows, opened=opened)
+                    key = nodes, named(told)
+                    last[key] = told
+                    contests[key] = bench.contest(f"{nodes:,} nodes, {named(told)}")
+                    for step, times in told["taken"].items():
+                        contests[key].note(step, *times)
+                    work = sum(work for _, work in told["taken"].values())
+                    contests[key].note("files to answers", told["whole"], work)
+    bench.report.more["runs"] = list(last.values())
+    for key, told in last.items():
+        if key[0] == given.nodes:
+            report(bench, told, made[given.nodes][0], contests[key])
+    if not given.no_growth:
+        first = named(next(iter(last.values())))
+        large, small = (contests[nodes, first] for nodes, *_ in sizes)
+        for what, steps, most in (
+            ("fold and unite", ["fold and union"], GROWTH_UNION),
+            ("count", list(QUERIES), GROWTH_COUNT),
+        ):
+            works = [sum(contest[step].work for step in steps) for contest in (small, large)]
+            bench.goal(f"4 × the edges: times the work to {what}", works[1] / works[0], most=most)
+    return bench.end()
 
 
 if __name__ == "__main__":

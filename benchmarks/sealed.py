@@ -4,33 +4,21 @@
    with noise; hashing, signing and encryption included. Wall time and CPU seconds, bytes of each
    member for a pair, and peak memory; each run in a process of its own.
 2. Memory of a member at n = 20,000: four members up to the counting of triangles, in one process.
-3. The symmetric square mod 2^64 at every instruction set, beside what the registers allow on
-   operands that stay in the first cache, and beside a plain NumPy uint64 product.
+3. The symmetric square mod 2^64 at every instruction set, beside what the registers allow, and
+   beside a plain NumPy uint64 product, whose time is halved: it computes both halves.
 4. SecretFlow SPU, which counts the triangles of a secret matrix, if it is asked for (--spu PLACE).
-
-Exits with an error where a goal is missed.
 """
 
-import os
+from benchmarks.harness import Benchmark, apart, example, limits, peak, use_threads
 
-# Before any library starts its threads: two cores, wherever this runs.
-CORES = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(0, CORES)
-os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
+THREADS = use_threads(2)
 
-import argparse
-import json
-import resource
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.made import public_graph
 from benchmarks.spu_peer import peer
@@ -44,19 +32,12 @@ from silograph.methods.sealed.noise import SealedNoise
 from silograph.methods.sealed.party import SealedParty
 from silograph.methods.sealed.rounds import member_cost
 
-ROOT = Path(__file__).parents[1]
 SILOS = 4
 #: Seconds for all parties; three times that without AVX-512.
 GOALS = {"facebook": 25.0, "wiki-vote": 125.0}
 #: Bytes of a member for a pair, each way, and GiB of memory at the largest number of nodes.
 MOST_BYTES, MOST_GIB, LARGEST = 12.0, 6.0, 20_000
 KERNEL_NODES, NUMPY_NODES = 4_039, 1_000
-console = Console(width=100)
-
-
-def verdict(text: str, passed: bool) -> bool:
-    console.print(f"{text}: {'yes' if passed else '[red]NO[/]'}")
-    return passed
 
 
 # --- 1. whole runs --------------------------------------------------------------------------------
@@ -83,19 +64,15 @@ class Run:
         ]
 
 
-def peak() -> float:
-    """MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def run_in_child(name: str) -> None:
+def whole_run(name: str) -> dict[str, Any]:
+    """In a process of its own."""
     graph = public_graph(name)
-    silos = split(graph, SILOS, rate=0.5)
+    silos = split(graph, SILOS, rate=0.4)
     loaded, traffic = peak(), Traffic()
     wall, work = time.perf_counter(), time.process_time()
     run = Run(silos)
     found = drive(run.coordinator, run.members, lambda: None, "sealed", record=traffic, shown=False)
-    told = {
+    return {
         "nodes": len(graph.universe),
         "pairs": run.given.pairs,
         "width": run.given.width,
@@ -106,47 +83,40 @@ def run_in_child(name: str) -> None:
         "loaded": loaded,
         "peak": peak(),
     }
-    print(json.dumps(told))
 
 
-def child(*arguments: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.sealed", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def whole(name: str, goal: float, runs: int) -> bool:
-    told = min((child("--run", name) for _ in range(runs)), key=lambda one: one["wall"])
+def whole(bench: Benchmark, name: str, goal: float, runs: int) -> None:
+    contest = bench.contest("whole runs")
+    for _ in range(runs):
+        told = apart(whole_run, name)
+        contest.note(name, told["wall"], told["work"])
     n, pairs = told["nodes"], told["pairs"]
-    table = Table(title=f"{name}, n = {n:,}, {8 * told['width']} bits: bytes for a pair, up / down")
-    for column in ("member", "inputs", "joint messages", "all else", "all"):
-        table.add_column(column, justify="right")
-    most = 0.0
+    rows, most = [], 0.0
     for place, rounds in enumerate(told["rounds"]):
         input_, joint = rounds.pop("input"), rounds.pop("joint")
         parts = [input_, joint, [sum(both[way] for both in rounds.values()) for way in (0, 1)]]
         parts.append([sum(part[way] for part in parts) for way in (0, 1)])
         most = max(most, max(parts[-1]) / pairs)
         cells = [f"{up / pairs:.3f} / {down / pairs:.3f}" for up, down in parts]
-        table.add_row(f"{place + 1}", *cells)
-    console.print(table)
+        rows.append((f"{place + 1}", *cells))
+    title = f"{name}, n = {n:,}, {8 * told['width']} bits: bytes for a pair, up / down"
+    columns = ("member", "inputs", "joint messages", "all else", "all")
+    bench.table(f"{name}-bytes", title, columns, rows)
     cost = member_cost(n, SILOS, ("degrees", "triangles"))
-    console.print(
+    bench.console.print(
         f"peak {told['peak']:,.0f} MiB for all parties ({told['loaded']:,.0f} before the run);"
         f" by the formula {cost.memory / 2**20:,.0f} MiB a member"
     )
-    console.print(f"noisy triangles {told['triangles']:,}; CPU {told['work']:.1f} s")
-    text = f"{name}: {told['wall']:.1f} s for all parties, best of {runs} (at most {goal:g})"
-    passed = verdict(text, told["wall"] <= goal)
-    text = f"{name}: at most {most:.2f} bytes a pair and member, each way (at most {MOST_BYTES:g})"
-    return verdict(text, most <= MOST_BYTES) and passed
+    bench.console.print(f"noisy triangles {told['triangles']:,}; CPU {contest[name].work:.1f} s")
+    bench.text(name, f"{contest[name].wall:.0f} s")
+    bench.goal(f"{name}: seconds for all parties", contest[name].wall, most=goal)
+    bench.goal(f"{name}: bytes a pair and member, each way", most, most=MOST_BYTES)
 
 
 # --- 2. memory ------------------------------------------------------------------------------------
 
 
-def memory_in_child(nodes: int) -> None:
+def members(nodes: int) -> dict[str, float]:
     """Four members up to where they count triangles; one of them counts the first rows."""
     universe = NodeUniverse.range(nodes)
     near = np.stack([np.arange(nodes - 1), np.arange(1, nodes)], axis=1)
@@ -161,91 +131,84 @@ def memory_in_child(nodes: int) -> None:
     if not all(member.room for member in run.members):
         raise SystemExit("not all members have come to the counting of triangles")
     run.members[0].make()
-    print(json.dumps({"loaded": loaded, "peak": peak(), "seconds": seconds}))
+    return {"loaded": loaded, "peak": peak(), "seconds": seconds}
 
 
-def memory(nodes: int) -> bool:
-    told = child("--memory", str(nodes))
+def memory(bench: Benchmark, nodes: int) -> None:
+    told = apart(members, nodes)
     each = (told["peak"] - told["loaded"]) / SILOS / 1024
     formula = member_cost(nodes, SILOS, ("degrees", "triangles")).memory / 2**30
-    console.print(
+    bench.console.print(
         f"n = {nodes:,}: {told['seconds']:.0f} s for everything before triangles are counted; "
         f"by the formula {formula:.2f} GiB a member"
     )
-    text = f"n = {nodes:,}: {each:.2f} GiB a member (at most {MOST_GIB:g})"
-    return verdict(text, each <= MOST_GIB)
+    bench.text("memory", f"{each:.1f} GiB")
+    bench.goal(f"n = {nodes:,}: GiB a member", each, most=MOST_GIB)
 
 
 # --- 3. the kernel --------------------------------------------------------------------------------
 
 
-def kernel() -> None:
-    flags = ["--release", "--quiet", "--locked", "-p", "silograph-core", "--example", "square"]
-    command = ["cargo", "run", *flags, "--", str(KERNEL_NODES)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    found: dict[str, dict[str, float]] = {}
-    for level, what, value in map(str.split, done.stdout.splitlines()):
-        found.setdefault(level, {})[what] = float(value)
-    products = KERNEL_NODES**3 / 2
+def kernel(bench: Benchmark) -> None:
+    contest, rates = bench.contest(f"one square, n = {KERNEL_NODES:,}"), limits()
     full = np.arange(NUMPY_NODES**2, dtype=np.uint64).reshape(NUMPY_NODES, -1)
     full *= full
-    start = time.perf_counter()
-    full @ full
-    plain = (time.perf_counter() - start) * (KERNEL_NODES / NUMPY_NODES) ** 3
-    table = Table(title=f"one square, n = {KERNEL_NODES:,}, n³/2 products, {len(CORES)} cores")
-    for column in ("level", "seconds", "G products/s", "registers allow", "reached", "× faster"):
-        table.add_column(column, justify="right")
-    for level, times in found.items():
-        rate, seconds = times["limit"], times[str(KERNEL_NODES)]
-        reached = f"{100 * products / seconds / rate:.0f} %"
-        row = f"{seconds:.2f}", f"{products / seconds / 1e9:.1f}", f"{rate / 1e9:.1f}", reached
-        table.add_row(level, *row, f"{plain / seconds:.0f}")
-    text = f"NumPy uint64 @ (n = {NUMPY_NODES:,}, scaled as n³)"
-    table.add_row(text, f"{plain:.1f}", "", "", "", "1", style="dim")
-    console.print(table)
+    plain = f"NumPy uint64 @, half of n = {NUMPY_NODES:,}, scaled as n³"
+    scaled = 2 * (NUMPY_NODES / KERNEL_NODES) ** 3
+    for _ in range(2):
+        for line in example("square", str(KERNEL_NODES)).splitlines():
+            level, wall, work = line.split()
+            contest.note(level, float(wall), float(work))
+        contest.time(plain, lambda: full @ full, scaled)
+    products = KERNEL_NODES**3 / 2
+    best, rows = contest[_core.simd_levels()[-1]], []
+    for name, found in contest.items():
+        rate, reached = rates.get(f"products {name}"), ""
+        if rate is not None:
+            reached = bench.share(f"products, {name}", products / rate, found.work)
+        made, times = f"{products / found.work / 1e9:.1f}", f"{found.work / best.work:.1f}"
+        allowed = "" if rate is None else f"{rate / 1e9:.1f}"
+        rows.append((name, f"{found.wall:.2f}", f"{found.work:.2f}", made, allowed, reached, times))
+    columns = ("level", "wall", "CPU", "G products/s", "a core allows", "reached", "× ours")
+    title = f"one square, n = {KERNEL_NODES:,}, n³/2 products, seconds"
+    bench.table("kernel", title, columns, rows)
 
 
 # --- 4. a peer ------------------------------------------------------------------------------------
 
 
-def spu(place: str | None) -> None:
+def spu(bench: Benchmark, place: str | None) -> None:
     graph = public_graph("facebook")
     told = peer(graph.pairs, len(graph.universe), place)
     if "unable" in told:
-        console.print(f"SecretFlow SPU: {told['unable']}")
+        bench.console.print(f"SecretFlow SPU: {told['unable']}")
     else:
-        versions = told["versions"]["spu"]
-        console.print(
-            f"SecretFlow SPU {versions}, {told['protocol']}: {told['seconds']:.1f} s for the count "
-            "alone, semi-honest, without union and noise"
+        bench.text("spu", f"{told['seconds']:.0f} s")
+        bench.console.print(
+            f"by SecretFlow SPU {told['versions']['spu']}, {told['protocol']}: the count alone, "
+            "semi-honest, without union and noise"
         )
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--run", help=argparse.SUPPRESS)
-    asked.add_argument("--memory", type=int, help=argparse.SUPPRESS)
-    asked.add_argument("--runs", type=int, default=2, help="take the best of so many runs")
-    asked.add_argument("--only", nargs="*", help="of runs, memory, kernel and spu")
-    asked.add_argument("--spu", help="a Python that has SPU, or a folder to install it in")
-    given = asked.parse_args()
-    if given.run or given.memory:
-        _ = run_in_child(given.run) if given.run else memory_in_child(given.memory)
-        return 0
-    levels, passed = _core.simd_levels(), []
-    console.print(f"{len(CORES)} cores, load {os.getloadavg()[0]:.1f}, {levels[-1]}")
-    slower = 1 if "avx512" in levels else 3
+    bench = Benchmark("sealed", __doc__, THREADS)
+    ask = bench.parser.add_argument
+    ask("--runs", type=int, default=2, help="take the best of so many runs")
+    ask("--only", nargs="*", help="of runs, memory, kernel and spu")
+    ask("--spu", help="a Python that has SPU, or a folder to install it in")
+    given = bench.start()
+    slower = 1 if "avx512" in _core.simd_levels() else 3
     parts = given.only or ("runs", "memory", "kernel", "spu")
-    # Runs first: a child's peak starts at its parent's, which is small now.
     if "runs" in parts:
-        passed += [whole(name, slower * goal, given.runs) for name, goal in GOALS.items()]
+        for name, goal in GOALS.items():
+            whole(bench, name, slower * goal, given.runs)
     if "memory" in parts:
-        passed.append(memory(LARGEST))
+        memory(bench, LARGEST)
     if "kernel" in parts:
-        kernel()
+        kernel(bench)
     if "spu" in parts:
-        spu(given.spu)
-    return int(not all(passed))
+        spu(bench, given.spu)
+    return bench.end()
 
 
 if __name__ == "__main__":

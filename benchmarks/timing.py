@@ -12,14 +12,11 @@ the three silos.
 Exits with an error where a difference is found.
 """
 
+from benchmarks.harness import Benchmark, use_threads
+
+THREADS = use_threads(2)
+
 import os
-
-# Before any library starts its threads: two cores, wherever this runs.
-CORES = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(0, CORES)
-os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
-
-import argparse
 import random
 import sys
 import time
@@ -29,8 +26,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy import stats
 
 from silograph import NodeUniverse, Silo
@@ -61,7 +56,6 @@ ROSTER = Roster(
     tuple(Member(f"silo {i + 1}", key.public) for i, key in enumerate(KEYS[:SILOS])),
 )
 Act = Callable[[], object]
-console = Console(width=80)
 
 
 def silo_of(n: int, density: float) -> Silo:
@@ -190,43 +184,37 @@ def times(case: Callable[[Silo], Iterator[Act]], silos: Sequence[Silo], messages
     return [np.array(each[:messages]) for each in taken]
 
 
-def compare(name: str, chunks: int) -> bool:
+def compare(bench: Benchmark, name: str, chunks: int) -> None:
     case, nodes, together = CASES[name]
     silos = [silo_of(nodes, density) for density in DENSITIES]
     times(case, silos, 16)  # caches, and pages of memory that are used again
     taken = times(case, silos, -(-chunks // together))
     limit = np.quantile(np.concatenate(taken), KEPT)
     kept = [each[each <= limit] for each in taken]
-    table = Table(title=f"{name}: {chunks:,} chunks a silo, {together} a message", min_width=70)
-    for column in ("pairs held", "mean ms", "median ms", "prepared in ms"):
-        table.add_column(column, justify="right")
+    rows = []
     for density, silo, each in zip(DENSITIES, silos, kept, strict=True):
         start = time.perf_counter()
         PairBits(silo)
         before = time.perf_counter() - start
         row = [f"{1e3 * x:.4f}" for x in (each.mean(), np.median(each))]
-        table.add_row(f"{density:.0%}", *row, f"{1e3 * before:.2f}")
-    console.print(table)
-    passed = True
+        rows.append((f"{density:.0%}", *row, f"{1e3 * before:.2f}"))
+    title = f"{name}: {chunks:,} chunks a silo, {together} a message"
+    bench.table(name, title, ("pairs held", "mean ms", "median ms", "prepared in ms"), rows)
     for (a, first), (b, second) in combinations(zip(DENSITIES, kept, strict=True), 2):
         found = stats.ttest_ind(first, second, equal_var=False)
-        apart = abs(found.statistic) > LIMIT
-        passed &= not apart
-        says = "[red]a difference[/]" if apart else "no difference"
-        console.print(f"{a:.0%} and {b:.0%}: t = {found.statistic:.2f}, {says}")
-    return passed
+        bench.goal(f"{name}, {a:.0%} and {b:.0%}: |t|", abs(found.statistic), most=LIMIT)
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; all by default")
-    asked.add_argument("--chunks", type=int, default=MESSAGES, help="how many of each silo")
-    given = asked.parse_args()
+    bench = Benchmark("timing", __doc__, THREADS)
+    bench.parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; all by default")
+    bench.parser.add_argument("--chunks", type=int, default=MESSAGES, help="how many of each silo")
+    given = bench.start()
     if unknown := set(given.cases) - set(CASES):
-        asked.error(f"there is no case {', '.join(sorted(unknown))}")
-    console.print(f"{len(CORES)} cores, load {os.getloadavg()[0]:.1f}")
-    passed = [compare(name, given.chunks) for name in given.cases or CASES]
-    return int(not all(passed))
+        bench.parser.error(f"there is no case {', '.join(sorted(unknown))}")
+    for name in given.cases or CASES:
+        compare(bench, name, given.chunks)
+    return bench.end()
 
 
 if __name__ == "__main__":

@@ -5,31 +5,20 @@
    signatures: time for a pair and silo, its growth, its parts, what the keystream and the memory of
    this machine would allow, and the wire beside the one that it replaced.
 3. `elgamal/replace` at m = 4 through its machines, beside the same pipeline on libsodium and on
-   3072-bit finite-field ElGamal, which decrypt every cell by itself. Work is processor time.
-
-Everything is the best of several rounds, peers in turns with this project; exits with an error
-where a goal is missed.
+   3072-bit finite-field ElGamal, which decrypt every cell by itself.
 """
 
+from benchmarks.harness import Benchmark, apart, example, limits, peak, use_threads
+
+THREADS = use_threads(2)
+
 import os
-
-# Before any library starts its threads: two cores, wherever this runs.
-CORES = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(0, CORES)
-os.environ["RAYON_NUM_THREADS"] = str(len(CORES))
-
-import argparse
-import resource
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.peers import finite_field, sodium, total
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph import _core as core
 from silograph.dp.channel import limbs
@@ -40,7 +29,6 @@ from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import settle_union
 
-ROOT = Path(__file__).parents[1]
 SILOS, EPSILON, COLLUSION = 4, 3.0, 1
 SMALL, LARGE, MEMORY = 4_096, 8_192, 20_000
 GOAL_NS, STRETCH_NS, GOAL_GROWTH, GOAL_MIB, GOAL_RATIO = 6.0, 3.5, 4.4, 400.0, 3.0
@@ -48,7 +36,6 @@ GOAL_BYTES = 0.58
 ROUNDS = 9
 #: Nodes of the ElGamal union, and cells and rounds of the peers.
 ELGAMAL_NODES, SODIUM_CELLS, FIELD_CELLS, ELGAMAL_ROUNDS = 200, 256, 8, 4
-console = Console(width=80)
 
 
 def federation(n: int) -> Federation:
@@ -59,55 +46,34 @@ def pairs_of(n: int) -> int:
     return n * (n - 1) // 2
 
 
-def verdict(text: str, passed: bool) -> bool:
-    console.print(f"{text}: {'yes' if passed else '[red]NO[/]'}")
-    return passed
-
-
-def mebibytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 # --- 1. memory ------------------------------------------------------------------------------------
 
 
-def collect_in_child() -> None:
-    """In the child process: the peak after import, with the silos, and after collecting."""
-    imported = mebibytes()
+def collect() -> tuple[float, float, float, float, float]:
+    """MiB after import, with the silos and after collecting; wall time and work."""
+    warnings.simplefilter("ignore")  # no ledger
+    imported = peak()
     fed = federation(MEMORY)
-    loaded, start = mebibytes(), time.perf_counter()
+    loaded, wall, work = peak(), time.perf_counter(), time.process_time()
     fed.collect(EPSILON, "masked", COLLUSION, progress=False)
-    print(imported, loaded, mebibytes(), time.perf_counter() - start)
+    return imported, loaded, peak(), time.perf_counter() - wall, time.process_time() - work
 
 
-def memory() -> bool:
-    # First of all: a child's peak starts at its parent's, which is small now.
-    command = [sys.executable, "-m", "benchmarks.union", "--collect"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    imported, loaded, peak, seconds = map(float, done.stdout.split())
-    table = Table(title=f"masked, {MEMORY:,} nodes", min_width=40)
-    for column in ("peak after", "MiB"):
-        table.add_column(column, justify="right")
-    table.add_row("import", f"{imported:,.0f}")
-    table.add_row("graph and silos", f"{loaded:,.0f}")
-    table.add_row("collecting", f"{peak:,.0f}", style="bold")
-    console.print(table)
-    console.print(f"{pairs_of(MEMORY):,} pairs took {seconds:.1f} s")
-    return verdict(f"peak {peak:,.0f} MiB (at most {GOAL_MIB:,.0f})", peak <= GOAL_MIB)
+def memory(bench: Benchmark) -> None:
+    title = f"masked, {MEMORY:,} nodes: {pairs_of(MEMORY):,} pairs"
+    contest, most = bench.contest(title), 0.0
+    for _ in range(2):
+        imported, loaded, after, wall, work = apart(collect)
+        contest.note("collect", wall, work)
+        most = max(most, after)
+    sizes = {"import": imported, "graph and silos": loaded, "collecting": most}
+    bench.table(
+        "memory", title, ("peak after", "MiB"), [(k, f"{v:,.0f}") for k, v in sizes.items()]
+    )
+    bench.goal("MiB at the peak", most, most=GOAL_MIB)
 
 
 # --- 2. masked ------------------------------------------------------------------------------------
-
-
-def timed(run: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float]:
-    """The least wall time and the least work (processor time over all threads)."""
-    walls, works = [], []
-    for _ in range(rounds):
-        wall, work = time.perf_counter(), time.process_time()
-        run()
-        works.append(time.process_time() - work)
-        walls.append(time.perf_counter() - wall)
-    return min(walls), min(works)
 
 
 def parts(silos: list[Silo], noise: MaskedNoise) -> dict[str, Callable[[], object]]:
@@ -163,120 +129,109 @@ def keystream_bytes(q: int, silos: int) -> float:
     return silos * element + words * 8 / 64
 
 
-def masked() -> bool:
+def masked(bench: Benchmark) -> None:
     noise = settle_union("masked", EPSILON, SILOS, COLLUSION).noise
     if not isinstance(noise, MaskedNoise):
         raise SystemExit("the plan is of another protocol")
-    small, large = federation(SMALL), federation(LARGE)
-    best = {SMALL: (float("inf"),) * 2, LARGE: (float("inf"),) * 2}
-    for _ in range(ROUNDS):
-        for n, fed in ((SMALL, small), (LARGE, large)):
-            found = timed(lambda fed=fed: fed.collect(EPSILON, "masked", COLLUSION), 1)
-            best[n] = min(best[n][0], found[0]), min(best[n][1], found[1])
-    table = Table(title=f"masked, m = {SILOS}, ε = {EPSILON:g}, t = {COLLUSION}, q = {noise.q}")
-    for column in ("ns per pair and silo", "wall", "work", "share of work"):
-        table.add_column(column, justify="right")
-    found = {name: timed(run) for name, run in parts(list(small.silos), noise).items()}
-    scale = 1e9 / (SILOS * min(CHUNK_PAIRS, pairs_of(SMALL)))
-    all_work = sum(work for _, work in found.values())
-    for name, (wall, work) in found.items():
-        row = f"{scale * wall:.2f}", f"{scale * work:.2f}", f"{100 * work / all_work:.0f} %"
-        table.add_row(name, *row)
-    for n, (wall, work) in best.items():
+    feds = {n: federation(n) for n in (SMALL, LARGE)}
+    runs = {
+        f"whole run, n = {n:,}": lambda fed=fed: fed.collect(EPSILON, "masked", COLLUSION)
+        for n, fed in feds.items()
+    }
+    whole = bench.contest("masked")
+    whole.race(ROUNDS, runs)
+    small, large = (whole[name] for name in runs)
+    pieces = bench.contest("parts of masked")
+    pieces.race(ROUNDS, parts(list(feds[SMALL].silos), noise))
+    all_work = sum(found.work for _, found in pieces.items())
+    chunk = 1e9 / (SILOS * min(CHUNK_PAIRS, pairs_of(SMALL)))
+    rows = [
+        (name, f"{chunk * found.wall:.2f}", f"{chunk * found.work:.2f}",
+         f"{100 * found.work / all_work:.0f} %")
+        for name, found in pieces.items()
+    ]  # fmt: skip
+    for n, name in zip((SMALL, LARGE), runs, strict=True):
         each = 1e9 / (SILOS * pairs_of(n))
-        table.add_row(f"whole run, n = {n:,}", f"{each * wall:.2f}", f"{each * work:.2f}", "")
-    console.print(table)
-    console.print("parts are measured one by one; in a run they overlap on two cores")
-    per_pair = 1e9 * best[LARGE][1] / (SILOS * pairs_of(LARGE))
-    limits(noise.q, 1e9 * best[SMALL][0] / (SILOS * pairs_of(SMALL)))
-    wire()
-    growth = best[LARGE][0] / best[SMALL][0]
-    reached = "stretch reached" if per_pair <= STRETCH_NS else f"stretch {STRETCH_NS:g} missed"
-    goal = f"{per_pair:.2f} ns of work per pair and silo (at most {GOAL_NS:g}; {reached})"
-    passed = verdict(goal, per_pair <= GOAL_NS)
+        rows.append((name, *(f"{each * t:.2f}" for t in (whole[name].wall, whole[name].work)), ""))
+    title = f"ns for a pair and silo, m = {SILOS}, ε = {EPSILON:g}, t = {COLLUSION}, q = {noise.q}"
+    bench.table("masked", title, ("part", "wall", "CPU", "share of CPU"), rows)
+    bench.console.print("parts are measured one by one; in a run they overlap")
+    work = large.work / (SILOS * pairs_of(LARGE))
+    allowed(bench, noise.q, work)
+    former(bench)
+    bench.goal("ns of work for a pair and silo", 1e9 * work, most=GOAL_NS)
+    bench.console.print(f"(stretch: {STRETCH_NS:g} ns)")
     size = packed_bytes(noise.q, CHUNK_PAIRS) / CHUNK_PAIRS
-    passed &= verdict(f"{size:.3f} bytes a pair (at most {GOAL_BYTES:g})", size <= GOAL_BYTES)
+    bench.goal("bytes a pair", size, most=GOAL_BYTES)
     more = pairs_of(LARGE) / pairs_of(SMALL)
-    text = f"{more:.2f} × the pairs take {growth:.2f} × the time (at most {GOAL_GROWTH:g})"
-    return verdict(text, growth <= GOAL_GROWTH) and passed
+    bench.goal(f"{more:.2f} × the pairs: times the work", large.work / small.work, most=GOAL_GROWTH)
 
 
-def example(name: str) -> str:
-    """What an example of the Rust core prints."""
-    flags = ["--release", "--quiet", "--locked", "-p", "silograph-core", "--example", name]
-    done = subprocess.run(
-        ["cargo", "run", *flags], check=True, capture_output=True, text=True, cwd=ROOT
-    )
-    return done.stdout
-
-
-def wire() -> None:
+def former(bench: Benchmark) -> None:
     """The packed wire beside the one before it, and the keystreams to choose from."""
-    table = Table("one thread, q = 21", "", title="before and after")
-    table.columns[1].justify = "right"
-    for line in example("wire").splitlines():
-        table.add_row(*line.rsplit(": ", 1))
-    console.print(table)
+    rows = [line.rsplit(": ", 1) for line in example("wire").splitlines()]
+    bench.table("wire", "before and after", ("one thread, q = 21", ""), rows)
 
 
-def limits(q: int, per_pair: float) -> None:
-    """What the machine would allow, were there nothing else to do."""
-    keystream, copied = map(float, example("limits").split())
-    drawn = keystream_bytes(q, SILOS)
+def allowed(bench: Benchmark, q: int, work: float) -> None:
+    """What the machine would allow, were there nothing else to do; ``work`` for a pair and silo."""
+    rates, drawn = limits(), keystream_bytes(q, SILOS)
     # Masked elements are written by the silo and read by the coordinator, at the least.
     moved = 2 * packed_bytes(q, CHUNK_PAIRS) / CHUNK_PAIRS
-    table = Table(title="what two cores of this machine allow")
-    for column in ("resource", "GB/s", "bytes", "ns per pair and silo", "reached"):
-        table.add_column(column, justify="right")
-    for name, rate, size in (("AES-256-CTR", keystream, drawn), ("memory", copied, moved)):
-        least = 1e9 * size / rate
-        row = f"{rate / 1e9:.2f}", f"{size:.2f}", f"{least:.2f}", f"{100 * least / per_pair:.0f} %"
-        table.add_row(name, *row)
-    console.print(table)
+    sizes = {
+        "AES-256-CTR (OpenSSL)": drawn,
+        "ChaCha20 (OpenSSL)": drawn,
+        "keystream": drawn,
+        "memory": moved,
+    }
+    fastest = max(sizes, key=lambda name: sizes[name] == drawn and rates[name])
+    rows = []
+    for name, size in sizes.items():
+        least = size / rates[name]
+        # Only the fastest keystream is a limit.
+        reached = bench.share(name, least, work) if name in (fastest, "memory") else ""
+        rows.append(
+            (name, f"{rates[name] / 1e9:.2f}", f"{size:.2f}", f"{1e9 * least:.2f}", reached)
+        )
+    title = "what a core of this machine allows, for a pair and silo"
+    bench.table("limits", title, ("resource", "GB/s", "bytes", "ns", "reached"), rows)
 
 
 # --- 3. ElGamal -----------------------------------------------------------------------------------
 
 
-def elgamal() -> bool:
-    # Only here, so that the child that measures memory does not load them.
-    from benchmarks.peers import Clock, finite_field, sodium, total
-
+def elgamal(bench: Benchmark) -> None:
     fed, cells = federation(ELGAMAL_NODES), pairs_of(ELGAMAL_NODES)
-    ours, theirs, field = (float("inf"),) * 2, Clock(), Clock()
+    whole, theirs = bench.contest("elgamal/replace"), bench.contest("libsodium")
+    field = bench.contest("3072-bit finite field")
     for _ in range(ELGAMAL_ROUNDS):
-        found = timed(lambda: fed.collect(EPSILON, "elgamal/replace", 0), 1)
-        ours = min(ours[0], found[0]), min(ours[1], found[1])
+        whole.time("whole", lambda: fed.collect(EPSILON, "elgamal/replace", 0), cells)
         sodium(theirs, SODIUM_CELLS)
         finite_field(field, FIELD_CELLS)
-    mine = 1e6 * ours[1] / cells
-    table = Table(title=f"elgamal/replace, m = {SILOS}: work over all silos")
-    for column in ("implementation", "cells", "µs per cell", "× Silograph"):
-        table.add_column(column, justify="right")
-    table.add_row("Silograph, whole protocol", f"{cells:,}", f"{mine:,.1f}", "1", style="bold")
-    for name, count, clock in (
-        ("libsodium (rbcl)", SODIUM_CELLS, theirs),
-        ("3072-bit finite field (gmpy2)", FIELD_CELLS, field),
-    ):
-        taken = total(clock.times)
-        table.add_row(name, f"{count:,}", f"{taken:,.1f}", f"{taken / mine:,.1f}")
-    console.print(table)
-    console.print(f"Silograph's wall time: {1e6 * ours[0] / cells:.1f} µs per cell")
-    ratio = total(theirs.times) / mine
-    text = f"libsodium does {ratio:.2f} × the work (at least {GOAL_RATIO:g})"
-    return verdict(text, ratio >= GOAL_RATIO)
+    ours = whole["whole"]
+    rows = [
+        (name, f"{count:,}", f"{1e6 * found.wall:,.1f}", f"{1e6 * found.work:,.1f}",
+         f"{found.work / ours.work:,.1f}")
+        for name, count, found in (
+            ("Silograph, whole protocol", cells, ours),
+            ("libsodium (rbcl)", SODIUM_CELLS, total(theirs)),
+            ("3072-bit finite field (gmpy2)", FIELD_CELLS, total(field)),
+        )
+    ]  # fmt: skip
+    title = f"elgamal/replace, m = {SILOS}: µs for a cell, over all silos"
+    bench.table("elgamal", title, ("implementation", "cells", "wall", "CPU", "× Silograph"), rows)
+    ratio = total(theirs).work / ours.work
+    bench.goal("libsodium does so many times the work", ratio, least=GOAL_RATIO)
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
+    bench = Benchmark("union", __doc__, THREADS)
+    bench.start()
     warnings.simplefilter("ignore")  # no ledger, and what replace does not protect
-    if asked.parse_args().collect:
-        collect_in_child()
-        return 0
-    console.print(f"{len(CORES)} cores, load {os.getloadavg()[0]:.1f}")
-    passed = [memory(), masked(), elgamal()]
-    return int(not all(passed))
+    memory(bench)
+    masked(bench)
+    elgamal(bench)
+    return bench.end()
 
 
 if __name__ == "__main__":

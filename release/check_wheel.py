@@ -7,6 +7,7 @@ own; what came along is listed, and the command is run. The sdist needs no check
 the wheel was built from it.
 """
 
+import platform
 import re
 import subprocess
 import sys
@@ -43,11 +44,11 @@ def demand(holds: bool, complaint: str) -> None:
 
 
 def check_names(wheel: Path, sdist: Path) -> None:
-    name, version, python, abi, platform = wheel.stem.split("-")
+    name, version, python, abi, system = wheel.stem.split("-")
     demand((name, version) == ("silograph", VERSION), f"{wheel.name} is not version {VERSION}")
     demand((python, abi) == ("cp311", "abi3"), f"{wheel.name} is not for every Python from 3.11 on")
     linux = sys.platform == "linux"
-    demand(not linux or "manylinux" in platform, f"{wheel.name} is for this kind of Linux only")
+    demand(not linux or "manylinux" in system, f"{wheel.name} is for this kind of Linux only")
     demand(sdist.name == f"silograph-{VERSION}.tar.gz", f"{sdist.name} is not version {VERSION}")
 
 
@@ -81,7 +82,8 @@ def check_wheel(wheel: Path) -> None:
 def check_sdist(sdist: Path) -> None:
     with tarfile.open(sdist) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
-    for needed in ("Cargo.lock", "README.md", "pyproject.toml", *PROJECT["license-files"]):
+    always = ("Cargo.lock", ".cargo/config.toml", "README.md", "pyproject.toml")
+    for needed in (*always, *PROJECT["license-files"]):
         demand(needed in names, f"the sdist has no {needed}")
     missing = {f"src/{name}" for name in sources()} - names
     demand(not missing, f"the sdist lacks {sorted(missing)}")
@@ -106,6 +108,13 @@ def check_installed(wheel: Path, python: str, place: Path) -> None:
     said = run(programs / "silograph", "--version", cwd=place)
     demand(said.startswith(f"silograph {VERSION} "), f"silograph --version says {said!r}")
     demand("triangles" in run(programs / "silograph", "demo", cwd=place), "the demo shows nothing")
+    about = run(
+        programs / "python", "-c", "from silograph import _core; print(_core.build()[2])", cwd=place
+    )
+    demand(
+        platform.machine() != "x86_64" or about.strip() == "True",
+        "the curve's AVX-512 code is not compiled in",
+    )
 
 
 def installed(programs: Path) -> dict[str, float]:

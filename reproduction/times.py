@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from reproduction import printed
 from reproduction.printed import printed_local_kstars, printed_local_triangles
+from silograph import _core
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.pair_sums import GraphSums
@@ -209,7 +210,7 @@ class _Idle(SiloSession):
         return []
 
 
-class _Given(CoordinatorSession[bytes]):
+class _Given(CoordinatorSession[_core.OpenBits]):
     """The coordinator of a union that was made before."""
 
     bindings = ()
@@ -222,9 +223,11 @@ class _Given(CoordinatorSession[bytes]):
         """Nothing comes."""
         raise ArgumentError("the union is over")
 
-    def result(self) -> bytes:
+    def result(self) -> _core.OpenBits:
         """What was given."""
-        return self._triangle
+        bits = _core.OpenBits(8 * len(self._triangle))
+        bits.write(0, self._triangle)
+        return bits
 
 
 def _printed_answer(plan: FeatPlusTerms, shared: Shared, silo: Silo, place: int) -> int:

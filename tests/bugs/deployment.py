@@ -181,6 +181,22 @@ BUGS = [
         _STORE,
     ),
     Bug(
+        "a chunk that is not made again",
+        "after a crash a chunk is missing for ever",
+        "src/silograph/party/store.py",
+        "            return found - again\n",
+        "            return found | again\n",
+        _STORE,
+    ),
+    Bug(
+        "a stamp without the signature",
+        "other content is taken for what came before",
+        "src/silograph/messages/envelope.py",
+        "message.content[: message.start]",
+        "message.content[: message.start - 80]",
+        _CARRIER,
+    ),
+    Bug(
         "a secret that is kept",
         "whoever gets the store later can take the masks off",
         "src/silograph/party/store.py",

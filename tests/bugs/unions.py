@@ -564,8 +564,8 @@ _MESSAGES = [
         "signature without the payload",
         "what a silo said can be changed on the way",
         "src/silograph/messages/envelope.py",
-        "digest = digest or hashlib.sha256(envelope.payload).digest()",
-        "digest = hashlib.sha256().digest()",
+        "hashlib.sha256(memoryview(self.content)[self.start :]).digest()",
+        "hashlib.sha256().digest()",
         _HOSTILE,
     ),
     Bug(
@@ -719,8 +719,8 @@ _STEPS = [
         "clear: noise that is not drawn",
         "a release in the clear is the bare union",
         "src/silograph/methods/clear/machines.py",
-        "return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
-        "return union",
+        "noisy = _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
+        "noisy = union",
         "pytest tests/local/test_federation.py",
     ),
     Bug(

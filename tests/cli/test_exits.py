@@ -1,5 +1,6 @@
 """From errors to exit codes, the help that documents them, and completion in shells."""
 
+import platform
 import re
 import sqlite3
 from pathlib import Path
@@ -145,7 +146,9 @@ def test_the_version_says_how_it_was_built(
     assert first.startswith(f"silograph {__version__} (CPython 3.")
     assert core.startswith(f"core: Rust, release profile, {simd_levels()[-1]}; commit ")
     assert extras == "extras: interop, deploy, websocket, dask, report, console"
-    monkeypatch.setattr(_core, "build", lambda: ("debug", "0123abc"))
+    # The curve's AVX-512 code, which .cargo/config.toml asks for.
+    assert _core.build()[2] == (platform.machine() == "x86_64")
+    monkeypatch.setattr(_core, "build", lambda: ("debug", "0123abc", False))
     monkeypatch.setattr("silograph.cli.app.find_spec", lambda _: None)
     assert cli.main(["--version"]) == 0
     said = capsys.readouterr().out

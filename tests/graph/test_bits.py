@@ -1,5 +1,8 @@
 """Bit rows: both layouts, and every kernel on every instruction set against other libraries."""
 
+import subprocess
+import sys
+
 import networkx
 import numpy as np
 import pytest
@@ -26,6 +29,40 @@ def test_layouts_round_trip() -> None:
     bits = GRAPH.bits(slice(0, 300))
     assert (bits == bits.T).all()
     assert bits.sum() == 2 * len(SILO)
+
+
+def test_bits_come_in_any_order_and_become_rows() -> None:
+    triangle, opened = GRAPH.to_triangle(), _core.OpenBits(300 * 299 // 2)
+    for start in (1024, 0, 2048):
+        opened.write(8 * start, triangle[start : start + (1024 if start < 2048 else 10**6)])
+    assert bytes(opened) == triangle
+    assert BitRows(opened.rows(300)) == GRAPH
+    with pytest.raises(ValueError, match="one bit per pair"):
+        opened.rows(300)  # they are gone
+
+
+def test_bits_without_a_place_are_refused() -> None:
+    opened = _core.OpenBits(300)
+    for start, bits in ((0, bytes(48)), (320, bytes(8)), (1, bytes(8)), (0, bytes(7))):
+        with pytest.raises(ValueError, match="no place"):
+            opened.write(start, bits)
+    opened.write(256, b"\1" * 8)
+    assert bytes(opened) == bytes(32) + b"\1" * 8
+
+
+def test_rows_take_the_memory_of_the_bits_that_they_are_made_of() -> None:
+    script = (
+        "import resource, numpy as np; from silograph import _core; n = 24_000\n"
+        "peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before, opened = peak(), _core.OpenBits(n * (n - 1) // 2)\n"
+        "opened.write(64, bytes(range(8)))\n"
+        "rows = opened.rows(n)\n"
+        "print((peak() - before) / rows.nbytes)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 1.2
 
 
 def test_rows_are_read_only() -> None:
@@ -65,6 +102,7 @@ def test_levels_agree(level: str) -> None:
     assert _core.count_triangles(GRAPH.words, level) == GRAPH.triangles
     assert _core.count_four_cliques(GRAPH.words, level) == GRAPH.four_cliques
     assert (_core.row_moments(GRAPH.words, everyone, level) == GRAPH.moments(everyone)).all()
+    assert (_core.all_row_moments(GRAPH.words, level) == GRAPH.moments(everyone)).all()
     assert (
         _core.common_neighbours(GRAPH.words, everyone, level) == GRAPH.common_neighbours(everyone)
     ).all()

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from silograph._core import LineError
 from silograph.errors import ArgumentError, EdgeError
 from silograph.graph import NodeUniverse, Silo, read_graph, reading
+from silograph.graph.identifiers import line_fault, open_text
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -381,3 +384,38 @@ def test_a_first_row_in_doubt(tmp_path: Path) -> None:
         read_graph(path)
     assert len(read_graph(path, header=False)) == 4
     assert len(read_graph(path, header=True)) == 3
+
+
+@pytest.mark.parametrize("top", [1000, 1 << 20, 10**9, 1 << 32])
+def test_many_rows_in_many_pieces(tmp_path: Path, top: int) -> None:
+    rows = np.random.default_rng(top).integers(0, top, size=(50_000, 2))
+    rows[40_000:40_100] = rows[:100, ::-1]  # the other direction, in a later piece
+    rows[-1] = top - 1  # a loop, the only row of a node
+    ends = ["\n", "\r\n", "\n# a comment\n", "\n\n", " \n"]
+    lines = [f"{u}\t{v}{ends[place % 5]}" for place, (u, v) in enumerate(rows.tolist())]
+    path = tmp_path / "edges.txt"
+    path.write_text("".join(lines))
+    graph = read_graph(path)
+    ids, places = np.unique(rows, return_inverse=True)
+    pairs = np.sort(places.reshape(-1, 2), axis=1)
+    kept = pairs[pairs[:, 0] != pairs[:, 1]]
+    distinct = np.array(sorted(set(map(tuple, kept.tolist()))))
+    assert graph.universe.ids == tuple(map(str, ids.tolist()))
+    assert np.array_equal(graph.pairs, distinct)
+    assert graph.report.self_loops == len(pairs) - len(kept)
+    assert graph.report.repeats == len(kept) - len(distinct) >= 100
+    assert graph.report.comments == 10_000
+    assert np.array_equal(Silo.from_file(graph.universe, path).pairs, distinct)
+    path.write_text("".join(lines) + "1\n" + "".join(lines))
+    with pytest.raises(EdgeError, match=rf"edges.txt:{50_000 + 20_000 + 1}: 1 field"):
+        read_graph(path)
+
+
+def test_a_file_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n" * 100)
+    text = open_text(path)
+    path.write_text("1 2\n")
+    with pytest.raises(LineError) as caught:
+        text.graph(False, None, (None, 2, 0, 1, False, None))
+    assert str(line_fault("edges.txt", caught.value)).startswith("edges.txt: cannot be read: ")

@@ -337,7 +337,7 @@ def test_entropy_is_the_operating_systems() -> None:
 @pytest.mark.parametrize(
     ("protocol", "epsilon", "runs"),
     [
-        ("masked", 3.0, 10),
+        ("masked", 3.0, 5),
         *(
             pytest.param(*each, marks=pytest.mark.whole)
             for each in (("masked", 3.0, 40), ("committee", 1.0, 100))

@@ -1,7 +1,7 @@
 """What a carrier freezes, sends and refuses, over a line that only listens."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Container
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,8 +9,9 @@ import pytest
 
 from silograph.errors import OrderError, StoreError
 from silograph.messages.entropy import RunEntropy
-from silograph.messages.envelope import EVERYONE, Envelope, peek, seal
+from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, peek, seal, stamp
 from silograph.messages.identity import COORDINATOR, pack, unpack
+from silograph.messages.machine import SiloSession
 from silograph.nats.carrier import Carrier, Seat
 from silograph.party.log import Log
 from silograph.party.store import Store
@@ -135,6 +136,100 @@ def test_a_message_is_frozen_before_it_is_sent(one: Silo1) -> None:
     one.restart()
     one.do(one.carrier.repeat())
     assert rounds(one) == ["key"]
+
+
+def agreed(one: Silo1, run: Recorded) -> None:
+    """Up to the first chunk, as often as the party is started."""
+    one.do(one.carrier.start())
+    for raw in run.told[0]:
+        one.do(one.carrier.take(raw))
+    one.carrier.session.authorise()  # type: ignore[attr-defined]
+
+
+def test_chunks_that_were_not_sent_are_made_again(one: Silo1, run: Recorded) -> None:
+    agreed(one, run)
+    assert one.carrier._make()  # and killed before anything was sent
+    assert one.store.pending(one.carrier.run) == []  # of chunks only stamps are kept
+    one.restart()
+    one.do(one.carrier.repeat())
+    agreed(one, run)
+    one.do(one.carrier.pump())
+    said = [out.raw for out in run.said[0]]
+    assert {raw for _, raw in one.link.heard} == set(said)
+    chunks = [raw for _, raw in one.link.heard if peek(raw).round == "chunk"]
+    assert chunks == [raw for raw in said if peek(raw).round == "chunk"]
+
+
+def test_other_chunks_are_not_sent_in_the_place_of_those_that_were_frozen(
+    one: Silo1, run: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed(one, run)
+    assert one.carrier._make()
+    one.restart()
+    agreed(one, run)
+    session: Any = one.carrier.session
+    bits = session._bits
+    monkeypatch.setattr(session, "_bits", lambda *at: bytes(255 - byte for byte in bits(*at)))
+    with pytest.raises(StoreError, match="never made anew"):
+        one.do(one.carrier.pump())
+    assert "chunk" not in rounds(one)
+
+
+class Many(SiloSession):
+    """A session that makes nine small messages by itself."""
+
+    ahead, phase, done, ready = True, "", False, False  # type: ignore[assignment]
+
+    def __init__(self, binding: Binding) -> None:
+        self.bindings = (binding,)
+        self.made = 0
+
+    def receive(self, raw: bytes) -> list[Outgoing]:
+        return []
+
+    def authorise(self) -> list[Outgoing]:
+        return []
+
+    @property
+    def room(self) -> bool:
+        return self.made < 9
+
+    def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
+        message = Envelope("chunk", 0, COORDINATOR, self.made, b"x")
+        self.made += 1
+        return [Outgoing(COORDINATOR, seal(self.bindings[0], KEYS[0], message))]
+
+
+def test_messages_that_are_quickly_made_are_recorded_together_and_sent_in_order(
+    one: Silo1, run: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one.carrier.session = Many(run.coordinator.bindings[0])
+    recorded: list[int] = []
+    step = Store.step
+
+    def counted(store: Store, name: str, taken: Any, outgoing: Any, *rest: Any) -> Any:
+        recorded.append(len(outgoing))
+        return step(store, name, taken, outgoing, *rest)
+
+    monkeypatch.setattr(Store, "step", counted)
+    monkeypatch.setattr("silograph.nats.carrier._TOGETHER_SECONDS", 60.0)
+    one.do(one.carrier.pump())
+    assert recorded == [4, 4, 1]
+    assert [peek(raw).sequence for _, raw in one.link.heard] == list(range(9))
+
+
+def test_a_good_signature_above_another_payload_is_dropped(one: Silo1, run: Recorded) -> None:
+    """What is compared with earlier messages is the signed head: the session looks at the rest."""
+    raw = run.told[0][0]
+    forged = raw[:-1] + bytes([raw[-1] ^ 1])
+    assert stamp(peek(forged)) == stamp(peek(raw)) != stamp(peek(other_keys(run)))
+    one.do(one.carrier.start())
+    assert one.do(one.carrier.take(forged)) is False
+    assert one.do(one.carrier.take(raw)) is True
+    one.restart()
+    one.do(one.carrier.start())
+    assert one.do(one.carrier.take(forged)) is False
+    assert one.do(one.carrier.take(raw)) is True
 
 
 def test_with_another_secret_nothing_goes_out(one: Silo1) -> None:

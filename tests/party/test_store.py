@@ -94,6 +94,23 @@ def test_what_the_broker_has_is_not_kept_but_still_refused_with_other_bytes(stor
     assert store.left(RUN) == [("chunk", 1, 3)]
 
 
+def test_of_a_message_that_is_made_again_only_the_stamp_is_kept(store: Store) -> None:
+    first, stamp = Name(1, "chunk", 0), b"s" * 32
+    both = [Frozen(first, b"one" * 1000, stamp), Frozen(CHUNK, b"two" * 1000, b"t" * 32)]
+    assert store.step(RUN, None, both) == both
+    assert b"oneoneone" not in b"".join(path.read_bytes() for path in store.path.parent.iterdir())
+    assert store.pending(RUN) == []
+    assert store.sent(RUN) == set()  # so the session makes it again
+    assert store.step(RUN, None, both) == both
+    with pytest.raises(StoreError, match="never made anew"):
+        store.step(RUN, None, [Frozen(first, b"one" * 1000, b"x" * 32)])
+    store.acked(RUN, [first])
+    assert store.sent(RUN) == set()  # one of two receivers does not have it yet
+    assert store.step(RUN, None, both) == [Frozen(first, None), both[1]]
+    store.acked(RUN, [CHUNK])
+    assert store.sent(RUN) == {("chunk", 0)}
+
+
 def test_what_was_taken_is_on_the_disk_before_an_answer_is(store: Store) -> None:
     first, second = Name(1, "key", 0), Name(2, "key", 0)
     store.step(RUN, Taken(first, b"1" * 32), [])  # written with the next answer

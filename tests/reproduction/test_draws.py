@@ -86,6 +86,7 @@ class TestOwnCoins:
             chance = float(shows_one(p, HOLDERS[pair], len(EDGES)))
             assert abs(seen - DRAWS * chance) < 6.5 * math.sqrt(DRAWS * chance * (1 - chance)), pair
 
+    @pytest.mark.whole
     def test_estimators_on_it_against_the_enumerated_law(self) -> None:
         """As printed they are biased, and by exactly as much as the law says."""
         made, p = tiny(), Fraction(1, 5)

@@ -1,48 +1,84 @@
-//! What this machine allows: keystream and memory traffic, in bytes a second, on all threads.
+//! What one core of this machine allows: a line for each, with its rate a second.
 //!
-//! Prints two numbers: AES-256-CTR as the masked union draws it, and copying (read and written bytes
-//! both counted). Each is the best of several.
+//! `keystream`: bytes of AES-256-CTR as the masked union draws them. `memory`: bytes that copying
+//! reads and writes. `popcount LEVEL`: words of two rows whose common ones are counted, in the first
+//! cache. `products LEVEL`: products of 64 bits on registers. Each is the best of many rounds that
+//! are short: on a busy machine some of them are not interrupted.
 
+use std::hint::black_box;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use silograph_core::crypto::keystream::StreamKey;
+use silograph_core::graph::simd::Level;
+use silograph_core::symmetric::simd::on_registers;
 
-const BLOCK: usize = 1 << 16;
+const ROUNDS: usize = 300;
 const DRAWN: usize = 4096;
-const STREAM: usize = 1 << 26;
-const COPIED: usize = 1 << 27;
-const ROUNDS: usize = 9;
+const STREAM: usize = 1 << 20;
+const COPIED: usize = 1 << 26;
+/// Words of a row in the first cache, and how often they are counted in a round.
+const WORDS: usize = 256;
+const COUNTED: usize = 4096;
+const PRODUCTS: usize = 1 << 16;
 
-/// Bytes a second of the best round.
-fn best(bytes: usize, mut round: impl FnMut()) -> f64 {
-    let seconds = (0..ROUNDS).map(|_| {
+/// Amount a second of the best round.
+fn best(rounds: usize, mut round: impl FnMut() -> usize) -> f64 {
+    let rate = |_| {
         let start = Instant::now();
-        round();
-        start.elapsed().as_secs_f64()
-    });
-    bytes as f64 / seconds.fold(f64::INFINITY, f64::min)
+        let amount = round();
+        amount as f64 / start.elapsed().as_secs_f64()
+    };
+    (0..rounds).map(rate).fold(0.0, f64::max)
+}
+
+fn popcount(level: Level) -> f64 {
+    let (one, other) = (vec![0x5555_u64; WORDS], vec![u64::MAX; WORDS]);
+    best(ROUNDS, || {
+        let count = level.run(
+            #[inline(always)]
+            || {
+                let mut count = 0u64;
+                for _ in 0..COUNTED {
+                    let rows = black_box(&one).iter().zip(black_box(&other));
+                    count += rows
+                        .map(|(x, y)| u64::from((x & y).count_ones()))
+                        .sum::<u64>();
+                }
+                count
+            },
+        );
+        black_box(count);
+        WORDS * COUNTED
+    })
 }
 
 fn main() {
     let key = StreamKey::new(&[7; 32]);
-    let keystream = best(STREAM, || {
-        (0..STREAM / BLOCK).into_par_iter().for_each(|block| {
-            let mut stream = key.stream(block as u64);
-            let mut drawn = [0u8; DRAWN];
-            for _ in 0..BLOCK / DRAWN {
-                stream.fill(&mut drawn);
-                std::hint::black_box(&drawn);
-            }
-        });
+    let mut drawn = [0u8; DRAWN];
+    let keystream = best(ROUNDS, || {
+        let mut stream = key.stream(0);
+        for _ in 0..STREAM / DRAWN {
+            stream.fill(&mut drawn);
+            black_box(&drawn);
+        }
+        STREAM
     });
+    println!("keystream {keystream:.0}");
     let (source, mut target) = (vec![1u8; COPIED], vec![0u8; COPIED]);
-    let copy = best(2 * COPIED, || {
-        target
-            .par_chunks_mut(1 << 22)
-            .zip(source.par_chunks(1 << 22))
-            .for_each(|(target, source)| target.copy_from_slice(source));
-        std::hint::black_box(&target);
+    let copy = best(ROUNDS / 10, || {
+        target.copy_from_slice(black_box(&source));
+        black_box(&target);
+        2 * COPIED
     });
-    println!("{keystream:.0} {copy:.0}");
+    println!("memory {copy:.0}");
+    for level in Level::available() {
+        println!("popcount {} {:.0}", level.name(), popcount(level));
+        // Chains of multiplications alone wait for each other on some machines, and additions
+        // between them on others.
+        let products = f64::max(
+            best(ROUNDS, || on_registers::<true>(level, PRODUCTS)),
+            best(ROUNDS, || on_registers::<false>(level, PRODUCTS)),
+        );
+        println!("products {} {products:.0}", level.name());
+    }
 }

@@ -3,11 +3,11 @@
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::graph::bitrows::{self, BitRows, pair_count, row_words};
-use silograph_core::graph::kernels;
+use silograph_core::graph::kernels::{self, Moments};
 use silograph_core::graph::simd::Level;
 use silograph_core::words;
 
@@ -109,8 +109,8 @@ fn rows_from_pairs<'py>(
     n: usize,
     pairs: PyReadonlyArray2<'py, u32>,
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-    let triangle = triangle_of_pairs(n, &pairs)?;
-    let rows = py.detach(|| bitrows::from_triangle(n, &triangle));
+    let flat = flat_pairs(n, &pairs)?;
+    let rows = py.detach(|| bitrows::rows_of_pairs(n, flat));
     to_array(py, n, rows)
 }
 
@@ -121,8 +121,58 @@ fn rows_from_triangle<'py>(
     triangle: &[u8],
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
     let words = words_of_bits(triangle, pair_count(n))?;
-    let rows = py.detach(|| bitrows::from_triangle(n, &words));
+    let rows = py.detach(|| bitrows::into_rows(n, words));
     to_array(py, n, rows)
+}
+
+/// One bit per pair, written chunk by chunk in any order. Its memory becomes that of the rows.
+#[pyclass(module = "silograph._core")]
+struct OpenBits {
+    size: usize,
+    /// Empty before the first bits come: machines of large runs are made to be asked about them, too.
+    words: Vec<u64>,
+}
+
+#[pymethods]
+impl OpenBits {
+    #[new]
+    fn new(bits: usize) -> Self {
+        let (size, words) = (bits.div_ceil(64), Vec::new());
+        Self { size, words }
+    }
+
+    /// Writes whole words of bits, from bit `start` on.
+    fn write(&mut self, start: usize, bits: &[u8]) -> PyResult<()> {
+        let (eights, rest) = bits.as_chunks::<8>();
+        let place = start / 64..start / 64 + eights.len();
+        if !start.is_multiple_of(64) || !rest.is_empty() || place.end > self.size {
+            return Err(PyValueError::new_err("these bits have no place here"));
+        }
+        if self.words.is_empty() {
+            let made = self.words.try_reserve_exact(self.size);
+            made.map_err(|_| PyMemoryError::new_err("there is no memory for one bit per pair"))?;
+            self.words.resize(self.size, 0);
+        }
+        let room = &mut self.words[place];
+        for (word, eight) in room.iter_mut().zip(eights) {
+            *word = u64::from_le_bytes(*eight);
+        }
+        Ok(())
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        bytes_of_words(py, &self.words)
+    }
+
+    /// The rows of the graph of these bits, which are then no longer here.
+    fn rows<'py>(&mut self, py: Python<'py>, n: usize) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        if self.words.len() != pair_count(n).div_ceil(64) {
+            return Err(PyValueError::new_err("there is not one bit per pair"));
+        }
+        let words = std::mem::take(&mut self.words);
+        let rows = py.detach(|| bitrows::into_rows(n, words));
+        to_array(py, n, rows)
+    }
 }
 
 #[pyfunction]
@@ -188,11 +238,25 @@ fn row_moments<'py>(
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
     let (rows, level, picked) = (borrow(&rows)?, level(simd)?, picked.as_slice()?);
     nodes(picked, rows.n())?;
-    let found = py.detach(|| kernels::moments(rows, picked, level));
+    moment_array(py, py.detach(|| kernels::moments(rows, picked, level)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (rows, simd=None))]
+fn all_row_moments<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    simd: Option<&str>,
+) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let (rows, level) = (borrow(&rows)?, level(simd)?);
+    moment_array(py, py.detach(|| kernels::all_moments(rows, level)))
+}
+
+fn moment_array(py: Python<'_>, found: Vec<Moments>) -> PyResult<Bound<'_, PyArray2<u64>>> {
     let flat = found
         .iter()
         .flat_map(|m| m.all.into_iter().chain(m.joined).chain(m.joined_degrees));
-    PyArray1::from_vec(py, flat.collect()).reshape([picked.len(), 8])
+    PyArray1::from_vec(py, flat.collect()).reshape([found.len(), 8])
 }
 
 #[pyfunction]
@@ -252,6 +316,7 @@ fn induced_rows<'py>(
 
 /// Adds this file's functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<OpenBits>()?;
     module.add_function(wrap_pyfunction!(simd_levels, module)?)?;
     module.add_function(wrap_pyfunction!(write_triangle, module)?)?;
     module.add_function(wrap_pyfunction!(rows_from_pairs, module)?)?;
@@ -262,6 +327,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count_triangles, module)?)?;
     module.add_function(wrap_pyfunction!(count_four_cliques, module)?)?;
     module.add_function(wrap_pyfunction!(row_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(all_row_moments, module)?)?;
     module.add_function(wrap_pyfunction!(common_neighbours, module)?)?;
     module.add_function(wrap_pyfunction!(edge_products, module)?)?;
     module.add_function(wrap_pyfunction!(group_degrees, module)?)?;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use silograph_core::dp::bernoulli::Probability;
 use silograph_core::dp::channel;
-use silograph_core::graph::bitrows::{from_triangle, pair_count};
+use silograph_core::graph::bitrows::{into_rows, pair_count};
 
 use crate::bitrows::{to_array, triangle_of_pairs, words_of_bits};
 
@@ -33,7 +33,7 @@ fn draw_rows<'py>(
     let (p11, p01) = (probability(&p11)?, probability(&p01)?);
     let rows = py.detach(|| {
         channel::transmit(&mut bits, pair_count(n), &p11, &p01, seed);
-        from_triangle(n, &bits)
+        into_rows(n, bits)
     });
     to_array(py, n, rows)
 }

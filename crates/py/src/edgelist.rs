@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use silograph_core::graph::edgelist::{self, OpenError, Tally};
+use silograph_core::graph::edgelist::{self, Tally};
 use silograph_core::graph::lines::{Fault, Layout};
-use silograph_core::graph::sparse::as_pairs;
+use silograph_core::graph::text::{OpenError, Text};
 use silograph_core::graph::times::{self, Window};
 
 use super::ids::{IdTable, normal};
+use super::sparse::written;
 
 pyo3::create_exception!(
     _core,
@@ -31,14 +32,14 @@ type Timed = Option<(usize, i64, i64, bool)>;
 type Shape = (Option<u8>, usize, usize, usize, bool, Timed);
 type Pairs<'py> = Bound<'py, PyArray1<u64>>;
 
-/// The text of an edge list, in memory.
+/// The text of an edge list.
 #[pyclass(frozen, module = "silograph._core")]
 pub struct EdgeText(edgelist::EdgeText);
 
 impl EdgeText {
     fn error(&self, fault: &Fault) -> PyErr {
         let (code, text, expected, found) = fault.kind.parts();
-        let line = self.0.line_number(fault.offset);
+        let line = self.0.text().line_number(fault.offset).unwrap_or_default();
         LineError::new_err((code, line, text.to_owned(), expected, found))
     }
 }
@@ -74,8 +75,8 @@ fn counts(tally: &Tally) -> Counts {
 impl EdgeText {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, limit: u64) -> PyResult<Self> {
-        py.detach(|| edgelist::EdgeText::open(&path, limit))
-            .map(Self)
+        py.detach(|| Text::open(&path, limit))
+            .map(|text| Self(edgelist::EdgeText::new(text)))
             .map_err(|error| match error {
                 OpenError::Io(error) => error.into(),
                 OpenError::Large(_) => PyMemoryError::new_err(error.to_string()),
@@ -85,12 +86,12 @@ impl EdgeText {
 
     #[getter]
     fn gzip(&self) -> bool {
-        self.0.gzip
+        self.0.text().gzip()
     }
 
     #[getter]
     fn magic(&self) -> Vec<u8> {
-        self.0.magic().to_vec()
+        self.0.text().magic().to_vec()
     }
 
     fn head(&self, delimiter: Option<u8>, limit: usize) -> PyResult<Vec<Vec<String>>> {
@@ -115,13 +116,10 @@ impl EdgeText {
         table: &IdTable,
         shape: Shape,
     ) -> PyResult<(Pairs<'py>, Counts)> {
-        let read = || {
-            self.0
-                .keys(&table.0, &layout(shape))
-                .map(|(keys, t)| (as_pairs(keys), t))
-        };
-        let (pairs, tally) = py.detach(read).map_err(|fault| self.error(&fault))?;
-        Ok((PyArray1::from_vec(py, pairs), counts(&tally)))
+        let read = || self.0.keys(&table.0, &layout(shape));
+        let (edges, tally) = py.detach(read).map_err(|fault| self.error(&fault))?;
+        let (pairs, ()) = written(py, edges.count(), |pairs| edges.write(pairs))?;
+        Ok((pairs, counts(&tally)))
     }
 
     fn graph<'py>(
@@ -132,17 +130,10 @@ impl EdgeText {
         shape: Shape,
     ) -> PyResult<(IdTable, Pairs<'py>, Counts)> {
         let normal = normal(strip, case)?;
-        let read = || {
-            self.0
-                .graph(normal, &layout(shape))
-                .map(|(i, keys, t)| (i, as_pairs(keys), t))
-        };
-        let (table, pairs, tally) = py.detach(read).map_err(|fault| self.error(&fault))?;
-        Ok((
-            IdTable(table),
-            PyArray1::from_vec(py, pairs),
-            counts(&tally),
-        ))
+        let read = || self.0.graph(normal, &layout(shape));
+        let (found, tally) = py.detach(read).map_err(|fault| self.error(&fault))?;
+        let (pairs, table) = written(py, found.count(), |pairs| found.write(pairs))?;
+        Ok((IdTable(table), pairs, counts(&tally)))
     }
 }
 

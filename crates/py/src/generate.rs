@@ -19,7 +19,10 @@ fn clustered_power_law(
             "edges a node: at least one, and fewer than nodes",
         ));
     }
-    let grow = || sparse::as_pairs(generate::clustered_power_law(n, each, closure, seed));
+    let grow = || {
+        let keys = generate::clustered_power_law(n, each, closure, seed);
+        keys.into_iter().map(sparse::as_pair).collect()
+    };
     Ok(PyArray1::from_vec(py, py.detach(grow)))
 }
 

@@ -106,7 +106,7 @@ def show_version(wanted: bool) -> None:
 def _version() -> str:
     from importlib.metadata import version  # noqa: PLC0415 (it loads a lot)
 
-    profile, commit = _core.build()
+    profile, commit, _ = _core.build()
     extras = [name for name, libraries in EXTRAS.items() if all(map(find_spec, libraries))]
     python = f"{platform.python_implementation()} {platform.python_version()}"
     system = f"{platform.system()} {platform.machine()}"

@@ -95,7 +95,7 @@ class GraphSums:
     @cached_property
     def moments(self) -> NDArray[np.uint64]:
         """The row moments of every node (see :meth:`BitRows.moments`)."""
-        return self.graph.moments(np.arange(self.graph.n, dtype=np.uint32))
+        return self.graph.moments()
 
     @cached_property
     def exact(self) -> tuple[ExactSums, ExactSums]:

@@ -138,16 +138,17 @@ class BitRows:
     @cached_property
     def four_cycles(self) -> int:
         """The number of 4-cycles: Σ c(c−1)/2 over pairs with c common neighbours, halved."""
-        everyone = np.arange(self.n, dtype=np.uint32)
-        found = self.moments(everyone)
+        found = self.moments()
         return sum(int(c2) - int(c) for c, c2 in found[:, :2]) // 8
 
-    def moments(self, picked: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Eight sums over the other nodes v of each picked node u.
+    def moments(self, picked: NDArray[np.uint32] | None = None) -> NDArray[np.uint64]:
+        """Eight sums over the other nodes v of each picked node u; of every node, if none are.
 
         With c the number of common neighbours of u and v, and d the degree of v: Σc, Σc², Σcd
         over all v ≠ u; Σc, Σc², Σcd, Σd, Σd² over the neighbours v of u.
         """
+        if picked is None:
+            return _core.all_row_moments(self.words)
         return _core.row_moments(self.words, np.ascontiguousarray(picked, dtype=np.uint32))
 
     def common_neighbours(self, picked: NDArray[np.uint32]) -> NDArray[np.uint32]:

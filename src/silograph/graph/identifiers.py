@@ -74,7 +74,7 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def open_text(path: str | PathLike[str]) -> EdgeText:
-    """Read a whole file into memory, unzipped; raise :class:`EdgeError` if that fails.
+    """Open a text file, unzipped; raise :class:`EdgeError` if that fails.
 
     A text may take half of the memory: a bomb of zeros or a pipe without an end is an error.
     """
@@ -115,11 +115,26 @@ def memory_here() -> int:
 NO_TIME = "neither an ISO date (2026-01-31, 2026-01-31T12:00:00Z) nor seconds since 1970"
 
 
+#: What is wrong with a line, where that is all there is to say.
+_FAULTS = {
+    "empty": "an empty id",
+    "unclosed": (
+        "a quoted field does not end on its line; line breaks inside quotes are not "
+        "read, and format='whitespace' takes quotes as they stand"
+    ),
+    "after-quote": "there is text between a closing quote and the next field",
+    "not-utf8": "bytes that are not UTF-8; a binary file, or text to be saved as UTF-8",
+    "binary": "a NUL byte; this is a binary file, not a text edge list",
+}
+
+
 def line_fault(
     source: str, error: LineError, universe: Lookup | None = None, magic: bytes = b""
 ) -> EdgeError:
     """The error for one line: the file, the line, what is wrong, and how to fix it."""
     code, line, text, expected, found = error.args
+    if code == "unread":
+        return EdgeError(f"{source}: cannot be read: {text}")
     match code:
         case "fields":
             what = (
@@ -134,23 +149,12 @@ def line_fault(
             what = f"id {shown(text)} begins or ends with white space; pass strip=True to remove it"
         case "control":
             what = f"id {shown(text)} has a line break inside"
-        case "empty":
-            what = "an empty id"
-        case "unclosed":
-            what = (
-                "a quoted field does not end on its line; line breaks inside quotes are not "
-                "read, and format='whitespace' takes quotes as they stand"
-            )
         case "time":
             what = f"the time {shown(text)} is {NO_TIME}"
-        case "after-quote":
-            what = "there is text between a closing quote and the next field"
         case "not-utf8" if magic[:2] in (b"\xff\xfe", b"\xfe\xff"):
             what = "the file is UTF-16; save it as UTF-8"
-        case "not-utf8":
-            what = "bytes that are not UTF-8; a binary file, or text to be saved as UTF-8"
         case _:
-            what = "a NUL byte; this is a binary file, not a text edge list"
+            what = _FAULTS[code]
     return EdgeError(f"{source}:{line}: {what}")
 
 

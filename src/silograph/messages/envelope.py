@@ -6,7 +6,8 @@ message arrived proves nothing.
 
 import hashlib
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from silograph.errors import (
     ArgumentError,
@@ -15,9 +16,9 @@ from silograph.errors import (
     ProtocolError,
     SignatureError,
 )
-from silograph.messages.identity import Identity, Roster, pack, unpack, verify
+from silograph.messages.identity import Identity, Roster, pack, spans, verify
 
-__all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek", "seal"]
+__all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek", "seal", "stamp"]
 
 #: The receiver of messages that are addressed to all parties.
 EVERYONE = 0xFFFE
@@ -42,13 +43,32 @@ class Binding:
 
 @dataclass(frozen=True)
 class Envelope:
-    """An opened message."""
+    """An opened message.
+
+    The payload is the end of ``content``, from ``start`` on: chunks are large, and whoever only
+    reads where a message belongs should not copy it.
+    """
 
     round: str
     sender: int
     receiver: int
     sequence: int
-    payload: bytes
+    content: bytes
+    start: int = 0
+
+    @cached_property
+    def payload(self) -> bytes:
+        """What the message says."""
+        return self.content[self.start :]
+
+    def saying(self, payload: bytes) -> "Envelope":
+        """The same message with another payload."""
+        return replace(self, content=payload, start=0)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the payload."""
+        return hashlib.sha256(memoryview(self.content)[self.start :]).digest()
 
 
 @dataclass(frozen=True)
@@ -59,20 +79,17 @@ class Outgoing:
     raw: bytes
 
 
-def _signed(binding: Binding, envelope: Envelope, digest: bytes | None = None) -> bytes:
+def _signed(binding: Binding, envelope: Envelope) -> bytes:
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
-    # Hash the payload once here: signing hashes its input twice.
-    digest = digest or hashlib.sha256(envelope.payload).digest()
+    # The payload is hashed once, here: signing hashes its input twice.
     head = (_MAGIC, binding.run, binding.parameters, binding.roster.digest)
-    return pack(*head, envelope.round.encode(), places, digest)
+    return pack(*head, envelope.round.encode(), places, envelope.digest)
 
 
-def seal(
-    binding: Binding, identity: Identity, envelope: Envelope, digest: bytes | None = None
-) -> bytes:
-    """Sign and encode a message. A caller that has already hashed the payload passes the digest."""
+def seal(binding: Binding, identity: Identity, envelope: Envelope) -> bytes:
+    """Sign and encode a message."""
     places = _PLACES.pack(envelope.sender, envelope.receiver, envelope.sequence)
-    signature = identity.sign(_signed(binding, envelope, digest))
+    signature = identity.sign(_signed(binding, envelope))
     return pack(
         _MAGIC, binding.run, binding.parameters, envelope.round.encode(), places, signature,
         envelope.payload,
@@ -84,21 +101,32 @@ def peek(raw: bytes) -> Envelope:
     return _read(raw)[0]
 
 
+def stamp(message: Envelope) -> bytes:
+    """A digest of a message that was read: of all before its payload, the signature among it.
+
+    If the signature is good, it stands for the payload, too. With strict verification and a key
+    that is not of small order, no signature is good for two payloads (Chalkias, Garillot and
+    Nikolaenko, "Taming the many EdDSAs", 2020). Until it was verified, a stamp proves nothing.
+    """
+    return hashlib.sha256(message.content[: message.start]).digest()
+
+
 def _read(raw: bytes) -> tuple[Envelope, list[bytes]]:
     limits = [len(_MAGIC), 16, 32, 32, _PLACES.size, 64, _LARGEST_PAYLOAD]
-    fields = unpack(raw, 7, limits)
-    magic, _, _, name, places, _, payload = fields
+    *fields, payload = spans(raw, 7, limits)
+    magic, run, parameters, name, places, signature = (raw[field] for field in fields)
     if magic != _MAGIC:
         raise EnvelopeError("this is not a message of this version of Silograph")
     if len(places) != _PLACES.size or not name.isascii():
         raise EnvelopeError("the message is malformed")
     sender, receiver, sequence = _PLACES.unpack(places)
-    return Envelope(name.decode("ascii"), sender, receiver, sequence, payload), fields
+    envelope = Envelope(name.decode("ascii"), sender, receiver, sequence, raw, payload.start)
+    return envelope, [run, parameters, signature]
 
 
 def open_envelope(binding: Binding, raw: bytes, *, receiver: int) -> Envelope:
     """Decode a message and check its run, parameters, receiver and signature."""
-    envelope, (_, run, parameters, _, _, signature, _) = _read(raw)
+    envelope, (run, parameters, signature) = _read(raw)
     try:
         sender = binding.roster.member(envelope.sender)
     except ArgumentError as error:

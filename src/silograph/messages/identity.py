@@ -19,6 +19,7 @@ __all__ = [
     "Roster",
     "check_public_key",
     "pack",
+    "spans",
     "unpack",
     "verify",
 ]
@@ -73,6 +74,11 @@ def pack(*fields: bytes) -> bytes:
 
 def unpack(content: bytes, count: int, limits: Sequence[int] | None = None) -> list[bytes]:
     """Decode exactly ``count`` fields; ``limits`` are their largest lengths."""
+    return [content[field] for field in spans(content, count, limits)]
+
+
+def spans(content: bytes, count: int, limits: Sequence[int] | None = None) -> list[slice]:
+    """Where the fields stand, without a copy of them; see :func:`unpack`."""
     fields, position = [], 0
     for i in range(count):
         if position + _LENGTH.size > len(content):
@@ -83,7 +89,7 @@ def unpack(content: bytes, count: int, limits: Sequence[int] | None = None) -> l
             raise EnvelopeError(f"field {i} of the message is too long")
         if length > len(content) - position:
             raise EnvelopeError("the message is truncated")
-        fields.append(content[position : position + length])
+        fields.append(slice(position, position + length))
         position += length
     if position != len(content):
         raise EnvelopeError("there are bytes after the end of the message")

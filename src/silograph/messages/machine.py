@@ -83,6 +83,11 @@ class Session(ABC):
         """Whether messages may come between two calls of :meth:`make`, as always for silos."""
         return False
 
+    @property
+    def quick(self) -> bool:
+        """Whether :meth:`receive` takes about a millisecond now, too short to be worth a thread."""
+        return False
+
     def early(self, message: Envelope) -> bool:
         """Whether a message cannot be checked yet, since its binding is not known yet."""
         return False
@@ -204,17 +209,10 @@ class Machine:
         if self.state is not state:
             raise OrderError(f"not while in state {self.state.value!r}", round=what)
 
-    def _seal(
-        self,
-        name: str,
-        receiver: int,
-        payload: bytes,
-        sequence: int = 0,
-        digest: bytes | None = None,
-    ) -> bytes:
+    def _seal(self, name: str, receiver: int, payload: bytes, sequence: int = 0) -> bytes:
         """Sign a message of ours."""
         envelope = Envelope(name, self._place, receiver, sequence, payload)
-        return seal(self._binding, self._identity, envelope, digest)
+        return seal(self._binding, self._identity, envelope)
 
     def _refuse(self, kind: type[ProtocolError], what: str, message: Envelope) -> ProtocolError:
         """An error that names the sender and the round of a message."""

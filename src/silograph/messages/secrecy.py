@@ -3,7 +3,7 @@
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from silograph import _core
 from silograph.errors import ClonedError, PayloadError, ProtocolError, ViewsDifferError
@@ -119,7 +119,7 @@ class Lock:
     def close(self, envelope: Envelope) -> Envelope:
         """The same message with an encrypted payload."""
         sealed = self._key.seal(self._nonce(envelope), self._header(envelope), envelope.payload)
-        return replace(envelope, payload=sealed)
+        return envelope.saying(sealed)
 
     def open(self, envelope: Envelope) -> bytes:
         """The decrypted payload; raises an error if decryption fails."""

@@ -91,7 +91,7 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
     seconds = each * 1e-9 * bits / cores
     if layout is None:
         # Rows of bits for counting, and the bits of every silo.
-        memory = 4 * triangle_bytes(nodes) + union.silos * memory_of(nodes)
+        memory = 2 * triangle_bytes(nodes) + union.silos * memory_of(nodes)
     else:
         memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
         seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores
@@ -115,7 +115,7 @@ def sealed_cost(nodes: int, silos: int, sent: int, *, triangles: bool) -> Cost:
 def reports_cost(nodes: int, silos: int) -> Cost:
     """The cost of a report of every silo on all pairs."""
     pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
-    memory = (silos + 2) * (memory_of(nodes) + 2 * triangle_bytes(nodes))
+    memory = silos * (memory_of(nodes) + 2 * triangle_bytes(nodes))
     sent = triangle_bytes(nodes)
     return Cost(pairs, sent, _REPORT * 1e-9 * pairs * silos / cores, memory + _PROCESS)
 

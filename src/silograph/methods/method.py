@@ -180,13 +180,12 @@ class SettledStudy(ABC):
 def release_of(
     plan: SettledUnion,
     made: Provenance,
-    triangle: bytes,
+    graph: BitRows,
     universe: NodeUniverse,
     views: tuple[View, ...],
     losses: Mapping[int, float],
 ) -> Release:
     """The release that a union produced, with the views and losses of its run."""
-    graph = BitRows.from_triangle(len(universe), triangle)
     return Release(graph, plan.channel, universe.digest, made, views, losses, universe)
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from silograph import _core
 from silograph.dp.channel import Channel
 from silograph.dp.loss import PUBLISHED, View, shown_loss
 from silograph.errors import ArgumentError, StudyError
@@ -110,7 +111,7 @@ class SettledUnion:
         run: bytes,
         identity: Identity,
         entropy: Entropy,
-    ) -> CoordinatorSession[bytes]:
+    ) -> CoordinatorSession[_core.OpenBits]:
         """Make the coordinator's machine; its result is Y, one bit per pair."""
         match given := self.parameters(pairs, subject, roster):
             case MaskedParameters():

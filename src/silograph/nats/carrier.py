@@ -9,7 +9,7 @@ same messages as before.
 
 import asyncio
 import contextlib
-import hashlib
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -22,7 +22,15 @@ from silograph.errors import (
     SignatureError,
     TransportError,
 )
-from silograph.messages.envelope import EVERYONE, Binding, Envelope, Outgoing, open_envelope, peek
+from silograph.messages.envelope import (
+    EVERYONE,
+    Binding,
+    Envelope,
+    Outgoing,
+    open_envelope,
+    peek,
+    stamp,
+)
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import Session
 from silograph.methods.study import Study
@@ -40,6 +48,9 @@ UNPROVEN = (EnvelopeError, SignatureError, BindingError)
 #: How many messages may be on their way to the broker at the same time. On a slow line they are
 #: fewer: see ``nats/pace.py``.
 _WINDOW = 4
+#: For how many seconds messages are made that the store records together: a record waits for the
+#: disk, and what is quickly made should not wait for it each time. They are as many as the window.
+_TOGETHER_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -191,7 +202,8 @@ class Carrier(Voice):
         self._point("received")
         async with self._turn:
             try:
-                frozen = await asyncio.to_thread(self._step, raw)
+                quick = self.session.quick
+                frozen = self._step(raw) if quick else await asyncio.to_thread(self._step, raw)
             except UNPROVEN as error:
                 if self._signed(raw):  # by its sender: the fault is in the content
                     raise
@@ -204,21 +216,24 @@ class Carrier(Voice):
     async def pump(self, told: Callable[[], Awaitable[None]] | None = None) -> None:
         """Send the messages that the session makes unprompted, while it has room for more.
 
-        A few messages are sent at the same time. The next is made when the oldest of them has
+        A few messages are sent at the same time. The next is sent when the oldest of them has
         arrived, so that none is overtaken by many: a reader takes a bounded number ahead.
         ``told`` is called each time that the session has made something.
         """
         under_way: deque[asyncio.Task[None]] = deque()
+        made: deque[list[Frozen]] = deque()
         try:
-            while self.session.room:
+            while made or self.session.room:
+                if not made:
+                    async with self._turn:
+                        made.extend(await asyncio.to_thread(self._make))
+                    if told is not None:
+                        await told()
+                    continue
                 if len(under_way) == _WINDOW:
                     await under_way[0]
                     under_way.popleft()
-                async with self._turn:
-                    frozen = await asyncio.to_thread(self._make)
-                under_way.append(asyncio.create_task(self._send(frozen)))
-                if told is not None:
-                    await told()
+                under_way.append(asyncio.create_task(self._send(made.popleft())))
             await asyncio.gather(*under_way)
         finally:
             for task in under_way:
@@ -230,7 +245,7 @@ class Carrier(Voice):
     def _step(self, raw: bytes) -> list[Frozen] | None:
         message = peek(raw)
         name = self._name(message)
-        digest = hashlib.sha256(raw).digest()
+        digest = stamp(message)  # the session verifies the signature
         if self._taken.get(name) == digest:
             return None
         known = self._known.get(name)
@@ -264,23 +279,37 @@ class Carrier(Voice):
     def _frozen(self, act: Callable[[], list[Outgoing]]) -> list[Frozen]:
         return self._freeze(None, act())
 
-    def _make(self) -> list[Frozen]:
+    def _make(self) -> list[list[Frozen]]:
+        """The next messages that the session makes by itself, frozen: groups to be sent at once.
+
+        If no message can change what is made, a restarted session makes the same again. Then stamps
+        are kept in the place of bytes, and a few messages are frozen together.
+        """
         if self._sent is None:
             self._sent = self._store.sent(self.run)
-        made = self.session.make(self._sent) if self.session.room else []
-        if made:
-            self._point("made")
-        return self._freeze(None, made)
+        made: list[Outgoing] = []
+        again, until = self.session.ahead, time.monotonic() + _TOGETHER_SECONDS
+        while self.session.room:
+            made += (more := self.session.make(self._sent))
+            if more:
+                self._point("made")
+            if not again or len(made) >= _WINDOW or time.monotonic() > until:
+                break
+        frozen = self._freeze(None, made, again=again)
+        return [[message] for message in frozen] if again else [frozen]
 
-    def _freeze(self, taken: Taken | None, outgoing: list[Outgoing]) -> list[Frozen]:
+    def _freeze(
+        self, taken: Taken | None, outgoing: list[Outgoing], *, again: bool = False
+    ) -> list[Frozen]:
         messages = []
         for out in outgoing:
             sent = peek(out.raw)
             name = Name(out.to, sent.round, self.session.slot(sent))
-            messages.append(Frozen(name, out.raw))
+            messages.append(Frozen(name, out.raw, stamp(sent) if again else b""))
         if not messages:
             return self._store.step(self.run, taken, []) if taken is not None else []
         acked, self._acked = self._acked, []
         frozen = self._store.step(self.run, taken, messages, acked)
-        self._point("frozen")
+        for _ in range(len(frozen) if again else 1):
+            self._point("frozen")
         return frozen

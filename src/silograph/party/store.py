@@ -5,7 +5,8 @@ What
     signed proposal, the decision, the run's secret, the digest of the edges that it is carried out
     with (see :mod:`~silograph.party.snapshots`), every outgoing message, the digest of every
     incoming message that was processed ("taken"), and how the run ended. The bytes of an outgoing
-    message are kept until the broker has it, its digest for ever. The audit trail
+    message are kept until the broker has it, its digest for ever. Of a message that a restarted
+    session makes again by itself, such as a chunk, only the digest is kept. The audit trail
     (:mod:`~silograph.party.trail`) is a table of this file, to which rows are only ever added.
 Guarantee
     A run id is used once. A run's secret is on the disk before any randomness is derived from it,
@@ -110,10 +111,15 @@ class Name:
 
 @dataclass(frozen=True)
 class Frozen:
-    """An outgoing message; ``raw`` is None if the broker already has it."""
+    """An outgoing message; ``raw`` is None if the broker already has it.
+
+    A message with a ``stamp``, a digest that is known without hashing all its bytes, is not kept:
+    after a restart the session makes it again, and the stamps are compared then.
+    """
 
     name: Name
     raw: bytes | None = field(repr=False)
+    stamp: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,8 @@ _MARK_BYTES = 16
 _BUSY_SECONDS = 30.0
 #: Records of incoming messages that had no answer are written in batches of this size.
 _NOTES = 64
+#: What stands for the bytes of a message that is made again after a restart. No message is empty.
+_AGAIN = b""
 #: What becomes of outgoing messages that the broker has.
 _SENT = "UPDATE outgoing SET raw = NULL, mark = sent_mark(mark)"
 
@@ -348,7 +356,8 @@ class Store:
         """End a run: freeze its last messages, wipe its secret, drop the bytes of all others."""
         with self.together() as connection:
             connection.execute(f"{_SENT} WHERE run = ? AND raw IS NOT NULL", (run,))
-            self._freeze(connection, run, last)
+            for message in last:
+                self._freeze_one(connection, run, message)
             self._change(run, "secret = NULL, state = ?, code = ?", state, code)
             self._wiped = True
 
@@ -419,17 +428,12 @@ class Store:
                 return []
         with self.together() as connection:
             _release(connection, run, acked)
-            return self._freeze(connection, run, outgoing)
-
-    def _freeze(
-        self, connection: sqlite3.Connection, run: str, outgoing: Sequence[Frozen]
-    ) -> list[Frozen]:
-        return [self._freeze_one(connection, run, message) for message in outgoing]
+            return [self._freeze_one(connection, run, message) for message in outgoing]
 
     def _freeze_one(self, connection: sqlite3.Connection, run: str, message: Frozen) -> Frozen:
         name, raw = message.name, message.raw or b""
         key = (run, name.party, name.round, str(name.slot))
-        digest = hashlib.sha256(raw).digest()
+        digest = message.stamp or hashlib.sha256(raw).digest()
         known = connection.execute(
             f"SELECT raw IS NULL, {COLUMNS['outgoing']}, mark FROM outgoing"  # noqa: S608
             " WHERE run = ? AND receiver = ? AND round = ? AND slot = ?",
@@ -437,8 +441,9 @@ class Store:
         ).fetchone()
         if known is None:
             row = (_next(connection, "outgoing"), *key, digest, len(raw))
+            kept = _AGAIN if message.stamp else raw
             connection.execute(
-                "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, raw, _mark(*row))
+                "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, kept, _mark(*row))
             )
             return message
         sent, row = bool(known[0]), known[1:]
@@ -448,7 +453,7 @@ class Store:
                 f"run {run}: a message of round {name.round!r} was frozen with other bytes; it is "
                 "never made anew"
             )
-        return Frozen(name, None if sent else raw)
+        return Frozen(name, None) if sent else message
 
     def acked(self, run: str, names: Iterable[Name]) -> None:
         """Drop the bytes of messages that the broker has confirmed."""
@@ -456,12 +461,15 @@ class Store:
             _release(connection, run, names)
 
     def pending(self, run: str) -> list[Frozen]:
-        """Frozen messages that the broker may not have yet, in the order of freezing."""
+        """Frozen messages that the broker may not have yet, in the order of freezing.
+
+        Those of which only digests are kept are not among them: the session makes them again.
+        """
         with self._reading() as connection:
             rows = connection.execute(
                 f"SELECT raw, {COLUMNS['outgoing']}, mark FROM outgoing"  # noqa: S608
-                " WHERE run = ? AND raw IS NOT NULL ORDER BY number",
-                (run,),
+                " WHERE run = ? AND raw IS NOT NULL AND raw != ? ORDER BY number",
+                (run, _AGAIN),
             ).fetchall()
         found = []
         for raw, *row in rows:
@@ -473,14 +481,15 @@ class Store:
         return found
 
     def sent(self, run: str) -> set[tuple[str, int]]:
-        """(round, slot) of every message that was frozen."""
+        """(round, slot) of every message that was frozen and need not be made again."""
         with self._reading() as connection:
-            query = f"SELECT raw IS NULL, {COLUMNS['outgoing']}, mark FROM outgoing WHERE run = ?"  # noqa: S608
-            found = set()
-            for sent, *row in connection.execute(query, (run,)):
+            query = f"SELECT raw IS NULL, raw = ?, {COLUMNS['outgoing']}, mark FROM outgoing"  # noqa: S608
+            found: set[tuple[str, int]] = set()
+            again: set[tuple[str, int]] = set()
+            for sent, unkept, *row in connection.execute(f"{query} WHERE run = ?", (_AGAIN, run)):
                 self._check("outgoing", tuple(row), f"a message of run {run[:12]}", bool(sent))
-                found.add((row[3], int(row[4])))
-            return found
+                (again if unkept else found).add((row[3], int(row[4])))
+            return found - again
 
     def receivers(self, run: str) -> set[int]:
         """The places of those to whom messages of a run were addressed."""

@@ -42,7 +42,7 @@ class ReportRun:
             for number, size in enumerate((16, 16)):
                 raw = silo.chunk(number, bits[place][number * 16 :][:size]).raw
                 assert self.coordinator.receive(raw) == []
-        return self.coordinator.result()
+        return [bytes(report) for report in self.coordinator.result()]
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -294,9 +294,8 @@ class CommitteeRun:
 
     def say(self, message: Message, content: bytes | None = None, **header: object) -> Message:
         """Another message by the same author: encrypted and signed as it should be."""
-        fields = vars(message.envelope) | header
         payload = self.content(message) if content is None else content
-        envelope = Envelope(**(fields | {"payload": payload}))
+        envelope = replace(message.envelope.saying(payload), **header)
         lines = self.machine(envelope.sender)._lines
         if envelope.round in SECRET_ROUNDS:
             assert lines is not None
@@ -319,7 +318,7 @@ class CommitteeRun:
 
     def result(self) -> Any:
         """Y as the bits of one number."""
-        return int.from_bytes(self.coordinator.result(), "little")
+        return int.from_bytes(bytes(self.coordinator.result()), "little")
 
     @property
     def union(self) -> int:

@@ -6,7 +6,6 @@ refused by its sender's name, and changes nothing.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -384,7 +383,7 @@ class TestRefusedBeside:
             found = []
             for line in locks:
                 if line != own:
-                    plain = replace(message.envelope, payload=run.content(message))
+                    plain = message.envelope.saying(run.content(message))
                     closed = locks[line].close(plain)
                     found.append(seal(run.binding, run.keys[message.sender], closed))
             return found
@@ -407,7 +406,7 @@ class TestRefusedBeside:
             if other.receiver == message.receiver and other.name == message.name:
                 return []
             payload = other.envelope.payload
-            return [seal(run.binding, run.keys[message.sender], replace(envelope, payload=payload))]
+            return [seal(run.binding, run.keys[message.sender], envelope.saying(payload))]
 
         errors = unchanged(name).beside(moved)
         assert {type(error) for _, error in errors} == {PayloadError}
@@ -415,7 +414,7 @@ class TestRefusedBeside:
     def test_changed_by_whoever_carries_it(self, name: str) -> None:
         def damage(run: CommitteeRun, message: Message) -> list[bytes]:
             envelope = message.envelope
-            damaged = replace(envelope, payload=flipped(envelope.payload, 0))
+            damaged = envelope.saying(flipped(envelope.payload, 0))
             other = run.keys[COORDINATOR if message.sender != COORDINATOR else 0]
             return [flipped(message.raw, -1), seal(run.binding, other, damaged)]
 

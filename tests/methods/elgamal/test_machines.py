@@ -85,7 +85,9 @@ class ElgamalRun:
     def finish(self) -> set[int]:
         for chunk in range(self.parameters.chunks):
             self.deliver(self.coordinator.begin(chunk))
-        bits = np.unpackbits(np.frombuffer(self.coordinator.result(), np.uint8), bitorder="little")
+        bits = np.unpackbits(
+            np.frombuffer(bytes(self.coordinator.result()), np.uint8), bitorder="little"
+        )
         return set(np.flatnonzero(bits).tolist())
 
     def sign(

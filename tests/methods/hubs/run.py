@@ -42,3 +42,6 @@ class HubRun(MaskedRun):
 
     def chunk(self, place: int, number: int, held: Any = None) -> bytes:
         return self.silos[place].chunk(number, self.bits(number, held)).raw
+
+    def result(self) -> Any:
+        return self.coordinator.result()

@@ -1,6 +1,7 @@
 """A masked union of tiny silos, step by step, for tests that stop in the middle."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +98,11 @@ class MaskedRun:
     def chunk(self, place: int, number: int, held: set[int] = frozenset()) -> bytes:  # type: ignore[assignment]
         return self.silos[place].chunk(number, self.bits(number, held)).raw
 
-    def finish(self, holdings: list[set[int]]) -> bytes:
+    def finish(self, holdings: list[set[int]]) -> Any:
         for number in range(self.parameters.chunks):
             for place, held in enumerate(holdings):
                 assert self.coordinator.receive(self.chunk(place, number, held)) == []
-        return self.coordinator.result()
+        return self.result()
+
+    def result(self) -> Any:
+        return bytes(self.coordinator.result())

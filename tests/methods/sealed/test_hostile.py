@@ -626,7 +626,7 @@ class TestRefusedBeside:
                 and len(m.envelope.payload) == len(envelope.payload)
             ]  # fmt: skip
             return [
-                seal(run.binding, run.keys[message.sender], replace(envelope, payload=payload))
+                seal(run.binding, run.keys[message.sender], envelope.saying(payload))
                 for payload in {other.envelope.payload for other in others[:2]}
             ]
 

@@ -44,7 +44,7 @@ pub struct BitRows<'a> {
 impl<'a> BitRows<'a> {
     /// Borrows `words`, or `None` where their number is not that of n padded rows.
     ///
-    /// The other invariants are the maker's ([`from_triangle`]); they are not checked again.
+    /// The other invariants are the maker's ([`into_rows`]); they are not checked again.
     pub fn new(n: usize, words: &'a [u64]) -> Option<Self> {
         (n.checked_mul(row_words(n)) == Some(words.len())).then_some(Self { n, words })
     }
@@ -90,6 +90,11 @@ pub fn ones(row: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The rows of a list of pairs (u < v < n); repeats are harmless.
+pub fn rows_of_pairs(n: usize, pairs: &[u32]) -> Vec<u64> {
+    into_rows(n, triangle_of_pairs(n, pairs))
+}
+
 /// The triangle of a list of pairs (u < v < n); repeats are harmless.
 pub fn triangle_of_pairs(n: usize, pairs: &[u32]) -> Vec<u64> {
     let mut triangle = vec![0u64; pair_count(n).div_ceil(64)];
@@ -113,15 +118,20 @@ fn set_pairs(n: usize, pairs: &[u32], triangle: &mut [u64]) {
     }
 }
 
-/// Rows from a triangle (bits past the last pair are ignored).
-pub fn from_triangle(n: usize, triangle: &[u64]) -> Vec<u64> {
-    let width = row_words(n);
-    let mut rows = vec![0u64; n * width];
-    rows.par_chunks_mut(width.max(1))
-        .enumerate()
-        .for_each(|(u, row)| {
-            copy_bits(triangle, row_start(n, u), row, u + 1, n - 1 - u);
-        });
+/// Rows from a triangle (bits past the last pair are ignored), in place: a graph never takes more
+/// memory than its rows.
+///
+/// The triangle stays at the front, and the last row is made first. Row u starts at u·n bits or
+/// later, where no row before it is left: in the triangle they end at u·n − u(u+1)/2.
+pub fn into_rows(n: usize, triangle: Vec<u64>) -> Vec<u64> {
+    let (width, mut rows) = (row_words(n), triangle);
+    rows.resize(n * width, 0);
+    let mut row = vec![0u64; width];
+    for u in (0..n).rev() {
+        row.fill(0);
+        copy_bits(&rows, row_start(n, u), &mut row, u + 1, n - 1 - u);
+        rows[u * width..(u + 1) * width].copy_from_slice(&row);
+    }
     mirror(n, &mut rows);
     rows
 }
@@ -144,7 +154,7 @@ pub fn induced(rows: BitRows<'_>, picked: &[u32]) -> Vec<u64> {
     found
 }
 
-/// The triangle of rows, the inverse of [`from_triangle`].
+/// The triangle of rows, the inverse of [`into_rows`].
 pub fn to_triangle(rows: BitRows<'_>) -> Vec<u64> {
     let n = rows.n();
     let mut triangle = vec![0u64; pair_count(n).div_ceil(64)];
@@ -189,19 +199,28 @@ fn copy_bits(source: &[u64], from: usize, target: &mut [u64], to: usize, len: us
 }
 
 /// Writes the lower half of a matrix whose upper half is filled, 64 × 64 bits at a time.
+///
+/// Eight by eight such blocks are a tile: a line of the cache is met once for all of its words.
 fn mirror(n: usize, rows: &mut [u64]) {
     let (width, blocks) = (row_words(n), n.div_ceil(64));
-    for above in 0..blocks {
-        for right in above..blocks {
-            let mut block = [0u64; 64];
-            let height = 64.min(n - above * 64);
-            for (i, word) in block.iter_mut().enumerate().take(height) {
-                *word = rows[(above * 64 + i) * width + right];
-            }
-            transpose(&mut block);
-            let height = 64.min(n - right * 64);
-            for (i, word) in block.iter().enumerate().take(height) {
-                rows[(right * 64 + i) * width + above] |= word;
+    let tiles = (0..blocks).step_by(LANES).flat_map(|above| {
+        (above..blocks)
+            .step_by(LANES)
+            .map(move |right| (above, right))
+    });
+    for (first, beside) in tiles {
+        for above in first..blocks.min(first + LANES) {
+            for right in beside.max(above)..blocks.min(beside + LANES) {
+                let mut block = [0u64; 64];
+                let height = 64.min(n - above * 64);
+                for (i, word) in block.iter_mut().enumerate().take(height) {
+                    *word = rows[(above * 64 + i) * width + right];
+                }
+                transpose(&mut block);
+                let height = 64.min(n - right * 64);
+                for (i, word) in block.iter().enumerate().take(height) {
+                    rows[(right * 64 + i) * width + above] |= word;
+                }
             }
         }
     }
@@ -246,7 +265,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn layouts_agree(n in 0usize..200, picks in prop::collection::vec(any::<u64>(), 0..400)) {
+        fn layouts_agree(n in 0usize..700, picks in prop::collection::vec(any::<u64>(), 0..400)) {
             let mut pairs: Vec<(u32, u32)> = picks
                 .iter()
                 .filter(|_| n >= 2)
@@ -258,10 +277,9 @@ mod tests {
             pairs.sort_unstable();
             pairs.dedup();
             let flat: Vec<u32> = pairs.iter().flat_map(|&(u, v)| [u, v]).collect();
-            let triangle = triangle_of_pairs(n, &flat);
-            let words = from_triangle(n, &triangle);
+            let words = rows_of_pairs(n, &flat);
             let rows = BitRows::new(n, &words).unwrap();
-            prop_assert_eq!(to_triangle(rows), triangle);
+            prop_assert_eq!(to_triangle(rows), triangle_of_pairs(n, &flat));
             prop_assert_eq!(to_pairs(rows), flat);
             let mut degrees = vec![0u32; n];
             for &(u, v) in &pairs {

@@ -3,55 +3,21 @@
 //! [`EdgeText::keys`] reads over a given universe; [`EdgeText::graph`] takes the universe from
 //! the file. Both give the first fault of the file, or all of it; never a part.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flate2::read::MultiGzDecoder;
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 
-use super::compact::compact;
 use super::ids::{self, IdTable, Interner, Normal};
 use super::lines::{Fault, FaultKind, Layout, LineKind, decimal_pair, fields, kind_of, line_at};
+use super::settle::Settled;
 use super::sinks::{ColumnSink, KeySink, Known, Resolve, Sink, Small, TextSink};
-use super::sparse::{self, key};
+use super::sparse::key;
+use super::text::Text;
 
-/// Pieces are small enough to stay in a core's cache and to share the work evenly.
-const PIECE: usize = 1 << 18;
-
-/// The first byte of a piece, the first after it, and whether it is the header.
-type Piece = (usize, usize, bool);
-
-/// Why a file could not be taken into memory.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The system said no.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// Damaged or truncated gzip data.
-    #[error("{0}")]
-    Gzip(io::Error),
-    /// More text than the caller wants in memory, or a stream without an end.
-    #[error("more than {0} bytes of text")]
-    Large(u64),
-}
-
-/// All that a reader has, unless that is more than `limit` bytes.
-fn read_within(
-    reader: impl Read,
-    limit: u64,
-    fault: fn(io::Error) -> OpenError,
-) -> Result<Vec<u8>, OpenError> {
-    let mut bytes = Vec::new();
-    let mut limited = reader.take(limit.saturating_add(1));
-    limited.read_to_end(&mut bytes).map_err(fault)?;
-    if bytes.len() as u64 > limit {
-        return Err(OpenError::Large(limit));
-    }
-    Ok(bytes)
-}
+/// Bytes in which the first rows are looked for at first.
+const OPENING: usize = 1 << 14;
 
 /// What was met on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,76 +34,117 @@ pub struct Tally {
     pub repeats: usize,
 }
 
-/// The text of an edge list in memory, unzipped.
-pub struct EdgeText {
-    bytes: Vec<u8>,
-    start: usize,
-    /// Whether the file was compressed.
-    pub gzip: bool,
+/// Edges over the universe of the identifiers that occur in a file.
+pub struct Found {
+    edges: Settled,
+    normal: Normal,
+    /// The identifiers, unless the ends of the edges are the identifiers themselves.
+    table: Option<IdTable>,
 }
 
-impl EdgeText {
-    /// Reads a whole file of at most `limit` bytes, also when unzipped; gzip is known by its magic
-    /// bytes, not by the name.
-    pub fn open(path: &Path, limit: u64) -> Result<Self, OpenError> {
-        let bytes = read_within(File::open(path)?, limit, OpenError::Io)?;
-        if !bytes.starts_with(&[0x1f, 0x8b]) {
-            return Ok(Self::from_bytes(bytes, false));
+impl Found {
+    /// The number of edges.
+    pub fn count(&self) -> usize {
+        self.edges.count()
+    }
+
+    /// Writes the pairs of positions, as [`Settled::write`] does; returns the universe.
+    pub fn write(self, pairs: &mut [u64]) -> IdTable {
+        match self.table {
+            Some(table) => {
+                self.edges.write(pairs);
+                table
+            }
+            None => IdTable::from_small(self.edges.compact(pairs), self.normal),
         }
-        let text = read_within(MultiGzDecoder::new(&bytes[..]), limit, OpenError::Gzip)?;
-        Ok(Self::from_bytes(text, true))
+    }
+}
+
+/// The text of an edge list.
+pub struct EdgeText(Text);
+
+impl EdgeText {
+    /// Reads edges from a text.
+    pub fn new(text: Text) -> Self {
+        Self(text)
     }
 
-    /// Takes text that is in memory already.
-    pub fn from_bytes(bytes: Vec<u8>, gzip: bool) -> Self {
-        let start = if bytes.starts_with(b"\xef\xbb\xbf") {
-            3
-        } else {
-            0
-        };
-        Self { bytes, start, gzip }
+    /// The text itself.
+    pub fn text(&self) -> &Text {
+        &self.0
     }
 
-    /// The first bytes, to know the file's kind by.
-    pub fn magic(&self) -> &[u8] {
-        &self.bytes[..self.bytes.len().min(4)]
-    }
-
-    /// The number, from 1, of the line in which byte `offset` stands.
-    pub fn line_number(&self, offset: usize) -> usize {
-        1 + memchr_iter(b'\n', &self.bytes[..offset]).count()
+    /// Looks at the first lines, at more and more of them, until `look` says that it is enough.
+    fn opening<T>(
+        &self,
+        mut look: impl FnMut(&[u8]) -> Result<(bool, T), Fault>,
+    ) -> Result<T, Fault> {
+        let (mut buffer, mut size) = (Vec::new(), OPENING);
+        loop {
+            let (bytes, whole) = self.0.opening(size, &mut buffer).map_err(unread)?;
+            match look(bytes)? {
+                (false, _) if !whole => size = size.saturating_mul(8),
+                (_, found) => return Ok(found),
+            }
+        }
     }
 
     /// The fields of the first `limit` rows, to find a header by.
     pub fn head(&self, delimiter: Option<u8>, limit: usize) -> Result<Vec<Vec<String>>, Fault> {
-        let mut rows = Vec::new();
-        let mut start = self.start;
-        while start < self.bytes.len() && rows.len() < limit {
-            let stop = self.line_end(start);
-            let text = checked(&self.bytes[start..stop], start)?;
-            let (line, _) = line_at(text, 0);
-            if kind_of(line, delimiter) == LineKind::Row {
-                let mut row = Vec::new();
-                fields(line, delimiter, |_, field| row.push(field.into_owned())).map_err(
-                    |kind| Fault {
-                        offset: start,
+        self.opening(|bytes| {
+            let mut rows = Vec::new();
+            let mut start = 0;
+            while start < bytes.len() && rows.len() < limit {
+                let (line, next) = checked_line(bytes, start).map_err(|fault| self.moved(fault))?;
+                if kind_of(line, delimiter) == LineKind::Row {
+                    let mut row = Vec::new();
+                    let each = |_, field: std::borrow::Cow<str>| row.push(field.into_owned());
+                    fields(line, delimiter, each).map_err(|kind| Fault {
+                        offset: self.0.start() + start,
                         kind,
-                    },
-                )?;
-                rows.push(row);
+                    })?;
+                    rows.push(row);
+                }
+                start = next;
             }
-            start = stop;
+            Ok((rows.len() == limit, rows))
+        })
+    }
+
+    /// Where the lines below the header begin, and how many comments are above it.
+    fn body(&self, layout: &Layout) -> Result<(usize, usize), Fault> {
+        if !layout.header {
+            return Ok((self.0.start(), 0));
         }
-        Ok(rows)
+        self.opening(|bytes| {
+            let (mut start, mut comments, mut found) = (0, 0, false);
+            while start < bytes.len() && !found {
+                let (line, next) = checked_line(bytes, start).map_err(|fault| self.moved(fault))?;
+                let kind = kind_of(line, layout.delimiter);
+                comments += usize::from(kind == LineKind::Comment);
+                found = kind == LineKind::Row;
+                start = next;
+            }
+            Ok((found, (self.0.start() + start, comments)))
+        })
+    }
+
+    /// A fault whose place was counted from the first line.
+    fn moved(&self, fault: Fault) -> Fault {
+        Fault {
+            offset: self.0.start() + fault.offset,
+            ..fault
+        }
     }
 
     /// Every line as it stands, blank ones too.
     pub fn lines(&self) -> Result<Vec<String>, Fault> {
-        let text = checked(&self.bytes[self.start..], self.start)?;
+        let mut buffer = Vec::new();
+        let bytes = self.0.all(&mut buffer).map_err(unread)?;
         let mut lines = Vec::new();
         let mut start = 0;
-        while start < text.len() {
-            let (line, next) = line_at(text, start);
+        while start < bytes.len() {
+            let (line, next) = checked_line(bytes, start).map_err(|fault| self.moved(fault))?;
             lines.push(line.to_owned());
             start = next;
         }
@@ -146,69 +153,46 @@ impl EdgeText {
 
     /// The field `layout.first` of every row.
     pub fn column(&self, layout: &Layout) -> Result<Vec<String>, Fault> {
-        let mut sink = ColumnSink(Vec::new());
-        for piece in self.pieces(layout)? {
-            self.read(piece, layout, &mut sink)?;
-        }
-        Ok(sink.0)
+        let (sinks, _) = self.scan(layout, |_| ColumnSink(Vec::new()))?;
+        Ok(sinks.into_iter().flat_map(|sink| sink.0).collect())
     }
 
     /// The edges, over a universe that is given.
-    pub fn keys(&self, table: &IdTable, layout: &Layout) -> Result<(Vec<u64>, Tally), Fault> {
-        let (mut keys, mut tally) = self.fill(layout, Known { table })?;
-        (tally.loops, tally.repeats) = sparse::settle(&mut keys);
-        Ok((keys, tally))
+    pub fn keys(&self, table: &IdTable, layout: &Layout) -> Result<(Settled, Tally), Fault> {
+        self.settle(layout, Known { table })
     }
 
     /// The edges, over the universe of the identifiers that occur (those of loops too):
     /// integers in the order of their values, anything else in the order of code points.
-    pub fn graph(
-        &self,
-        normal: Normal,
-        layout: &Layout,
-    ) -> Result<(IdTable, Vec<u64>, Tally), Fault> {
+    pub fn graph(&self, normal: Normal, layout: &Layout) -> Result<(Found, Tally), Fault> {
         // Most files hold small integers, and it takes one odd identifier to know otherwise.
         let odd = AtomicBool::new(false);
-        let small = self.fill(layout, Small { normal, odd: &odd });
+        let small = self.settle(layout, Small { normal, odd: &odd });
         if odd.load(Ordering::Relaxed) {
             return self.text_graph(normal, layout);
         }
-        let (mut keys, mut tally) = small?;
-        let looped = keys.par_iter().filter(|&&key| sparse::is_loop(key));
-        let looped: Vec<u32> = looped.map(|&key| key as u32).collect();
-        (tally.loops, tally.repeats) = sparse::settle(&mut keys);
-        let ids = compact(&mut keys, &looped);
-        Ok((IdTable::from_small(ids, normal), keys, tally))
+        let (edges, tally) = small?;
+        let found = Found {
+            edges,
+            normal,
+            table: None,
+        };
+        Ok((found, tally))
     }
 
-    fn text_graph(
-        &self,
-        normal: Normal,
-        layout: &Layout,
-    ) -> Result<(IdTable, Vec<u64>, Tally), Fault> {
-        let new = || TextSink {
+    fn text_graph(&self, normal: Normal, layout: &Layout) -> Result<(Found, Tally), Fault> {
+        let (sinks, mut tally) = self.scan(layout, |_| TextSink {
             normal,
             ids: Interner::default(),
             pairs: Vec::new(),
-        };
-        let jobs = self
-            .pieces(layout)?
-            .into_iter()
-            .map(|piece| (piece, new()))
-            .collect();
-        let (sinks, mut tally) = self.scan(layout, jobs)?;
+        })?;
         let mut all = Interner::default();
-        let mut keys = Vec::with_capacity(tally.rows);
-        for sink in sinks {
-            let place: Vec<u32> = (0..sink.ids.len())
+        let places = sinks.iter().map(|sink| {
+            (0..sink.ids.len())
                 .map(|position| all.insert(sink.ids.text(position)))
-                .collect();
-            keys.extend(
-                sink.pairs
-                    .iter()
-                    .map(|&[a, b]| [place[a as usize], place[b as usize]]),
-            );
-        }
+                .collect()
+        });
+        let places: Vec<Vec<u32>> = places.collect();
         let integers = (0..all.len()).all(|position| ids::is_integer(all.text(position)));
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.par_sort_unstable_by(|&a, &b| {
@@ -224,70 +208,65 @@ impl EdgeText {
         for &position in &order {
             rank[position as usize] = sorted.insert(all.text(position as usize));
         }
-        let mut keys: Vec<u64> = keys
-            .iter()
-            .map(|&[a, b]| key(rank[a as usize], rank[b as usize]))
-            .collect();
-        (tally.loops, tally.repeats) = sparse::settle(&mut keys);
-        Ok((IdTable::from_interner(sorted, normal), keys, tally))
+        let keys = sinks.par_iter().zip(&places).map(|(sink, place)| {
+            let rank = |id: u32| rank[place[id as usize] as usize];
+            sink.pairs
+                .iter()
+                .map(|&[a, b]| key(rank(a), rank(b)))
+                .collect()
+        });
+        let edges = Settled::new(keys.collect());
+        (tally.loops, tally.repeats) = (edges.loops(), edges.repeats());
+        let found = Found {
+            edges,
+            normal,
+            table: Some(IdTable::from_interner(sorted, normal)),
+        };
+        Ok((found, tally))
     }
 
-    /// Reads keys into one list that is taken once, with room for a row on every line: fresh
-    /// memory costs more than counting lines does.
-    fn fill<R: Resolve + Copy + Send>(
+    /// Reads and settles keys.
+    fn settle<R: Resolve + Copy + Send + Sync>(
         &self,
         layout: &Layout,
         resolve: R,
-    ) -> Result<(Vec<u64>, Tally), Fault> {
-        let pieces = self.pieces(layout)?;
-        let rooms: Vec<usize> = pieces.par_iter().map(|&piece| self.room(piece)).collect();
-        let mut keys = vec![0u64; rooms.iter().sum()];
-        let mut rest = &mut keys[..];
-        let mut jobs = Vec::with_capacity(pieces.len());
-        for (&piece, &room) in pieces.iter().zip(&rooms) {
-            let (mine, others) = rest.split_at_mut(room);
-            let sink = KeySink {
-                resolve,
-                keys: mine,
-                used: 0,
-            };
-            jobs.push((piece, sink));
-            rest = others;
-        }
-        let (sinks, tally) = self.scan(layout, jobs)?;
-        let used: Vec<usize> = sinks.into_iter().map(|sink| sink.used).collect();
-        let (mut from, mut to) = (0, 0);
-        for (room, used) in rooms.into_iter().zip(used) {
-            keys.copy_within(from..from + used, to);
-            from += room;
-            to += used;
-        }
-        keys.truncate(to);
-        Ok((keys, tally))
+    ) -> Result<(Settled, Tally), Fault> {
+        let (sinks, mut tally) = self.scan(layout, |lines| KeySink {
+            resolve,
+            // Room for a row on every line: memory that grows is touched twice.
+            keys: Vec::with_capacity(memchr_iter(b'\n', lines).count() + 1),
+        })?;
+        let edges = Settled::new(sinks.into_iter().map(|sink| sink.keys).collect());
+        (tally.loops, tally.repeats) = (edges.loops(), edges.repeats());
+        Ok((edges, tally))
     }
 
-    /// The most rows that a piece can have: one a line, and four bytes each at least.
-    fn room(&self, (start, stop, _): Piece) -> usize {
-        let lines = memchr_iter(b'\n', &self.bytes[start..stop]).count();
-        (lines + 1).min((stop - start) / 4 + 1)
-    }
-
-    /// Reads all pieces at once, each into a sink of its own.
+    /// Reads all pieces at once, each into a sink of its own that is made for its lines.
     fn scan<S: Sink + Send>(
         &self,
         layout: &Layout,
-        jobs: Vec<(Piece, S)>,
+        new: impl Fn(&[u8]) -> S + Sync,
     ) -> Result<(Vec<S>, Tally), Fault> {
+        let (start, comments) = self.body(layout)?;
+        let pieces = self.0.pieces(start);
         // Results are looked at in the order of the file, so the first fault is the one told.
-        let done: Vec<Result<(S, Tally), Fault>> = jobs
-            .into_par_iter()
-            .map(|(piece, mut sink)| {
-                let tally = self.read(piece, layout, &mut sink)?;
+        let done: Vec<Result<(S, Tally), Fault>> = pieces
+            .par_iter()
+            .map_init(Vec::new, |buffer, piece| {
+                let (base, lines) = self.0.lines(piece, buffer).map_err(unread)?;
+                let mut sink = new(lines);
+                let tally = read_rows(lines, layout, &mut sink).map_err(|fault| Fault {
+                    offset: base + fault.offset,
+                    ..fault
+                })?;
                 Ok((sink, tally))
             })
             .collect();
         let mut sinks = Vec::with_capacity(done.len());
-        let mut total = Tally::default();
+        let mut total = Tally {
+            comments,
+            ..Tally::default()
+        };
         for result in done {
             let (sink, tally) = result?;
             total.rows += tally.rows;
@@ -297,61 +276,21 @@ impl EdgeText {
         }
         Ok((sinks, total))
     }
+}
 
-    /// Byte ranges that begin and end with a line. A header stands alone in the first.
-    fn pieces(&self, layout: &Layout) -> Result<Vec<Piece>, Fault> {
-        let mut pieces = Vec::with_capacity(self.bytes.len() / PIECE + 2);
-        let mut start = self.start;
-        while layout.header && start < self.bytes.len() {
-            let stop = self.line_end(start);
-            let (line, _) = line_at(checked(&self.bytes[start..stop], start)?, 0);
-            let row = kind_of(line, layout.delimiter) == LineKind::Row;
-            pieces.push((start, stop, row));
-            start = stop;
-            if row {
-                break;
-            }
-        }
-        while start < self.bytes.len() {
-            let stop = self.line_end((start + PIECE).min(self.bytes.len() - 1));
-            pieces.push((start, stop, false));
-            start = stop;
-        }
-        Ok(pieces)
+/// The system's word on a file that could be opened, but not read.
+fn unread(error: io::Error) -> Fault {
+    Fault {
+        offset: 0,
+        kind: FaultKind::Unread(error.to_string()),
     }
+}
 
-    /// The start of the line after the one in which `offset` stands.
-    fn line_end(&self, offset: usize) -> usize {
-        memchr(b'\n', &self.bytes[offset..]).map_or(self.bytes.len(), |end| offset + end + 1)
-    }
-
-    fn read<S: Sink>(
-        &self,
-        (start, stop, header): Piece,
-        layout: &Layout,
-        sink: &mut S,
-    ) -> Result<Tally, Fault> {
-        if header {
-            return Ok(Tally::default());
-        }
-        let bytes = &self.bytes[start..stop];
-        let (text, bad) = match checked(bytes, start) {
-            Ok(text) => (text, None),
-            Err(fault) => {
-                // A fault on an earlier line is the first fault all the same.
-                let end = memrchr(b'\n', &bytes[..fault.offset - start]).map_or(0, |at| at + 1);
-                (
-                    std::str::from_utf8(&bytes[..end]).unwrap_or_default(),
-                    Some(fault),
-                )
-            }
-        };
-        let tally = read_rows(text, layout, sink).map_err(|fault| Fault {
-            offset: start + fault.offset,
-            ..fault
-        })?;
-        bad.map_or(Ok(tally), Err)
-    }
+/// The line that begins at `start`, if it is text, and the start of the next line.
+fn checked_line(bytes: &[u8], start: usize) -> Result<(&str, usize), Fault> {
+    let next = memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |end| start + end + 1);
+    let (line, _) = line_at(checked(&bytes[start..next], start)?, 0);
+    Ok((line, next))
 }
 
 /// The bytes as text, if they are text.
@@ -370,10 +309,9 @@ fn checked(bytes: &[u8], base: usize) -> Result<&str, Fault> {
     }
 }
 
-fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally, Fault> {
+fn read_rows<S: Sink>(bytes: &[u8], layout: &Layout, sink: &mut S) -> Result<Tally, Fault> {
     let fast = S::DECIMALS && layout.fields == 2 && layout.window.is_none();
     let timed = layout.window.map_or(usize::MAX, |window| window.field);
-    let bytes = text.as_bytes();
     let mut tally = Tally::default();
     let mut start = 0;
     while start < bytes.len() {
@@ -387,7 +325,7 @@ fn read_rows<S: Sink>(text: &str, layout: &Layout, sink: &mut S) -> Result<Tally
             start = next;
             continue;
         }
-        let (line, next) = line_at(text, start);
+        let (line, next) = checked_line(bytes, start)?;
         match kind_of(line, layout.delimiter) {
             LineKind::Blank => {}
             LineKind::Comment => tally.comments += 1,
@@ -449,7 +387,29 @@ mod tests {
     };
 
     fn text(content: impl Into<Vec<u8>>) -> EdgeText {
-        EdgeText::from_bytes(content.into(), false)
+        EdgeText::new(Text::from_bytes(content.into()))
+    }
+
+    /// Keys of pairs, as they were written.
+    fn unwritten(pairs: Vec<u64>) -> Vec<u64> {
+        pairs
+            .into_iter()
+            .map(super::super::sparse::as_pair)
+            .collect()
+    }
+
+    fn graph(file: &EdgeText, layout: &Layout) -> (IdTable, Vec<u64>, Tally) {
+        let (found, tally) = file.graph(Normal::default(), layout).ok().unwrap();
+        let mut pairs = vec![0; found.count()];
+        let table = found.write(&mut pairs);
+        (table, unwritten(pairs), tally)
+    }
+
+    fn keys(file: &EdgeText, table: &IdTable, layout: &Layout) -> (Vec<u64>, Tally) {
+        let (edges, tally) = file.keys(table, layout).ok().unwrap();
+        let mut pairs = vec![0; edges.count()];
+        edges.write(&mut pairs);
+        (unwritten(pairs), tally)
     }
 
     fn ids(table: &IdTable) -> Vec<String> {
@@ -464,15 +424,15 @@ mod tests {
             .graph(Normal::default(), layout)
             .err()
             .expect("a fault");
-        (text.line_number(fault.offset), fault.kind)
+        (text.0.line_number(fault.offset).unwrap(), fault.kind)
     }
 
     #[test]
     fn a_snap_file() {
         let file = text("\u{feff}# nodes\r\n10 2\r\n\r\n2\t10\n% x\n7 7\n 2  100 \n");
-        let (table, keys, tally) = file.graph(Normal::default(), &SPACES).unwrap();
+        let (table, first, tally) = graph(&file, &SPACES);
         assert_eq!(ids(&table), ["2", "7", "10", "100"]);
-        assert_eq!(keys, [key(0, 2), key(0, 3)]);
+        assert_eq!(first, [key(0, 2), key(0, 3)]);
         assert_eq!(
             tally,
             Tally {
@@ -484,20 +444,18 @@ mod tests {
             }
         );
         let known = IdTable::from_texts(&["100", "10", "7", "2"], Normal::default()).unwrap();
-        let (keys, again) = file.keys(&known, &SPACES).unwrap();
-        assert_eq!(keys, [key(0, 3), key(1, 3)]);
+        let (found, again) = keys(&file, &known, &SPACES);
+        assert_eq!(found, [key(0, 3), key(1, 3)]);
         assert_eq!(again, tally);
     }
 
     #[test]
     fn texts_and_wide_integers() {
-        let (table, keys, _) = text("b,é\né,a\n\"7\",b")
-            .graph(Normal::default(), &COMMAS)
-            .unwrap();
+        let (table, keys, _) = graph(&text("b,é\né,a\n\"7\",b"), &COMMAS);
         assert_eq!(ids(&table), ["7", "a", "b", "é"]);
         assert_eq!(keys, [key(0, 2), key(1, 3), key(2, 3)]);
         let wide = text("99999999999 -3\n5 99999999999\n12345678901234567890123 5\n");
-        let (table, ..) = wide.graph(Normal::default(), &SPACES).unwrap();
+        let (table, ..) = graph(&wide, &SPACES);
         assert_eq!(
             ids(&table),
             ["-3", "5", "99999999999", "12345678901234567890123"]
@@ -520,15 +478,13 @@ mod tests {
             }
         }
         let table = IdTable::range(5000, Normal::default());
-        let (keys, tally) = text(content.clone()).keys(&table, &SPACES).unwrap();
-        assert_eq!(keys, expected.into_iter().collect::<Vec<_>>());
+        let (found, tally) = keys(&text(content.clone()), &table, &SPACES);
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
         assert_eq!(tally.rows, 100_000);
-        assert_eq!(tally.rows, keys.len() + tally.loops + tally.repeats);
-        let (named, keys, _) = text(content.clone())
-            .graph(Normal::default(), &SPACES)
-            .unwrap();
+        assert_eq!(tally.rows, found.len() + tally.loops + tally.repeats);
+        let (named, found, _) = graph(&text(content.clone()), &SPACES);
         let names: IdTable = IdTable::from_texts(&ids(&named), Normal::default()).unwrap();
-        assert_eq!(keys, text(content.clone()).keys(&names, &SPACES).unwrap().0);
+        assert_eq!(found, keys(&text(content.clone()), &names, &SPACES).0);
         // The first fault of the file is told, whichever piece finishes first.
         let broken = content.clone() + "1\n" + &content + "2\n";
         assert_eq!(
@@ -568,7 +524,8 @@ mod tests {
         };
         assert_eq!(fault(b"1 2\n3\n\xff 3\n", &SPACES), (2, short));
         let table = IdTable::range(3, Normal::default());
-        let unknown = |content: &str, layout| text(content).keys(&table, layout).unwrap_err().kind;
+        let unknown =
+            |content: &str, layout| text(content).keys(&table, layout).err().unwrap().kind;
         assert_eq!(
             unknown("1 2\n2 3\n", &SPACES),
             FaultKind::Unknown("3".into())
@@ -595,38 +552,16 @@ mod tests {
         };
         let file = text("a,b,day\n1,2,1970-01-01\n2,3,1970-01-02\nx,3,1970-01-03\n");
         let day = 86_400_000_000;
-        let (table, keys, tally) = file.graph(Normal::default(), &window(0, 2 * day)).unwrap();
+        let (table, found, tally) = graph(&file, &window(0, 2 * day));
         assert_eq!(ids(&table), ["1", "2", "3"]);
-        assert_eq!((keys.len(), tally.rows, tally.outside), (2, 2, 1));
+        assert_eq!((found.len(), tally.rows, tally.outside), (2, 2, 1));
         let range = IdTable::range(4, Normal::default());
-        let (_, tally) = file.keys(&range, &window(day, 2 * day)).unwrap();
+        let (_, tally) = keys(&file, &range, &window(day, 2 * day));
         assert_eq!((tally.rows, tally.outside), (1, 2));
         let bad = text("a,b,day\n1,2,1970-01-01\n2,3,yesterday\n");
-        let fault = bad.keys(&range, &window(0, day)).unwrap_err();
-        assert_eq!(bad.line_number(fault.offset), 3);
+        let fault = bad.keys(&range, &window(0, day)).err().unwrap();
+        assert_eq!(bad.0.line_number(fault.offset).unwrap(), 3);
         assert_eq!(fault.kind, FaultKind::Time("yesterday".into()));
-    }
-
-    #[test]
-    fn a_file_has_a_largest_size() {
-        use std::io::Write;
-        let place = std::env::temp_dir().join(format!("silograph-large-{}", std::process::id()));
-        let open = |content: &[u8], limit| {
-            std::fs::write(&place, content).unwrap();
-            let opened = EdgeText::open(&place, limit);
-            std::fs::remove_file(&place).unwrap();
-            opened.map(|text| text.bytes.len())
-        };
-        assert_eq!(open(b"1 2\n", 4).unwrap(), 4);
-        assert!(matches!(open(b"1 2\n3", 4), Err(OpenError::Large(4))));
-        let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        zip.write_all(&[b'1'; 1 << 20]).unwrap();
-        let zip = zip.finish().unwrap();
-        assert_eq!(open(&zip, 1 << 20).unwrap(), 1 << 20);
-        assert!(matches!(
-            open(&zip, (1 << 20) - 1),
-            Err(OpenError::Large(_))
-        ));
     }
 
     #[test]
@@ -639,7 +574,7 @@ mod tests {
             header: true,
             ..COMMAS
         };
-        let (table, keys, tally) = file.graph(Normal::default(), &layout).unwrap();
+        let (table, keys, tally) = graph(&file, &layout);
         assert_eq!(ids(&table), ["a", "b", "c"]);
         assert_eq!(keys, [key(0, 1), key(1, 2)]);
         assert_eq!(tally.rows, 2);

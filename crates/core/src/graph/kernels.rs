@@ -3,26 +3,18 @@
 //! All are sums of popcount(row u AND row v). They are tiled so that the rows of one tile stay
 //! in a core's own cache while many others stream past it.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::bitrows::{BitRows, LANES, ones, row_words};
+use super::popcount::{BLOCK, Ones, common};
 use super::simd::Level;
 
 /// Words in a column strip: 512 bytes of a row, eight of the widest registers.
-const STRIP: usize = 8 * LANES;
-/// Bytes of rows in a tile: half of a typical private cache of 1 MiB.
-const TILE_BYTES: usize = 1 << 19;
-
-/// popcount(a AND b), for rows of equal length.
-///
-/// A plain loop: any cleverer one keeps the compiler from using whole registers.
-#[inline(always)]
-pub(super) fn common(a: &[u64], b: &[u64]) -> u64 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| u64::from((x & y).count_ones()))
-        .sum()
-}
+const STRIP: usize = BLOCK;
+/// Bytes of rows in a tile: half of a private cache of 512 KiB, the smallest of servers.
+const TILE_BYTES: usize = 1 << 18;
 
 /// Zeroed words that start on a cache line: loads that straddle two lines cost double.
 struct Aligned {
@@ -63,36 +55,40 @@ pub fn triangles(rows: BitRows<'_>, level: Level) -> u64 {
             let (end, stop) = ((start + tile).min(n), (strip + STRIP).min(width));
             level.run(
                 #[inline(always)]
-                || triangle_tile(rows, start, end, strip, stop),
+                || triangle_tile(rows, start..end, strip..stop, level),
             )
         })
         .sum()
 }
 
 #[inline(always)]
-fn triangle_tile(rows: BitRows<'_>, start: usize, end: usize, strip: usize, stop: usize) -> u64 {
-    let len = stop - strip;
-    let (mut held, mut columns) = (Aligned::new((end - start) * len), Aligned::new(len));
-    let (held, columns) = (held.words(), columns.words());
-    for (v, row) in (start..end).zip(held.chunks_exact_mut(len)) {
-        row.copy_from_slice(&rows.row(v)[strip..stop]);
-        let cut = (v + 1).saturating_sub(64 * strip);
-        let whole = (cut / 64).min(len);
+fn triangle_tile(rows: BitRows<'_>, nodes: Range<usize>, strip: Range<usize>, level: Level) -> u64 {
+    // A last, short strip is filled up with zeros.
+    let (mut held, mut columns) = (Aligned::new(nodes.len() * STRIP), Aligned::new(STRIP));
+    let (held, _) = held.words().as_chunks_mut::<STRIP>();
+    let (columns, _) = columns.words().as_chunks_mut::<STRIP>();
+    for (v, row) in nodes.clone().zip(held.iter_mut()) {
+        row[..strip.len()].copy_from_slice(&rows.row(v)[strip.clone()]);
+        let cut = (v + 1).saturating_sub(64 * strip.start);
+        let whole = (cut / 64).min(STRIP);
         row[..whole].fill(0);
-        if whole < len {
+        if whole < STRIP {
             row[whole] &= u64::MAX << (cut % 64);
         }
     }
-    let mut count = 0;
-    for u in 0..end {
+    let (mut count, mut added) = (0, Ones::default());
+    for u in 0..nodes.end {
         let row = rows.row(u);
-        columns.copy_from_slice(&row[strip..stop]);
-        for v in ones(row, start.max(u + 1)..end) {
-            let from = (v - start) * len;
-            count += common(columns, &held[from..from + len]);
+        columns[0][..strip.len()].copy_from_slice(&row[strip.clone()]);
+        for v in ones(row, nodes.start.max(u + 1)..nodes.end) {
+            let other = &held[v - nodes.start];
+            match level.counts_words() {
+                true => count += common(level, &columns[0], other),
+                false => added.add(&columns[0], other),
+            }
         }
     }
-    count
+    count + added.total()
 }
 
 /// Sums over the other nodes v of one node u; c is the number of common neighbours of u and v,
@@ -107,50 +103,166 @@ pub struct Moments {
     pub joined_degrees: [u64; 2],
 }
 
-/// Nodes v met at once: their rows are a tile, their counts a small buffer.
+impl Moments {
+    /// From its sums in the order of its fields.
+    #[inline(always)]
+    fn of([c, c2, cd, joined_c, joined_c2, joined_cd, d, d2]: [u64; 8]) -> Self {
+        Self {
+            all: [c, c2, cd],
+            joined: [joined_c, joined_c2, joined_cd],
+            joined_degrees: [d, d2],
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, other: &Self) {
+        for i in 0..3 {
+            self.all[i] += other.all[i];
+            self.joined[i] += other.joined[i];
+        }
+        for (sum, term) in self.joined_degrees.iter_mut().zip(other.joined_degrees) {
+            *sum += term;
+        }
+    }
+}
+
+/// Nodes that meet as many others at once: their rows are a tile, their counts a small buffer.
 const MET: usize = 64;
-/// Nodes u that pass a tile before the next one is fetched.
-const GROUP: usize = 64;
 
 /// The [`Moments`] of the nodes in `picked`.
 pub fn moments(rows: BitRows<'_>, picked: &[u32], level: Level) -> Vec<Moments> {
     let degrees = rows.degrees();
     let mut found = vec![Moments::default(); picked.len()];
     found
-        .par_chunks_mut(GROUP)
-        .zip(picked.par_chunks(GROUP))
+        .par_chunks_mut(MET)
+        .zip(picked.par_chunks(MET))
         .for_each(|(found, picked)| {
             level.run(
                 #[inline(always)]
-                || moment_group(rows, &degrees, picked, found),
+                || {
+                    let (mut tile, mut row) = (Tile::new(rows), Aligned::new(row_words(rows.n())));
+                    for start in (0..rows.n()).step_by(MET) {
+                        tile.fetch(start, &degrees);
+                        for (&u, sums) in picked.iter().zip(found.iter_mut()) {
+                            row.words().copy_from_slice(rows.row(u as usize));
+                            let c = tile.counts(u as usize, row.words(), level);
+                            add_moments(sums, &c, &tile.degrees, row.words()[start / 64]);
+                        }
+                    }
+                },
             );
         });
     found
 }
 
+/// The [`Moments`] of every node. Each pair is met once, and counted at both of its ends.
+pub fn all_moments(rows: BitRows<'_>, level: Level) -> Vec<Moments> {
+    let (n, degrees) = (rows.n(), rows.degrees());
+    let nobody = || vec![Moments::default(); n];
+    (0..n.div_ceil(MET))
+        .into_par_iter()
+        .fold(nobody, |mut found, tile| {
+            level.run(
+                #[inline(always)]
+                || meet_others(rows, &degrees, tile * MET, &mut found, level),
+            );
+            found
+        })
+        .reduce(nobody, |mut sum, found| {
+            for (sum, found) in sum.iter_mut().zip(&found) {
+                sum.add(found);
+            }
+            sum
+        })
+}
+
+/// The tile that starts at `start` meets itself and all nodes after it.
 #[inline(always)]
-fn moment_group(rows: BitRows<'_>, degrees: &[u32], picked: &[u32], found: &mut [Moments]) {
-    let width = row_words(rows.n());
-    let (mut held, mut row) = (Aligned::new(MET * width), Aligned::new(width));
-    let (held, row) = (held.words(), row.words());
-    for start in (0..rows.n()).step_by(MET) {
-        let end = (start + MET).min(rows.n());
-        for (v, copy) in (start..end).zip(held.chunks_exact_mut(width)) {
-            copy.copy_from_slice(rows.row(v));
+fn meet_others(
+    rows: BitRows<'_>,
+    degrees: &[u32],
+    start: usize,
+    found: &mut [Moments],
+    level: Level,
+) {
+    let (mut tile, mut row) = (Tile::new(rows), Aligned::new(row_words(rows.n())));
+    tile.fetch(start, degrees);
+    let mut of_tile = [[0; MET]; 8];
+    for u in start..rows.n() {
+        row.words().copy_from_slice(rows.row(u));
+        let (c, joined) = (tile.counts(u, row.words(), level), row.words()[start / 64]);
+        add_moments(&mut found[u], &c, &tile.degrees, joined);
+        // Within the tile, both orders of a pair come by.
+        if u >= start + MET {
+            add_to_tile(&mut of_tile, &c, degrees[u], joined);
         }
-        for (&u, sums) in picked.iter().zip(found.iter_mut()) {
-            row.copy_from_slice(rows.row(u as usize));
-            // The padding lanes of a last, short tile stay zero and add nothing.
-            let (mut c, mut d) = ([0u32; MET], [0u32; MET]);
-            for (c, other) in c.iter_mut().zip(held.chunks_exact(width)).take(end - start) {
-                *c = common(row, other) as u32;
-            }
-            d[..end - start].copy_from_slice(&degrees[start..end]);
-            if (start..end).contains(&(u as usize)) {
-                c[u as usize - start] = 0; // row u AND row u is no pair
-            }
-            add_moments(sums, &c, &d, row[start / 64]);
+    }
+    for (i, sums) in found[start..].iter_mut().take(MET).enumerate() {
+        sums.add(&Moments::of(std::array::from_fn(|k| of_tile[k][i])));
+    }
+}
+
+/// What node u, of degree `d`, adds to the sums of [`Moments`] at the nodes of a tile.
+#[inline(always)]
+fn add_to_tile(sums: &mut [[u64; MET]; 8], c: &[u32; MET], d: u32, joined: u64) {
+    let d = u64::from(d);
+    for i in 0..MET {
+        let (c, y) = (u64::from(c[i]), 0u64.wrapping_sub(joined >> i & 1));
+        sums[0][i] += c;
+        sums[1][i] += c * c;
+        sums[2][i] += c * d;
+        sums[3][i] += c & y;
+        sums[4][i] += (c * c) & y;
+        sums[5][i] += (c * d) & y;
+        sums[6][i] += d & y;
+        sums[7][i] += (d * d) & y;
+    }
+}
+
+/// The rows and degrees of some nodes, held in the cache. Those past the last node are zero.
+struct Tile<'a> {
+    rows: BitRows<'a>,
+    held: Aligned,
+    start: usize,
+    degrees: [u32; MET],
+}
+
+impl<'a> Tile<'a> {
+    fn new(rows: BitRows<'a>) -> Self {
+        let held = Aligned::new(MET * row_words(rows.n()));
+        let (start, degrees) = (0, [0; MET]);
+        Self {
+            rows,
+            held,
+            start,
+            degrees,
         }
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, start: usize, degrees: &[u32]) {
+        let (end, width) = ((start + MET).min(self.rows.n()), row_words(self.rows.n()));
+        self.start = start;
+        for (v, copy) in (start..end).zip(self.held.words().chunks_exact_mut(width)) {
+            copy.copy_from_slice(self.rows.row(v));
+        }
+        self.degrees = [0; MET];
+        self.degrees[..end - start].copy_from_slice(&degrees[start..end]);
+    }
+
+    /// The neighbours that the nodes have in common with node u, whose row is `row`.
+    #[inline(always)]
+    fn counts(&mut self, u: usize, row: &[u64], level: Level) -> [u32; MET] {
+        let (start, nodes) = (self.start, MET.min(self.rows.n() - self.start));
+        let mut c = [0; MET];
+        let held = self.held.words().chunks_exact(row.len()).take(nodes);
+        for (c, other) in c.iter_mut().zip(held) {
+            *c = common(level, row, other) as u32;
+        }
+        if (start..start + nodes).contains(&u) {
+            c[u - start] = 0; // row u AND row u is no pair
+        }
+        c
     }
 }
 
@@ -169,12 +281,7 @@ fn add_moments(sums: &mut Moments, c: &[u32; MET], d: &[u32; MET], joined: u64) 
         s[6] += d & y;
         s[7] += (d * d) & y;
     }
-    for i in 0..3 {
-        sums.all[i] += s[i];
-        sums.joined[i] += s[3 + i];
-    }
-    sums.joined_degrees[0] += s[6];
-    sums.joined_degrees[1] += s[7];
+    sums.add(&Moments::of(s));
 }
 
 /// The numbers of common neighbours of each node in `picked` with every node (0 with itself).
@@ -189,7 +296,7 @@ pub fn common_neighbours(rows: BitRows<'_>, picked: &[u32], level: Level) -> Vec
                 || {
                     let row = rows.row(u as usize);
                     for (v, c) in found.iter_mut().enumerate() {
-                        *c = common(row, rows.row(v)) as u32;
+                        *c = common(level, row, rows.row(v)) as u32;
                     }
                 },
             );
@@ -216,7 +323,7 @@ pub fn four_cliques(rows: BitRows<'_>, level: Level) -> u64 {
                         // Each such w, x pair is met from both ends.
                         for w in ones(&both, v + 1..rows.n()) {
                             let from = w / 64 / LANES * LANES;
-                            let after = common(&both[from..], &rows.row(w)[from..]);
+                            let after = common(level, &both[from..], &rows.row(w)[from..]);
                             let upto = ones(&both, 64 * from..w)
                                 .filter(|&x| rows.row(w)[x / 64] >> (x % 64) & 1 == 1)
                                 .count() as u64;
@@ -263,7 +370,7 @@ pub fn group_degrees(rows: BitRows<'_>, group: &[u32], groups: usize) -> Vec<u32
 
 #[cfg(test)]
 mod tests {
-    use super::super::bitrows::{from_triangle, induced, triangle_of_pairs};
+    use super::super::bitrows::{induced, rows_of_pairs};
     use super::*;
     use proptest::prelude::*;
 
@@ -322,7 +429,7 @@ mod tests {
             .iter()
             .flat_map(|&(u, v)| [u as u32, v as u32])
             .collect();
-        let words = from_triangle(n, &triangle_of_pairs(n, &flat));
+        let words = rows_of_pairs(n, &flat);
         let rows = BitRows::new(n, &words).unwrap();
         let expected = naive(n, &joined);
         let everyone: Vec<u32> = (0..n as u32).collect();
@@ -334,6 +441,7 @@ mod tests {
                 expected.moments,
                 "{level:?}"
             );
+            assert_eq!(all_moments(rows, level), expected.moments, "{level:?}");
             assert_eq!(
                 common_neighbours(rows, &everyone, level),
                 expected.common,
@@ -423,7 +531,7 @@ mod tests {
             .iter()
             .flat_map(|&(u, v)| [u as u32, v as u32])
             .collect();
-        let words = from_triangle(n, &triangle_of_pairs(n, &flat));
+        let words = rows_of_pairs(n, &flat);
         let rows = BitRows::new(n, &words).unwrap();
         let mut expected = 0;
         for &(u, v) in &pairs {

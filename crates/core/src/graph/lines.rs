@@ -51,6 +51,8 @@ pub enum FaultKind {
     NotUtf8,
     /// A NUL byte.
     Binary,
+    /// The file could not be read any further.
+    Unread(String),
 }
 
 impl FaultKind {
@@ -62,6 +64,7 @@ impl FaultKind {
             Self::Spaced(id) => ("spaced", id, 0, 0),
             Self::Control(id) => ("control", id, 0, 0),
             Self::Time(text) => ("time", text, 0, 0),
+            Self::Unread(text) => ("unread", text, 0, 0),
             Self::Empty => ("empty", "", 0, 0),
             Self::Unclosed => ("unclosed", "", 0, 0),
             Self::AfterQuote => ("after-quote", "", 0, 0),
@@ -200,21 +203,47 @@ pub fn decimal_pair(
     }
 }
 
+/// The value of the digits from `at` on, which is moved behind them.
 #[inline]
 fn digits(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let start = *at;
-    let mut value = 0u64;
-    while let Some(byte) = bytes.get(*at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        *at += 1;
+    let (mut value, mut count) = (0u64, 8);
+    if let Some((word, _)) = bytes[start..].split_first_chunk() {
+        (value, count) = leading_digits(u64::from_le_bytes(*word));
+        *at += count;
     }
-    let length = *at - start;
-    let usual = length == 1 || (length > 1 && length <= 18 && bytes[start] != b'0');
-    usual.then_some(value)
+    if count == 8 {
+        while let Some(digit @ b'0'..=b'9') = bytes.get(*at) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            *at += 1;
+        }
+    }
+    usual(bytes, start, *at).then_some(value)
+}
+
+/// Whether the digits between two places are a number that fits, without a leading zero.
+#[inline]
+fn usual(bytes: &[u8], start: usize, stop: usize) -> bool {
+    let length = stop - start;
+    length == 1 || (length > 1 && length <= 18 && bytes[start] != b'0')
+}
+
+/// The value of the digits with which eight bytes begin, the first of them lowest, and how many
+/// they are.
+#[inline]
+fn leading_digits(word: u64) -> (u64, usize) {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let word = word ^ (EACH * 0x30);
+    // Above 9, a byte or its sum with 0x76 has the highest bit; what it carries over reaches only
+    // bytes behind it.
+    let others = (word | word.wrapping_add(EACH * 0x76)) & (EACH * 0x80);
+    let count = others.trailing_zeros() / 8;
+    // As if zeros stood before the digits: pairs, fours and eights are then added up.
+    let ones = word.unbounded_shl(64 - 8 * count);
+    let twos = (ones.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    let eight = fours.wrapping_mul(10_000 << 32 | 1) >> 32;
+    (eight, count as usize)
 }
 
 #[cfg(test)]
@@ -259,6 +288,23 @@ mod tests {
         }
         assert_eq!(decimal_pair(b"1, 2\n", 0, Some(b',')), None);
         assert_eq!(decimal_pair(b"1 1000000000000000000\n", 0, None), None);
+    }
+
+    #[test]
+    fn digits_are_read_alike_in_words_and_one_by_one() {
+        for width in 0..20 {
+            let number = &"98765432101234567890"[..width];
+            for next in ["\t", "/", ":", "a", "\u{e9}", "\u{ff10}", "\0"] {
+                for tail in ["", "1", "12345678", "\u{ff}\u{ff}\u{ff}\u{ff}99999999"] {
+                    let text = format!("{number}{next}{tail}");
+                    let mut at = 0;
+                    let value = digits(text.as_bytes(), &mut at);
+                    assert_eq!(at, width, "{text:?}");
+                    let expected = number.parse().ok().filter(|_| width <= 18);
+                    assert_eq!(value, expected, "{text:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::bitrows::{BitRows, LANES, ones, row_words};
-use super::kernels::common;
+use super::popcount::common;
 use super::simd::Level;
 
 /// Nodes u that share the degrees of what lies after them.
@@ -38,7 +38,7 @@ pub fn triples(held: BitRows<'_>, noisy: BitRows<'_>, owned: &[u32], level: Leve
         .map(|group| {
             level.run(
                 #[inline(always)]
-                || triple_group(kinds, group),
+                || triple_group(kinds, group, level),
             )
         })
         .reduce(Triples::default, |mut sum, found| {
@@ -50,10 +50,10 @@ pub fn triples(held: BitRows<'_>, noisy: BitRows<'_>, owned: &[u32], level: Leve
 }
 
 #[inline(always)]
-fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32]) -> Triples {
+fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32], level: Level) -> Triples {
     let n = kinds[0].n();
     let mut found = Triples::default();
-    let within = within_others(kinds, group);
+    let within = within_others(kinds, group, level);
     let mut after = kinds.map(|rows| degrees_after(rows, group[0] as usize));
     let mut last = group[0] as usize;
     for (&u, within) in group.iter().zip(within) {
@@ -66,7 +66,7 @@ fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32]) -> Triples {
             }
         }
         last = u;
-        add_triples(kinds, &after, within, u, &mut found);
+        add_triples(kinds, &after, within, u, level, &mut found);
     }
     found
 }
@@ -74,7 +74,7 @@ fn triple_group(kinds: [BitRows<'_>; 2], group: &[u32]) -> Triples {
 /// For each node u of the group, how many pairs of each kind join two of its other noisy
 /// neighbours B after u. This is nearly all of the work: 64 rows at a time meet every u.
 #[inline(always)]
-fn within_others(kinds: [BitRows<'_>; 2], group: &[u32]) -> Vec<[u64; 2]> {
+fn within_others(kinds: [BitRows<'_>; 2], group: &[u32], level: Level) -> Vec<[u64; 2]> {
     let width = row_words(kinds[0].n());
     let mut rest: Vec<u64> = group
         .iter()
@@ -89,7 +89,7 @@ fn within_others(kinds: [BitRows<'_>; 2], group: &[u32]) -> Vec<[u64; 2]> {
                 // Each pair is met at its smaller end: what is passed is cleared.
                 rest[word] &= rest[word] - 1;
                 for (rows, count) in kinds.iter().zip(found.iter_mut()) {
-                    *count += common(&rows.row(v)[from..], &rest[from..]);
+                    *count += common(level, &rows.row(v)[from..], &rest[from..]);
                 }
             }
         }
@@ -116,6 +116,7 @@ fn add_triples(
     after: &[Vec<u32>; 2],
     within: [u64; 2],
     u: usize,
+    level: Level,
     found: &mut Triples,
 ) {
     let n = kinds[0].n();
@@ -141,8 +142,8 @@ fn add_triples(
         let (mut twice_aa, mut ab, mut at_a) = (0, 0, 0);
         for v in ones(&a, 0..64 * a.len()) {
             let row = &rows.row(v + 64 * from)[from..];
-            twice_aa += common(row, &a);
-            ab += common(row, &b);
+            twice_aa += common(level, row, &a);
+            ab += common(level, row, &b);
             at_a += u64::from(after[v + 64 * from]);
         }
         let at_b: u64 = ones(&b, 0..64 * b.len())
@@ -183,8 +184,10 @@ pub fn common_of_pairs(rows: BitRows<'_>, pairs: &[u32], level: Level) -> Vec<u3
                 #[inline(always)]
                 || -> Vec<u32> {
                     let ends = chunk.chunks_exact(2);
-                    ends.map(|p| common(rows.row(p[0] as usize), rows.row(p[1] as usize)) as u32)
-                        .collect()
+                    ends.map(|p| {
+                        common(level, rows.row(p[0] as usize), rows.row(p[1] as usize)) as u32
+                    })
+                    .collect()
                 },
             )
         })
@@ -207,18 +210,18 @@ pub fn walks_of_pairs(rows: BitRows<'_>, pairs: &[u32], level: Level) -> Vec<u64
         .flat_map_iter(|group| {
             level.run(
                 #[inline(always)]
-                || walk_group(rows, group),
+                || walk_group(rows, group, level),
             )
         })
         .collect()
 }
 
 #[inline(always)]
-fn walk_group(rows: BitRows<'_>, group: &[(usize, usize)]) -> Vec<u64> {
+fn walk_group(rows: BitRows<'_>, group: &[(usize, usize)], level: Level) -> Vec<u64> {
     let (n, width, u) = (rows.n(), row_words(rows.n()), group[0].0);
     let mut planes: Vec<Vec<u64>> = Vec::new();
     for x in (0..n).filter(|&x| x != u) {
-        let count = common(rows.row(u), rows.row(x));
+        let count = common(level, rows.row(u), rows.row(x));
         for bit in 0..(64 - count.leading_zeros()) as usize {
             if planes.len() <= bit {
                 planes.push(vec![0; width]);
@@ -228,14 +231,16 @@ fn walk_group(rows: BitRows<'_>, group: &[(usize, usize)]) -> Vec<u64> {
     }
     let sum = |row: &[u64]| {
         let terms = planes.iter().enumerate();
-        terms.map(|(bit, plane)| common(plane, row) << bit).sum()
+        terms
+            .map(|(bit, plane)| common(level, plane, row) << bit)
+            .sum()
     };
     group.iter().map(|&(_, v)| sum(rows.row(v))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bitrows::{from_triangle, triangle_of_pairs};
+    use super::super::bitrows::rows_of_pairs;
     use super::*;
     use proptest::prelude::*;
 
@@ -246,7 +251,7 @@ mod tests {
             .iter()
             .flat_map(|&(u, v)| [u as u32, v as u32])
             .collect();
-        from_triangle(n, &triangle_of_pairs(n, &flat))
+        rows_of_pairs(n, &flat)
     }
 
     fn check(n: usize, held: &[Pair], noisy: &[Pair], owned: &[u32]) {

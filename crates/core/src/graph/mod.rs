@@ -1,7 +1,6 @@
 //! Graphs: bit rows and their kernels, edge lists, splits.
 
 pub mod bitrows;
-mod compact;
 pub mod edgelist;
 pub mod fold;
 pub mod generate;
@@ -9,8 +8,11 @@ pub mod ids;
 pub mod kernels;
 pub mod lines;
 pub mod local;
+mod popcount;
+pub mod settle;
 pub mod simd;
 mod sinks;
 pub mod sparse;
 pub mod split;
+pub mod text;
 pub mod times;

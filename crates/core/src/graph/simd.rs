@@ -49,6 +49,16 @@ impl Level {
         self.0
     }
 
+    /// Whether it has an instruction that counts the ones of every word of a register.
+    #[inline(always)]
+    pub(crate) fn counts_words(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => true,
+            _ => false,
+        }
+    }
+
     /// Its name, as [`Level::named`] takes it.
     pub fn name(self) -> &'static str {
         match self.0 {

@@ -25,30 +25,21 @@ pub(super) trait Resolve {
 }
 
 /// A key for every row of one piece.
-pub(super) struct KeySink<'k, R> {
+pub(super) struct KeySink<R> {
     pub resolve: R,
-    pub keys: &'k mut [u64],
-    pub used: usize,
+    pub keys: Vec<u64>,
 }
 
-impl<R> KeySink<'_, R> {
-    #[inline]
-    fn push(&mut self, key: u64) {
-        self.keys[self.used] = key;
-        self.used += 1;
-    }
-}
-
-impl<R: Resolve> Sink for KeySink<'_, R> {
+impl<R: Resolve> Sink for KeySink<R> {
     const DECIMALS: bool = true;
 
     #[inline]
     fn decimals(&mut self, a: u64, b: u64) -> Result<(), FaultKind> {
-        self.resolve.decimals(a, b).map(|key| self.push(key))
+        self.resolve.decimals(a, b).map(|key| self.keys.push(key))
     }
 
     fn texts(&mut self, a: &str, b: &str) -> Result<(), FaultKind> {
-        self.resolve.texts(a, b).map(|key| self.push(key))
+        self.resolve.texts(a, b).map(|key| self.keys.push(key))
     }
 }
 

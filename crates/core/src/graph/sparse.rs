@@ -14,24 +14,14 @@ pub fn is_loop(key: u64) -> bool {
     (key >> 32) as u32 == key as u32
 }
 
-/// Drops loops, sorts, merges repeats; returns how many loops and repeats there were.
-pub fn settle(keys: &mut Vec<u64>) -> (usize, usize) {
-    let rows = keys.len();
-    keys.retain(|&key| !is_loop(key));
-    let edges = keys.len();
-    keys.par_sort_unstable();
-    keys.dedup();
-    (rows - edges, edges - keys.len())
-}
-
-/// Keys as memory that reads `u, v, u, v, …` in 32-bit words, without a copy.
-pub fn as_pairs(mut keys: Vec<u64>) -> Vec<u64> {
+/// A key as memory that reads `u, v` in 32-bit words; and the way back.
+#[inline]
+pub fn as_pair(key: u64) -> u64 {
     if cfg!(target_endian = "little") {
-        keys.par_iter_mut()
-            .with_min_len(1 << 14)
-            .for_each(|key| *key = key.rotate_left(32));
+        key.rotate_left(32)
+    } else {
+        key
     }
-    keys
 }
 
 /// The number of triangles of the graph on nodes below `n` with the given distinct edges.
@@ -88,11 +78,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn settling_drops_and_merges() {
-        let mut keys = vec![key(3, 1), key(1, 3), key(2, 2), key(0, 9)];
-        assert_eq!(settle(&mut keys), (1, 1));
-        assert_eq!(keys, [key(0, 9), key(1, 3)]);
-        let words = as_pairs(keys);
+    fn pairs_are_words_in_memory() {
+        let words = [key(0, 9), key(3, 1)].map(as_pair);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let ends: Vec<u32> = bytes
             .chunks(4)

@@ -6,9 +6,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use silograph_core::graph::edgelist::{EdgeText, OpenError};
+use silograph_core::graph::edgelist::EdgeText;
 use silograph_core::graph::ids::{self, Case, IdTable, NONE, Normal};
 use silograph_core::graph::lines::{self, Layout, LineKind};
+use silograph_core::graph::sparse::as_pair;
+use silograph_core::graph::text::{OpenError, Text};
 use silograph_core::graph::times::Window;
 
 use super::{bytes, cases, changed, changes};
@@ -104,6 +106,13 @@ fn layout() -> impl Strategy<Value = Layout> {
         )
 }
 
+/// The keys of pairs that were written.
+fn keys<T>(count: usize, write: impl FnOnce(&mut [u64]) -> T) -> (T, Vec<u64>) {
+    let mut pairs = vec![0; count];
+    let made = write(&mut pairs);
+    (made, pairs.into_iter().map(as_pair).collect())
+}
+
 /// Keys of distinct edges between nodes that there are.
 fn are_edges(keys: &[u64], nodes: usize) -> bool {
     let ends = |key: &u64| ((key >> 32) as usize, *key as u32 as usize);
@@ -117,12 +126,14 @@ proptest! {
     #[test]
     fn edge_lists(bytes in table(), layout in layout(), normal in normal(), known in 0u32..50) {
         let length = bytes.len();
-        let text = EdgeText::from_bytes(bytes, false);
-        let within = |offset: usize| offset <= length && text.line_number(offset) <= length + 1;
-        let (universe, magic) = (IdTable::range(known, normal), text.magic().len());
+        let text = EdgeText::new(Text::from_bytes(bytes));
+        let number = |offset| text.text().line_number(offset).unwrap();
+        let within = |offset: usize| offset <= length && number(offset) <= length + 1;
+        let (universe, magic) = (IdTable::range(known, normal), text.text().magic().len());
         prop_assert_eq!(magic, length.min(4));
         match text.graph(normal, &layout) {
-            Ok((table, keys, tally)) => {
+            Ok((found, tally)) => {
+                let (table, keys) = keys(found.count(), |pairs| found.write(pairs));
                 prop_assert!(are_edges(&keys, table.len()));
                 prop_assert_eq!(tally.rows, keys.len() + tally.loops + tally.repeats);
                 for position in 0..table.len() {
@@ -132,7 +143,10 @@ proptest! {
             Err(fault) => prop_assert!(within(fault.offset)),
         }
         match text.keys(&universe, &layout) {
-            Ok((keys, _)) => prop_assert!(are_edges(&keys, universe.len())),
+            Ok((edges, _)) => {
+                let ((), keys) = keys(edges.count(), |pairs| edges.write(pairs));
+                prop_assert!(are_edges(&keys, universe.len()));
+            }
             Err(fault) => prop_assert!(within(fault.offset)),
         }
         for fault in [
@@ -206,11 +220,11 @@ proptest! {
         let file = std::env::temp_dir().join(format!("silograph-decoders-{}", std::process::id()));
         let open = |content: &[u8]| {
             std::fs::write(&file, content).unwrap();
-            let opened = EdgeText::open(&file, u64::MAX);
+            let opened = Text::open(&file, u64::MAX);
             std::fs::remove_file(&file).unwrap();
             opened
         };
-        prop_assert!(open(&whole).is_ok_and(|text| text.gzip));
+        prop_assert!(open(&whole).is_ok_and(|text| text.gzip()));
         let mut claims = whole.clone();
         let length = claims.len();
         claims[length - 4..].copy_from_slice(&u32::MAX.to_le_bytes());
@@ -237,8 +251,9 @@ fn large_identifiers_take_no_memory() {
         window: None,
     };
     for text in [text, b"4294967295 0\n".to_vec()] {
-        let text = EdgeText::from_bytes(text, false);
-        let (table, keys, _) = text.graph(Normal::default(), &blank).unwrap();
+        let text = EdgeText::new(Text::from_bytes(text));
+        let (found, _) = text.graph(Normal::default(), &blank).ok().unwrap();
+        let (table, keys) = keys(found.count(), |pairs| found.write(pairs));
         assert_eq!((table.len(), keys), (2, vec![1]));
         assert!(text.keys(&table, &blank).is_ok());
         assert!(

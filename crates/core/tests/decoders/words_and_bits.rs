@@ -25,7 +25,7 @@ proptest! {
         let pairs = bitrows::pair_count(n);
         let mut triangle = words::read(&bytes[..bytes.len() / 8 * 8], bytes.len() / 8).unwrap();
         triangle.resize(pairs.div_ceil(64), 0);
-        let rows = bitrows::from_triangle(n, &triangle);
+        let rows = bitrows::into_rows(n, triangle.clone());
         let back = bitrows::to_triangle(BitRows::new(n, &rows).unwrap());
         // Bits past the last pair are nobody's.
         if let Some(last) = triangle.get_mut(pairs / 64) {

@@ -145,23 +145,26 @@ class _Keeper(Machine):
     ) -> None:
         super().__init__(parameters, roster, run, COORDINATOR, identity, State.REPORTS)
         self._parameters = parameters
-        self._reports: list[dict[int, bytes]] = [{} for _ in range(parameters.silos)]
+        self._reports = [_core.OpenBits(parameters.pairs) for _ in range(parameters.silos)]
+        self._came: set[tuple[int, int]] = set()
         self._uploads = Uploads(parameters)
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take one chunk of a silo."""
         envelope = self._opened(raw)
-        number, report = envelope.sequence, self._reports[envelope.sender]
+        number, sender = envelope.sequence, envelope.sender
         if number >= self._parameters.chunks:
             raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
-        if number in report:
+        if (sender, number) in self._came:
             raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
         spare = -self._parameters.chunk_size(number) % 64
         last = int.from_bytes(envelope.payload[-8:], "little")
         if len(envelope.payload) != self._parameters.bit_bytes(number) or last >> (64 - spare):
             raise self._refuse(PayloadError, "there is not one bit per pair", envelope)
-        report[number] = envelope.payload
-        self._uploads.take(envelope.sender)
+        start = number * self._parameters.chunk_pairs
+        self._reports[sender].write(start, envelope.payload)
+        self._came.add((sender, number))
+        self._uploads.take(sender)
         if self._uploads.whole:
             self.state = self._step("all reports")
         return []
@@ -171,15 +174,14 @@ class _Keeper(Machine):
         """The number of pairs that all silos have reported, and the number of all pairs."""
         return self._uploads.progress
 
-    def _kept(self) -> list[bytes]:
+    def _kept(self) -> list[_core.OpenBits]:
         self._require(State.DONE, "result")
-        chunks = range(self._parameters.chunks)
-        return [b"".join(report[number] for number in chunks) for report in self._reports]
+        return self._reports
 
 
-class ReportCoordinator(_Keeper, CoordinatorSession[list[bytes]]):
+class ReportCoordinator(_Keeper, CoordinatorSession[list[_core.OpenBits]]):
     """The baseline's coordinator. Its result is every silo's noisy bits, one bit per pair."""
 
-    def result(self) -> list[bytes]:
+    def result(self) -> list[_core.OpenBits]:
         """Every silo's report; only available when all are complete."""
         return self._kept()

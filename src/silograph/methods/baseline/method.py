@@ -1,5 +1,6 @@
 """A study by the baseline (the paper's Algorithm 1)."""
 
+from silograph import _core
 from silograph.errors import StudyError
 from silograph.graph.bits import BitRows, bits_in_chunks
 from silograph.graph.silo import Silo
@@ -61,13 +62,13 @@ class SettledBaseline(SettledStudy):
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[list[bytes]]:
+    ) -> CoordinatorSession[list[_core.OpenBits]]:
         """Make the session of the coordinator, which keeps all reports."""
         return ReportCoordinator(self._parameters, roster, self.study.id, identity)
 
-    def outcome(self, result: list[bytes], universe: NodeUniverse) -> Outcome:
+    def outcome(self, result: list[_core.OpenBits], universe: NodeUniverse) -> Outcome:
         """The reports, and their answer to the query."""
-        rows = [BitRows.from_triangle(self.study.nodes, report) for report in result]
+        rows = [BitRows(report.rows(self.study.nodes)) for report in result]
         counts, noise = ReportCounts.of(rows), self._noise
         reports = Reports(counts, noise, universe.digest, self._provenance(), universe)
         raw = bool(self.study.options.get("raw", False))

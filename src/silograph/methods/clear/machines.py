@@ -14,7 +14,7 @@ from silograph.methods.baseline.machines import ReportParameters, _Keeper
 __all__ = ["ClearCoordinator"]
 
 
-class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
+class ClearCoordinator(_Keeper, CoordinatorSession[_core.OpenBits]):
     """The coordinator of protocol ``clear``: it draws the noise itself, once per pair.
 
     Silos report their bits without noise. The result has the same distribution as a private union
@@ -35,9 +35,12 @@ class ClearCoordinator(_Keeper, CoordinatorSession[bytes]):
         self._channel = channel
         self._seed = entropy.bytes(32)
 
-    def result(self) -> bytes:
+    def result(self) -> _core.OpenBits:
         """Y, one bit per pair."""
-        words = [np.frombuffer(report, dtype=np.uint64) for report in self._kept()]
+        words = [np.frombuffer(bytes(report), dtype=np.uint64) for report in self._kept()]
         union = np.bitwise_or.reduce(words).tobytes()
         p11, p01 = map(limbs, self._channel)
-        return _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)
+        noisy = _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)
+        opened = _core.OpenBits(self._parameters.pairs)
+        opened.write(0, noisy)
+        return opened

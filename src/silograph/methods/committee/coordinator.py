@@ -201,32 +201,34 @@ class Host(Seat, CoordinatorSession[T_co]):
         return self._work()
 
 
-class CommitteeCoordinator(Host[bytes]):
+class CommitteeCoordinator(Host[_core.OpenBits]):
     """The coordinator in one union. Its result is Y, one bit per pair."""
 
     def __init__(self, parameters: CommitteeParameters, *more: Any) -> None:
         super().__init__(parameters, *more)
         self._parameters = parameters
-        self._results: dict[int, bytes] = {}
+        self._bits = _core.OpenBits(parameters.pairs)
+        self._open_chunks: set[int] = set()
 
     def _opening_bytes(self, name: str, member: int, number: int) -> int | None:
         given = self._parameters
         return given.opening_bytes(member, number) if number < given.chunks else None
 
     def _take_opening(self, name: str, number: int, came: list[bytes]) -> None:
-        size = self._parameters.chunk_size(number)
-        self._results[number] = _core.committee_opened(self._view, number, size, came)
+        start, size = number * self._parameters.chunk_pairs, self._parameters.chunk_size(number)
+        self._bits.write(start, _core.committee_opened(self._view, number, size, came))
+        self._open_chunks.add(number)
 
     def _complete(self) -> bool:
-        return len(self._results) == self._parameters.chunks
+        return len(self._open_chunks) == self._parameters.chunks
 
     @property
     def progress(self) -> tuple[int, int]:
         """The number of pairs that are open, and the number of all pairs."""
         pairs = self._parameters.pairs
-        return min(len(self._results) * self._parameters.chunk_pairs, pairs), pairs
+        return min(len(self._open_chunks) * self._parameters.chunk_pairs, pairs), pairs
 
-    def result(self) -> bytes:
+    def result(self) -> _core.OpenBits:
         """Y, one bit per pair; only available when all chunks are open."""
         self._require(State.DONE, "result")
-        return b"".join(self._results[number] for number in range(self._parameters.chunks))
+        return self._bits

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+from silograph import _core
 from silograph.errors import CryptoError, OrderError, PayloadError
 from silograph.messages.envelope import EVERYONE, Envelope, Outgoing, open_envelope
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack, unpack
@@ -34,7 +35,7 @@ class _Chunk:
     shares: dict[int, bytes] = field(default_factory=dict)
 
 
-class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
+class ElgamalCoordinator(Machine, CoordinatorSession[_core.OpenBits]):
     """The coordinator in one run: it passes chunks from silo to silo and opens the final cells.
 
     Its result is Y, one bit per pair.
@@ -53,7 +54,8 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
         self._joint: JointKey | None = None
         self._decoder = Decoder(parameters.hops)
         self._travelling: dict[int, _Chunk] = {}
-        self._results: dict[int, bytes] = {}
+        self._bits = _core.OpenBits(parameters.pairs)
+        self._open_chunks: set[int] = set()
         self._begun = 0
 
     def receive(self, raw: bytes) -> list[Outgoing]:
@@ -69,7 +71,7 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
     def begin(self, chunk: int) -> list[Outgoing]:
         """Send a chunk to the first silo. Several chunks may travel at the same time."""
         self._require(State.CELLS, "work")
-        known = chunk in self._travelling or chunk in self._results
+        known = chunk in self._travelling or chunk in self._open_chunks
         if known or not 0 <= chunk < self._parameters.chunks:
             raise OrderError(f"chunk {chunk} cannot begin", round="work")
         self._travelling[chunk] = _Chunk()
@@ -134,9 +136,11 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
             raise PayloadError("there is not one share per group", silo=name, round="share")
         shares = travelling.shares | {envelope.sender: envelope.payload[8:]}
         if len(shares) == self._parameters.silos:
-            self._results[chunk] = self._combine(chunk, travelling.cells, shares)
+            bits = self._combine(chunk, travelling.cells, shares)
+            self._bits.write(chunk * self._parameters.chunk_pairs, bits)
+            self._open_chunks.add(chunk)
             del self._travelling[chunk]
-            if len(self._results) == self._parameters.chunks:
+            if len(self._open_chunks) == self._parameters.chunks:
                 self.state = self._step("all chunks")
         else:
             travelling.shares = shares
@@ -152,10 +156,10 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
             raise PayloadError(f"chunk {chunk}: {error}", silo=name, round="share") from None
         return bits.ljust(-(-self._parameters.chunk_size(chunk) // 64) * 8, b"\0")
 
-    def result(self) -> bytes:
+    def result(self) -> _core.OpenBits:
         """Y, one bit per pair; only available when all chunks are opened."""
         self._require(State.DONE, "result")
-        return b"".join(self._results[number] for number in range(self._parameters.chunks))
+        return self._bits
 
     def make(self, sent: Container[tuple[str, int]] = ()) -> list[Outgoing]:
         """Send the next chunk to the first silo."""
@@ -174,7 +178,7 @@ class ElgamalCoordinator(Machine, CoordinatorSession[bytes]):
     def progress(self) -> tuple[int, int]:
         """The number of opened pairs, and the number of all pairs."""
         given = self._parameters
-        return min(len(self._results) * given.chunk_pairs, given.pairs), given.pairs
+        return min(len(self._open_chunks) * given.chunk_pairs, given.pairs), given.pairs
 
     def slot(self, message: Envelope) -> int:
         """The slot of a message, from its chunk and hop."""

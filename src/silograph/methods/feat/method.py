@@ -1,7 +1,9 @@
 """Method ``feat``: a release of the union, by any union protocol."""
 
+from silograph import _core
 from silograph.estimators.folded_release import FoldedRelease
 from silograph.estimators.release import Release
+from silograph.graph.bits import BitRows
 from silograph.graph.fold import BucketCounts
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
@@ -48,7 +50,7 @@ class SettledFeat(SettledStudy):
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[bytes]:
+    ) -> CoordinatorSession[_core.OpenBits]:
         """Make the coordinator's session of the union."""
         of = self.study
         return self.union.coordinator(of.bits, of.subject, roster, of.id, identity, entropy)
@@ -64,15 +66,16 @@ class SettledFeat(SettledStudy):
         """ElGamal's unions take milliseconds a bit, and are for pairs only."""
         return self.study.protocol in ("masked", COMMITTEE, "clear")
 
-    def _release(self, bits: bytes, universe: NodeUniverse) -> Release | FoldedRelease:
+    def _release(self, bits: _core.OpenBits, universe: NodeUniverse) -> Release | FoldedRelease:
         made, index = self._provenance(), self.study.index
         if not index.folded:
-            return release_of(self.union, made, bits, universe, self.views, self.losses)
+            graph = BitRows(bits.rows(self.study.nodes))
+            return release_of(self.union, made, graph, universe, self.views, self.losses)
         return FoldedRelease(
-            BucketCounts(index.layout, bits), index.hubs, index.form, self.study.nodes,
+            BucketCounts(index.layout, bytes(bits)), index.hubs, index.form, self.study.nodes,
             self.union.channel, universe.digest, made, self.views, self.losses,
         )  # fmt: skip
 
-    def outcome(self, result: bytes, universe: NodeUniverse) -> Outcome:
+    def outcome(self, result: _core.OpenBits, universe: NodeUniverse) -> Outcome:
         """The release, and its answer to the query."""
         return answered(self._release(result, universe), self.study)

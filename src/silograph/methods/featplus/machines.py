@@ -8,6 +8,7 @@ release, there are no further parts, and the sessions of the union are used inst
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
+from silograph import _core
 from silograph.errors import OrderError
 from silograph.graph.bits import BitRows, PairBits
 from silograph.graph.silo import Silo
@@ -203,7 +204,7 @@ class FeatPlusHelper(SiloSession):
 class FeatPlusResult:
     """The coordinator's result. ``shared`` is None if there were no local answers."""
 
-    triangle: bytes
+    graph: BitRows
     shared: Shared | None
     reports: tuple[int, ...]
 
@@ -216,7 +217,7 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         self,
         plan: FeatPlusTerms,
         subject: bytes,
-        union: CoordinatorSession[bytes],
+        union: CoordinatorSession[_core.OpenBits],
         roster: Roster,
         run: bytes,
         identity: Identity,
@@ -227,6 +228,7 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         degrees, shown = plan.degrees(subject), plan.shown(subject)
         self._degrees = VectorCoordinator(degrees, *self._party)
         self._shown = SharedViewCoordinator(shown, *self._party)
+        self._graph: BitRows | None = None
         self._shared: Shared | None = None
         self._reports: VectorCoordinator | None = None
         own = tuple(Binding(run, part.digest, roster) for part in (degrees, shown))
@@ -260,10 +262,10 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
         """Make the union's messages, then show the release, the owners and the bound to all."""
         if self._union.room:
             return self._union.make(sent)
-        graph = BitRows.from_triangle(self._plan.n, self._union.result())
+        graph = BitRows(self._union.result().rows(self._plan.n))
         shared = self._share(self._plan, graph, self._degrees.result())
         shown = self._shown.show(shared.content)
-        self._shared = shared
+        self._graph, self._shared = graph, shared
         return shown
 
     @property
@@ -296,7 +298,8 @@ class FeatPlusCoordinator(CoordinatorSession[FeatPlusResult]):
     def result(self) -> FeatPlusResult:
         """The release, the shared view, and all answers."""
         reports = tuple(report for (report,) in self._reported().result())
-        return FeatPlusResult(self._union.result(), self._shared, reports)
+        assert self._graph is not None  # noqa: S101 - the reports came after it
+        return FeatPlusResult(self._graph, self._shared, reports)
 
     def slot(self, message: Envelope) -> int:
         """The slot of a message: that of the union, or which noisy vector it is."""

@@ -6,12 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from silograph import _core
 from silograph.dp.channel import Channel
 from silograph.dp.loss import check_epsilon, worst_losses
 from silograph.errors import ArgumentError, StudyError
 from silograph.estimators.gradient import GRADIENTS
 from silograph.estimators.reference import Reference, guess
 from silograph.estimators.release import Release
+from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
@@ -189,7 +191,7 @@ class SettledFeatPlus(SettledStudy):
 
     def coordinator(
         self, roster: Roster, identity: Identity, entropy: Entropy
-    ) -> CoordinatorSession[FeatPlusResult | bytes]:
+    ) -> CoordinatorSession[FeatPlusResult] | CoordinatorSession[_core.OpenBits]:
         """Make the coordinator's session, for the union and the parts after it."""
         of, run, subject = self.study, self.study.id, self.study.subject
         union = self.plan.union.coordinator(of.pairs, subject, roster, run, identity, entropy)
@@ -197,13 +199,13 @@ class SettledFeatPlus(SettledStudy):
             return union
         return FeatPlusCoordinator(self.plan, subject, union, roster, run, identity, share)
 
-    def outcome(self, result: FeatPlusResult | bytes, universe: NodeUniverse) -> Outcome:
+    def outcome(self, result: FeatPlusResult | _core.OpenBits, universe: NodeUniverse) -> Outcome:
         """The release, and the answer from it and the local answers."""
-        if isinstance(result, bytes):
-            result = FeatPlusResult(result, None, ())
+        if not isinstance(result, FeatPlusResult):
+            result = FeatPlusResult(BitRows(result.rows(self.study.nodes)), None, ())
         # The parties of the run also saw degrees and reports, so the release states that loss.
         release = release_of(
-            self.plan.union, self._provenance(), result.triangle, universe,
+            self.plan.union, self._provenance(), result.graph, universe,
             self.views, worst_losses(self.losses),
         )  # fmt: skip
         answer = combine(self.plan, release, result.shared, result.reports)

@@ -13,6 +13,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from silograph.errors import ArgumentError
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster, pack
 from silograph.messages.rounds import Bits, Chunked
-from silograph.methods.masked.machines import MaskingSilo, SummingCoordinator
+from silograph.methods.masked.machines import MaskingSilo, State, SummingCoordinator
 
 __all__ = ["CHUNK_NUMBERS", "HubCoordinator", "HubParameters", "HubSilo"]
 
@@ -105,12 +106,17 @@ class HubSilo(MaskingSilo):
 class HubCoordinator(SummingCoordinator[_core.WordSum, NDArray[np.int64]]):
     """The coordinator in a hub search. Its result is one noisy sum per node."""
 
+    def __init__(self, parameters: HubParameters, *more: Any) -> None:
+        super().__init__(parameters, *more)
+        self._found: dict[int, NDArray[np.int64]] = {}
+
     def _nothing(self, size: int) -> _core.WordSum:
         return _core.WordSum(size)
 
-    def _whole(self, total: _core.WordSum) -> NDArray[np.int64]:
-        return total.sums()
+    def _keep(self, number: int, total: _core.WordSum) -> None:
+        self._found[number] = total.sums()
 
     def result(self) -> NDArray[np.int64]:
         """The noisy sums in the order of the nodes; only available when all are complete."""
-        return np.concatenate(self._in_order())
+        self._require(State.DONE, "result")
+        return np.concatenate([self._found[number] for number in range(self._parameters.chunks)])

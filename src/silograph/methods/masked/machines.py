@@ -19,13 +19,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from silograph import _core
 from silograph.dp.channel import limbs
 from silograph.errors import ArgumentError, OrderError, PayloadError
 from silograph.messages.entropy import Entropy
-from silograph.messages.envelope import EVERYONE, Envelope, Outgoing
+from silograph.messages.envelope import EVERYONE, Envelope, Outgoing, seal
 from silograph.messages.identity import COORDINATOR, Identity, Roster, pack
 from silograph.messages.machine import CoordinatorSession, Machine
 from silograph.messages.rounds import Bits, Chunked, Collection, UploadingSilo, Uploads, open_bundle
@@ -147,10 +147,11 @@ class MaskingSilo(UploadingSilo):
         self._check_chunk(number, bits)
         assert self._masks is not None  # noqa: S101 - guaranteed by the table of steps
         vector = self._contribution(self._masks, number, bits)
-        seen = hashlib.sha256(vector).digest()
+        message = Envelope("chunk", self._place, COORDINATOR, number, vector)
+        seen = message.digest
         if self._sent.setdefault(number, seen) != seen:
             raise OrderError(f"chunk {number} was sent with other bits before", round="chunk")
-        raw = self._seal("chunk", COORDINATOR, vector, number, digest=seen)
+        raw = seal(self._binding, self._identity, message)
         self.state = state
         return Outgoing(COORDINATOR, raw)
 
@@ -190,7 +191,7 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         self._parameters = parameters
         self._collection = Collection(self._binding)
         self._sums: dict[int, tuple[SumT, set[int]]] = {}
-        self._results: dict[int, T] = {}
+        self._summed: set[int] = set()
         self._uploads = Uploads(parameters)
 
     @abstractmethod
@@ -198,8 +199,8 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         """The sum of a chunk of this size before anything was added to it."""
 
     @abstractmethod
-    def _whole(self, total: SumT) -> T:
-        """The result of a chunk, from the sum over all silos."""
+    def _keep(self, number: int, total: SumT) -> None:
+        """Keep the result of a chunk, from the sum over all silos."""
 
     def receive(self, raw: bytes) -> list[Outgoing]:
         """Take a silo's message."""
@@ -218,7 +219,7 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         number = envelope.sequence
         if number >= self._parameters.chunks:
             raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
-        if number in self._results:
+        if number in self._summed:
             raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
         size = self._parameters.chunk_size(number)
         total, seen = self._sums.get(number) or (self._nothing(size), set())
@@ -232,10 +233,16 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         self._uploads.take(envelope.sender)
         self._sums[number] = total, seen
         if len(seen) == self._parameters.silos:
-            self._results[number] = self._whole(total)
+            self._keep(number, total)
+            self._summed.add(number)
             del self._sums[number]
-        if len(self._results) == self._parameters.chunks:
+        if len(self._summed) == self._parameters.chunks:
             self.state = self._step("all chunks")
+
+    @property
+    def quick(self) -> bool:
+        """Always true: to add a chunk takes as long as to read it."""
+        return True
 
     def wants(self, place: int) -> bool:
         """Whether this silo is not too far ahead of the slowest one."""
@@ -250,11 +257,6 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         """The incomplete chunks, each with the silos that have not yet sent it."""
         silos = range(self._parameters.silos)
         return {n: [i for i in silos if i not in seen] for n, (_, seen) in self._sums.items()}
-
-    def _in_order(self) -> list[T]:
-        """The results of all chunks; only available when all are complete."""
-        self._require(State.DONE, "result")
-        return [self._results[number] for number in range(self._parameters.chunks)]
 
 
 # --- The masked union -----------------------------------------------------------------------------
@@ -328,17 +330,22 @@ class MaskedSilo(MaskingSilo):
         return self._masker.contribute(masks, number, bits, size)
 
 
-class MaskedCoordinator(SummingCoordinator[_core.MaskedSum, bytes]):
+class MaskedCoordinator(SummingCoordinator[_core.MaskedSum, _core.OpenBits]):
     """The coordinator in one run of the masked union. Its result is Y, one bit per pair."""
 
     _parameters: MaskedParameters
 
+    def __init__(self, parameters: MaskedParameters, *more: Any) -> None:
+        super().__init__(parameters, *more)
+        self._bits = _core.OpenBits(parameters.pairs)
+
     def _nothing(self, size: int) -> _core.MaskedSum:
         return _core.MaskedSum(self._parameters.q, size)
 
-    def _whole(self, total: _core.MaskedSum) -> bytes:
-        return total.open()
+    def _keep(self, number: int, total: _core.MaskedSum) -> None:
+        self._bits.write(number * self._parameters.chunk_pairs, total.open())
 
-    def result(self) -> bytes:
+    def result(self) -> _core.OpenBits:
         """Y, one bit per pair; only available when all chunks are complete."""
-        return b"".join(self._in_order())
+        self._require(State.DONE, "result")
+        return self._bits
