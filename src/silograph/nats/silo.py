@@ -102,6 +102,7 @@ class Service(ABC):
         self._tell: Tell = lambda _line: None
         self._trouble = "not connected yet"  # why there is no connection
         self._lost_since: float | None = None
+        self._writing = asyncio.Lock()  # the status file
         self._asking: set[str] = set()  # runs that wait for the operator, before anyone was told
         self._notices = Notices(config, self._party, lambda: self._budget)
         #: What the operator should know when the service starts.
@@ -222,6 +223,7 @@ class Service(ABC):
         reader = link.reader(STUDIES_STREAM)
         await reader.ready()  # the broker has answered under this party's name
         self._trouble = ""
+        await self._write_status()  # who is told finds it written
         self._tell("serving")
         self._log.event("service.serving", party=self._party.name)
         while True:
@@ -551,16 +553,21 @@ class Service(ABC):
 
     async def _report(self, board: MetricsBoard) -> None:
         """Keep the status file and the metrics current."""
-        state, before, wait = self._config.state, "", 0
+        before, wait = "", 0
         while True:
             health = self.health()
             now = repr(health.status())
             if now != before or wait == 0:
-                await asyncio.to_thread(health.write_status, state / "status.json")
+                await self._write_status()
                 await asyncio.to_thread(self._show, board, health)
                 before, wait = now, _REPORT_EVERY
             wait -= 1
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _write_status(self) -> None:
+        async with self._writing:  # the last that is written is the newest
+            status = self._config.state / "status.json"
+            await asyncio.to_thread(self.health().write_status, status)
 
     def _show(self, board: MetricsBoard, health: Health) -> None:
         board.show(self._metrics(health), *health.verdict)
