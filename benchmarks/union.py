@@ -30,8 +30,8 @@ from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import settle_union
 
 SILOS, EPSILON, COLLUSION = 4, 3.0, 1
-SMALL, LARGE, MEMORY = 4_096, 8_192, 20_000
-GOAL_NS, STRETCH_NS, GOAL_GROWTH, GOAL_MIB, GOAL_RATIO = 6.0, 3.5, 4.4, 400.0, 3.0
+SMALL, LARGE, MEMORY = 8_192, 16_384, 20_000
+GOAL_NS, STRETCH_NS, GOAL_GROWTH, GOAL_MIB, GOAL_RATIO = 3.5, 3.0, 4.4, 400.0, 3.0
 GOAL_BYTES = 0.58
 ROUNDS = 9
 #: Nodes of the ElGamal union, and cells and rounds of the peers.

@@ -384,8 +384,8 @@ def test_what_a_study_costs_to_judge_is_bounded(
         began = time.thread_time()  # other threads may still be busy with other tests
         with contextlib.suppress(StudyError):
             plan_study(study(**asked, **way))
-        # It takes up to .1 s, and more while another program keeps the same core busy.
-        assert time.thread_time() - began < 0.2, way
+        # It takes up to .1 s, and more on a busy core or when Python collects its garbage.
+        assert time.thread_time() - began < 0.5, way
 
 
 @pytest.mark.parametrize("epsilon", [1e8, 1e20, 1e300, 50.1, 1e-7, 5e-324])

@@ -161,8 +161,10 @@ impl MaskedSum {
         })
     }
 
-    /// Add one silo's vector; a wrong one changes nothing.
-    fn add(&mut self, py: Python<'_>, vector: &[u8]) -> PyResult<()> {
+    /// Add one silo's vector, which begins at `start`; a wrong one changes nothing.
+    #[pyo3(signature = (content, start = 0))]
+    fn add(&mut self, py: Python<'_>, content: &[u8], start: usize) -> PyResult<()> {
+        let vector = from(content, start);
         py.detach(|| {
             if self.total.is_empty() {
                 self.ring.check(self.pairs, vector)?;
@@ -205,8 +207,10 @@ impl WordSum {
         Self(vec![0; count])
     }
 
-    /// Add one silo's masked numbers; a wrong vector changes nothing.
-    fn add(&mut self, vector: &[u8]) -> PyResult<()> {
+    /// Add one silo's masked numbers, which begin at `start`; a wrong vector changes nothing.
+    #[pyo3(signature = (content, start = 0))]
+    fn add(&mut self, content: &[u8], start: usize) -> PyResult<()> {
+        let vector = from(content, start);
         match masked::accumulate_words(&mut self.0, vector) {
             true => Ok(()),
             false => Err(PyValueError::new_err(format!(
@@ -222,6 +226,11 @@ impl WordSum {
         let signed: Vec<i64> = self.0.iter().map(|&sum| sum as i64).collect();
         signed.into_pyarray(py)
     }
+}
+
+/// What a message says: the end of its content, which is not copied.
+fn from(content: &[u8], start: usize) -> &[u8] {
+    content.get(start..).unwrap_or_default()
 }
 
 /// Adds this file's names to the module.

@@ -172,8 +172,8 @@ class MaskingSilo(UploadingSilo):
 class Sum(Protocol):
     """The running sum of one chunk."""
 
-    def add(self, vector: bytes) -> None:
-        """Add one silo's vector; a wrong one is a ValueError and changes nothing."""
+    def add(self, content: bytes, start: int) -> None:
+        """Add one silo's vector, the end of a message; a wrong one is a ValueError."""
 
 
 T = TypeVar("T")
@@ -226,7 +226,7 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
         if envelope.sender in seen:
             raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
         try:
-            total.add(envelope.payload)
+            total.add(envelope.content, envelope.start)
         except ValueError as error:
             raise self._refuse(PayloadError, f"chunk {number}: {error}", envelope) from None
         seen.add(envelope.sender)
