@@ -24,7 +24,7 @@ from benchmarks.made import public_graph
 from silograph import Channel, Release, Silo, _core, clustered_power_law
 from silograph.graph.bits import BitRows, simd_levels
 
-LARGE, REPEATS, LARGE_REPEATS = 20_000, 3, 2
+LARGE, REPEATS, LARGE_REPEATS = 10_000, 3, 2
 
 
 def noisy(graph: Silo) -> BitRows:

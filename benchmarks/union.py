@@ -1,6 +1,7 @@
 """The private unions: masked against the clock and the machine, ElGamal beside two peers.
 
-1. Peak memory of collecting 200 million pairs with `masked`, all parties in one process.
+1. `masked` end to end with all parties in one process: from four silos to the release of 200
+   million and of 5 billion pairs, and its edges, 2-stars and triangles with error bars.
 2. `masked` at m = 4, ε = 3, t = 1 through the whole simulated protocol, with envelopes and
    signatures: time for a pair and silo, its growth, its parts, what the keystream and the memory of
    this machine would allow, and the wire beside the one that it replaced.
@@ -17,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from typing import TypeVar
 
 from benchmarks.peers import finite_field, sodium, total
 from silograph import Federation, Silo, clustered_power_law, split
@@ -30,12 +32,16 @@ from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import settle_union
 
 SILOS, EPSILON, COLLUSION = 4, 3.0, 1
-SMALL, LARGE, MEMORY = 8_192, 16_384, 20_000
-GOAL_NS, STRETCH_NS, GOAL_GROWTH, GOAL_MIB, GOAL_RATIO = 3.5, 3.0, 4.4, 400.0, 3.0
+SMALL, LARGE = 8_192, 16_384
+#: Nodes of whole runs, and the most MiB and seconds of each.
+WHOLE = {20_000: (400.0, 10.0), 100_000: (1_600.0, 90.0)}
+GOAL_NS, STRETCH_NS, GOAL_GROWTH, GOAL_RATIO = 3.5, 3.0, 4.4, 3.0
 GOAL_BYTES = 0.58
 ROUNDS = 9
 #: Nodes of the ElGamal union, and cells and rounds of the peers.
 ELGAMAL_NODES, SODIUM_CELLS, FIELD_CELLS, ELGAMAL_ROUNDS = 200, 256, 8, 4
+
+T = TypeVar("T")
 
 
 def federation(n: int) -> Federation:
@@ -46,31 +52,45 @@ def pairs_of(n: int) -> int:
     return n * (n - 1) // 2
 
 
-# --- 1. memory ------------------------------------------------------------------------------------
+# --- 1. end to end --------------------------------------------------------------------------------
+
+Steps = dict[str, tuple[float, float, float]]
 
 
-def collect() -> tuple[float, float, float, float, float]:
-    """MiB after import, with the silos and after collecting; wall time and work."""
+def from_silos_to_answers(n: int) -> Steps:
+    """The wall time and work of every step, and the MiB at the peak after it."""
     warnings.simplefilter("ignore")  # no ledger
-    imported = peak()
-    fed = federation(MEMORY)
-    loaded, wall, work = peak(), time.perf_counter(), time.process_time()
-    fed.collect(EPSILON, "masked", COLLUSION, progress=False)
-    return imported, loaded, peak(), time.perf_counter() - wall, time.process_time() - work
+    steps: Steps = {"import": (0.0, 0.0, peak())}
+
+    def step(name: str, work: Callable[[], T]) -> T:
+        wall, busy = time.perf_counter(), time.process_time()
+        found = work()
+        steps[name] = time.perf_counter() - wall, time.process_time() - busy, peak()
+        return found
+
+    fed = step("graph and silos", lambda: federation(n))
+    release = step("union", lambda: fed.collect(EPSILON, "masked", COLLUSION, progress=False))
+    step("edges", release.edges)
+    step("2-stars", lambda: release.kstars(2))
+    step("triangles", release.triangles)
+    return steps
 
 
-def memory(bench: Benchmark) -> None:
-    title = f"masked, {MEMORY:,} nodes: {pairs_of(MEMORY):,} pairs"
-    contest, most = bench.contest(title), 0.0
-    for _ in range(2):
-        imported, loaded, after, wall, work = apart(collect)
-        contest.note("collect", wall, work)
-        most = max(most, after)
-    sizes = {"import": imported, "graph and silos": loaded, "collecting": most}
-    bench.table(
-        "memory", title, ("peak after", "MiB"), [(k, f"{v:,.0f}") for k, v in sizes.items()]
-    )
-    bench.goal("MiB at the peak", most, most=GOAL_MIB)
+def end_to_end(bench: Benchmark) -> None:
+    for n, (most, longest) in WHOLE.items():
+        steps = apart(from_silos_to_answers, n)
+        title = f"masked, end to end: {n:,} nodes, {pairs_of(n):,} pairs"
+        ours = [found for name, found in steps.items() if name not in ("import", "graph and silos")]
+        wall, work = (sum(found[i] for found in ours) for i in (0, 1))
+        bench.contest(title).note("from silos to answers", wall, work)
+        rows = [
+            (name, f"{wall:.1f} s", f"{work:.1f} s", f"{size:,.0f}")
+            for name, (wall, work, size) in steps.items()
+        ]
+        rows.append(("from silos to answers", f"{wall:.1f} s", f"{work:.1f} s", ""))
+        bench.table(f"whole-{n}", title, ("step", "wall", "CPU", "MiB at the peak"), rows)
+        bench.goal(f"{n:,} nodes: MiB at the peak", ours[-1][2], most=most)
+        bench.goal(f"{n:,} nodes: seconds from silos to answers", wall, most=longest)
 
 
 # --- 2. masked ------------------------------------------------------------------------------------
@@ -228,7 +248,7 @@ def main() -> int:
     bench = Benchmark("union", __doc__, THREADS)
     bench.start()
     warnings.simplefilter("ignore")  # no ledger, and what replace does not protect
-    memory(bench)
+    end_to_end(bench)
     masked(bench)
     elgamal(bench)
     return bench.end()

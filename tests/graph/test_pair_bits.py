@@ -4,6 +4,7 @@ import errno
 import os
 import time
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,8 +58,8 @@ def test_every_word_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that was never written is read in another time."""
     silo = clustered_power_law(70, edges_per_node=3, seed=1)
 
-    def used_before(size: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-        return np.full(size // 8, 2**64 - 1, dtype=np.uint64)
+    def used_before(size: int) -> tuple["np.ndarray[tuple[int], np.dtype[np.uint64]]", None]:
+        return np.full(size // 8, 2**64 - 1, dtype=np.uint64), None
 
     monkeypatch.setattr("silograph.graph.bits._room", used_before)
     assert PairBits(silo).chunk(0, 70 * 69 // 2) == expected(silo)
@@ -130,3 +131,14 @@ def test_a_chunk_takes_one_time_whatever_the_edges() -> None:
         if turn >= 50 and max(least) < 3 * min(least):
             break
     assert max(least) < 3 * min(least)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells")
+def test_what_is_in_a_file_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("silograph.graph.bits._IN_MEMORY", 0)
+    bits = PairBits(silo_of(1.0))
+    bits.chunk(CHUNK, CHUNK)
+    assert bits._file is not None
+    at = f"{bits._words.ctypes.data:x}-"
+    told = Path("/proc/self/smaps").read_text().split(f"\n{at}", 1)[1]
+    assert told.split("Rss:", 1)[1].split()[0] == "0"

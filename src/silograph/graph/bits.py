@@ -1,6 +1,7 @@
 """A graph as bits: rows of bits for counting, and one bit per pair for protocols."""
 
 import math
+import mmap
 import os
 import tempfile
 import weakref
@@ -224,15 +225,23 @@ class PairBits:
         self.pairs = n * (n - 1) // 2
         #: The number of edges at every node, counted here for the same reason.
         self.degrees = silo.degrees()
-        self._words = _room(triangle_bytes(n))
+        self._words, self._file = _room(triangle_bytes(n))
         _core.write_triangle(n, silo.pairs, self._words)
+        self._let_go()
 
     def chunk(self, start: int, count: int) -> bytes:
         """The bits of ``count`` pairs from ``start`` on, padded with zeros to 64-bit words.
 
         A chunk consists of whole words; only the last one may end at the last pair.
         """
-        return chunk_of(self._words, self.pairs, start, count)
+        found = chunk_of(self._words, self.pairs, start, count)
+        self._let_go()
+        return found
+
+    def _let_go(self) -> None:
+        """Take no memory for what is in a file: it stays in the cache while the system likes."""
+        if self._file is not None:
+            self._file.madvise(mmap.MADV_DONTNEED)
 
 
 def chunk_of(words: NDArray[np.uint64], bits: int, start: int, count: int) -> bytes:
@@ -265,15 +274,16 @@ def memory_of(nodes: int) -> int:
     return min(triangle_bytes(nodes), _IN_MEMORY)
 
 
-def _room(size: int) -> NDArray[np.uint64]:
-    """Zeroed space of this many bytes, whose pages are all allocated."""
+def _room(size: int) -> tuple[NDArray[np.uint64], mmap.mmap | None]:
+    """Space of this many bytes, whose pages are all allocated, and the file that has it, if any."""
     try:
         if size <= _IN_MEMORY:
-            return np.empty(size // 8, dtype=np.uint64)
+            return np.empty(size // 8, dtype=np.uint64), None
         with tempfile.TemporaryFile() as file:
             # Allocate now, so that a full disk is an error here and does not end the process later.
             os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, dtype=np.uint64, mode="r+", shape=(size // 8,))
+            space = mmap.mmap(file.fileno(), size)
+        return np.frombuffer(space, dtype=np.uint64), space
     except (OSError, MemoryError) as error:
         place = "memory" if size <= _IN_MEMORY else tempfile.gettempdir()
         what = f"one bit per pair needs {size:,} bytes in {place}"

@@ -8,13 +8,16 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::bitrows::{BitRows, LANES, ones, row_words};
-use super::popcount::{BLOCK, Ones, common};
-use super::simd::Level;
+use super::popcount::{BLOCK, Ones, common, common_of_four};
+use super::simd::{Level, fetch};
 
 /// Words in a column strip: 512 bytes of a row, eight of the widest registers.
 const STRIP: usize = BLOCK;
 /// Bytes of rows in a tile: half of a private cache of 512 KiB, the smallest of servers.
 const TILE_BYTES: usize = 1 << 18;
+
+/// Rows are fetched so many before they are used: they lie apart, where no cache expects them.
+const AHEAD: usize = 2;
 
 /// Zeroed words that start on a cache line: loads that straddle two lines cost double.
 struct Aligned {
@@ -79,6 +82,9 @@ fn triangle_tile(rows: BitRows<'_>, nodes: Range<usize>, strip: Range<usize>, le
     let (mut count, mut added) = (0, Ones::default());
     for u in 0..nodes.end {
         let row = rows.row(u);
+        let ahead = rows.row((u + AHEAD).min(nodes.end - 1));
+        fetch(&ahead[strip.clone()]);
+        fetch(&ahead[nodes.start / 64..nodes.end.div_ceil(64)]);
         columns[0][..strip.len()].copy_from_slice(&row[strip.clone()]);
         for v in ones(row, nodes.start.max(u + 1)..nodes.end) {
             let other = &held[v - nodes.start];
@@ -126,6 +132,8 @@ impl Moments {
     }
 }
 
+/// Words of a strip of the rows that a tile meets four at a time: they stay in the first cache.
+const LONG_STRIP: usize = 512;
 /// Nodes that meet as many others at once: their rows are a tile, their counts a small buffer.
 const MET: usize = 64;
 
@@ -140,13 +148,15 @@ pub fn moments(rows: BitRows<'_>, picked: &[u32], level: Level) -> Vec<Moments> 
             level.run(
                 #[inline(always)]
                 || {
-                    let (mut tile, mut row) = (Tile::new(rows), Aligned::new(row_words(rows.n())));
+                    let mut tile = Tile::new(rows);
                     for start in (0..rows.n()).step_by(MET) {
                         tile.fetch(start, &degrees);
-                        for (&u, sums) in picked.iter().zip(found.iter_mut()) {
-                            row.words().copy_from_slice(rows.row(u as usize));
-                            let c = tile.counts(u as usize, row.words(), level);
-                            add_moments(sums, &c, &tile.degrees, row.words()[start / 64]);
+                        for (four, sums) in picked.chunks(4).zip(found.chunks_mut(4)) {
+                            let counts = tile.counts(four.iter().map(|&u| u as usize), level);
+                            for ((&u, sums), c) in four.iter().zip(sums).zip(&counts) {
+                                let joined = rows.row(u as usize)[start / 64];
+                                add_moments(sums, c, &tile.degrees, joined);
+                            }
                         }
                     }
                 },
@@ -185,16 +195,18 @@ fn meet_others(
     found: &mut [Moments],
     level: Level,
 ) {
-    let (mut tile, mut row) = (Tile::new(rows), Aligned::new(row_words(rows.n())));
+    let mut tile = Tile::new(rows);
     tile.fetch(start, degrees);
     let mut of_tile = [[0; MET]; 8];
-    for u in start..rows.n() {
-        row.words().copy_from_slice(rows.row(u));
-        let (c, joined) = (tile.counts(u, row.words(), level), row.words()[start / 64]);
-        add_moments(&mut found[u], &c, &tile.degrees, joined);
-        // Within the tile, both orders of a pair come by.
-        if u >= start + MET {
-            add_to_tile(&mut of_tile, &c, degrees[u], joined);
+    for first in (start..rows.n()).step_by(4) {
+        let four = first..(first + 4).min(rows.n());
+        for (u, c) in four.clone().zip(&tile.counts(four, level)) {
+            let joined = rows.row(u)[start / 64];
+            add_moments(&mut found[u], c, &tile.degrees, joined);
+            // Within the tile, both orders of a pair come by.
+            if u >= start + MET {
+                add_to_tile(&mut of_tile, c, degrees[u], joined);
+            }
         }
     }
     for (i, sums) in found[start..].iter_mut().take(MET).enumerate() {
@@ -223,6 +235,8 @@ fn add_to_tile(sums: &mut [[u64; MET]; 8], c: &[u32; MET], d: u32, joined: u64) 
 struct Tile<'a> {
     rows: BitRows<'a>,
     held: Aligned,
+    /// A strip of the rows that they meet.
+    met: Aligned,
     start: usize,
     degrees: [u32; MET],
 }
@@ -230,10 +244,12 @@ struct Tile<'a> {
 impl<'a> Tile<'a> {
     fn new(rows: BitRows<'a>) -> Self {
         let held = Aligned::new(MET * row_words(rows.n()));
+        let met = Aligned::new(4 * LONG_STRIP);
         let (start, degrees) = (0, [0; MET]);
         Self {
             rows,
             held,
+            met,
             start,
             degrees,
         }
@@ -250,17 +266,42 @@ impl<'a> Tile<'a> {
         self.degrees[..end - start].copy_from_slice(&degrees[start..end]);
     }
 
-    /// The neighbours that the nodes have in common with node u, whose row is `row`.
+    /// The neighbours that the nodes have in common with each of at most four others.
     #[inline(always)]
-    fn counts(&mut self, u: usize, row: &[u64], level: Level) -> [u32; MET] {
+    fn counts(
+        &mut self,
+        four: impl Iterator<Item = usize> + Clone,
+        level: Level,
+    ) -> [[u32; MET]; 4] {
         let (start, nodes) = (self.start, MET.min(self.rows.n() - self.start));
-        let mut c = [0; MET];
-        let held = self.held.words().chunks_exact(row.len()).take(nodes);
-        for (c, other) in c.iter_mut().zip(held) {
-            *c = common(level, row, other) as u32;
+        let (width, mut c) = (row_words(self.rows.n()), [[0; MET]; 4]);
+        for strip in (0..width).step_by(LONG_STRIP) {
+            let len = LONG_STRIP.min(width - strip);
+            for (u, copy) in four
+                .clone()
+                .zip(self.met.words().chunks_exact_mut(LONG_STRIP))
+            {
+                copy[..len].copy_from_slice(&self.rows.row(u)[strip..strip + len]);
+            }
+            let (met, _) = self.met.words().as_chunks::<LONG_STRIP>();
+            let met = [
+                &met[0][..len],
+                &met[1][..len],
+                &met[2][..len],
+                &met[3][..len],
+            ];
+            let held = self.held.words().chunks_exact(width).take(nodes);
+            for (v, other) in held.enumerate() {
+                let found = common_of_four(level, met, &other[strip..strip + len]);
+                for (c, found) in c.iter_mut().zip(found) {
+                    c[v] += found as u32;
+                }
+            }
         }
-        if (start..start + nodes).contains(&u) {
-            c[u - start] = 0; // row u AND row u is no pair
+        for (c, u) in c.iter_mut().zip(four) {
+            if (start..start + nodes).contains(&u) {
+                c[u - start] = 0; // row u AND row u is no pair
+            }
         }
         c
     }
