@@ -126,11 +126,14 @@ def command(*arguments: str) -> list[str]:
 
 @pytest.mark.deploy
 @pytest.mark.whole  # the page of the manual runs it, too
-def test_up_answers_and_leaves_nothing(files: tuple[list[str], int], tmp_path: Path) -> None:
+@pytest.mark.parametrize("fold", [(), ("--fold", "40")])
+def test_up_answers_and_leaves_nothing(
+    fold: tuple[str, ...], files: tuple[list[str], int], tmp_path: Path
+) -> None:
     names, truth = files
     before = set(tmp_path.iterdir())
     done = subprocess.run(
-        command("--silos", *names, "--epsilon", "3", "--json"),
+        command("--silos", *names, "--epsilon", "3", *fold, "--json"),
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     found = json.loads(done.stdout)

@@ -61,6 +61,23 @@ def priced() -> FoldedRelease:
 
 
 class TestQueries:
+    @pytest.mark.parametrize("query", FOLDED_QUERIES)
+    def test_buckets_that_are_too_full_give_no_answer(self, query: str) -> None:
+        """Edges read 118 ± 6 where there were 224, and nobody said that they were too many."""
+        k = 2 if query == "kstars" else None
+        for groups, crowded in ((10, True), (24, True), (50, False), (90, False)):
+            found = made(groups=groups, hubs=()).ask(query, k)
+            assert found.note.startswith("no usable answer: ") is crowded, (groups, found.note)
+            assert (not math.isfinite(found.stderr)) is crowded
+            assert not crowded or not found.usable
+        low, high = made(groups=10, hubs=()).ask(query, k).interval_at(0.5)
+        assert (low, high) == ((0.0, 1.0) if query == "clustering" else (-math.inf, math.inf))
+
+    def test_the_number_of_groups_that_is_advised_is_enough(self) -> None:
+        note = made(groups=24, hubs=()).edges().note
+        advised = int(note.rsplit("fold into ", 1)[1].split()[0])
+        assert made(groups=advised, hubs=()).edges().note == FOLD_NOTE
+
     def test_without_noise_and_collisions_they_are_right(self, exact: FoldedRelease) -> None:
         degrees = SILO.degrees()
         stars = int((degrees * (degrees - 1) // 2).sum())

@@ -15,11 +15,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from silograph.cli.local_run import Reading, read_universe
+from silograph.cli.local_run import Reading, read_fold, read_universe
 from silograph.cli.options import (
     Columns,
+    FoldNodes,
     Format,
     Header,
+    HubList,
     Json,
     K,
     Nodes,
@@ -75,6 +77,8 @@ def up(
     epsilon: Annotated[
         float, typer.Option(help="The privacy loss of the study.", callback=check_epsilon)
     ] = 1.0,
+    fold: FoldNodes = None,
+    hubs: HubList = None,
     columns: Columns = None,
     format: Format = None,  # noqa: A002
     header: Header = None,
@@ -111,7 +115,8 @@ def up(
             f"up: {len(every)} edge files; a trial takes {_FEWEST} to {_MOST} silos, one per file"
         )
     check_question(query, k, "feat")
-    question = Question(query, epsilon, "feat", "masked", k)
+    folded = read_fold(fold, hubs, listed=True)
+    question = Question(query, epsilon, "feat", "masked", k, fold=folded)
     began = time.perf_counter()
     pair = column_pair(columns)
     window = time_window(time_column, since, until)

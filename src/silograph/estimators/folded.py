@@ -323,6 +323,12 @@ class FoldedSums:
         _clear_diagonal(loads, rows)
         return loads
 
+    @property
+    def load(self) -> float:
+        """Edges in a bucket of two ordinary groups, in the mean."""
+        shape = self.shape
+        return self.loads.inside / (shape.groups * (shape.groups - 1) * shape.sub)
+
     # --- Edges and degrees ---
 
     @cached_property

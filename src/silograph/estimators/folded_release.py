@@ -21,7 +21,7 @@ from silograph.dp.laplace import round_up
 from silograph.dp.loss import View, shown_loss, worst_losses
 from silograph.errors import ArgumentError, ReleaseError
 from silograph.estimators import release_file
-from silograph.estimators.display import described
+from silograph.estimators.display import NO_ANSWER, described
 from silograph.estimators.estimate import Estimate, Origin, Provenance, definitions, views_table
 from silograph.estimators.folded import FoldedSum, FoldedSums
 from silograph.estimators.ratio import share
@@ -34,6 +34,9 @@ __all__ = ["FOLDED_QUERIES", "FOLD_NOTE", "FoldedFace", "FoldedRelease"]
 FOLDED_QUERIES = ("edges", "kstars", "triangles", "four_cycles", "clustering")
 FOLD_NOTE = "from folded nodes: not exactly unbiased, as edges can share a bucket"
 _MOST_NODES = 1 << 32
+#: Edges that share a bucket, in the mean, up to which intervals of folded counts were seen to hold;
+#: from a little more on, edges are counted too low. And what is advised instead.
+_CROWDED, _ADVISED = 0.5, 0.25
 
 
 class FoldedFace(PaidFor):
@@ -169,6 +172,10 @@ class FoldedRelease(FoldedFace):
             The coefficient.
         """
         found = self.sums.clustering
+        if self._crowded:
+            said = {"note": self._crowded, "ends": (0.0, 1.0), "limits": lambda _level: (0.0, 1.0)}
+            cut = min(max(found.value, 0.0), 1.0)
+            return self._estimate("clustering", cut, math.inf, **said)
         return self._clustering(
             found.value,
             float(found.variance) ** 0.5,
@@ -177,8 +184,20 @@ class FoldedRelease(FoldedFace):
         )
 
     def _folded(self, query: str, found: FoldedSum, **parameters: int) -> Estimate[float]:
-        return self._estimate(
-            query, found.value, found.stderr, note=FOLD_NOTE, parameters=dict(parameters)
+        stderr = math.inf if self._crowded else found.stderr
+        said = {"note": self._crowded or FOLD_NOTE, "parameters": dict(parameters)}
+        return self._estimate(query, found.value, stderr, **said)
+
+    @cached_property
+    def _crowded(self) -> str:
+        """What is wrong if too many edges share a bucket; else empty."""
+        load = self.sums.load
+        if load <= _CROWDED:
+            return ""
+        enough = math.ceil(self.layout.groups * (load / _ADVISED) ** 0.5)
+        return (
+            f"{NO_ANSWER}: {load:.1f} edges share a bucket on average, and counts are too low; "
+            f"fold into {enough:,} groups at least"
         )
 
     def ask(self, query: str, k: int | None = None) -> Estimate[float]:
