@@ -102,6 +102,14 @@ def test_a_count_below_zero_is_no_answer() -> None:
         assert ("no usable answer" in str(made)) is not usable
 
 
+def test_a_number_that_can_be_anywhere_is_no_answer() -> None:
+    made = facts("triangles")
+    ends = {"stderr": math.inf, "low": -math.inf, "high": math.inf}
+    count = replace(made.answers[0], value=2_079.0, usable=False, **ends)
+    shown = words(lay_out(replace(made, answers=(count,))))
+    assert "Triangles no usable answer The number that came out, 2,079, can be anywhere." in shown
+
+
 def test_what_is_saved_is_what_is_shown() -> None:
     made = lay_out(facts("release"))
     whole = json.loads(saved(made, "application/json"))
