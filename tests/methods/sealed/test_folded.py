@@ -331,10 +331,12 @@ class TestAnswers:
         graph, layout = communities(60, 20, 0.5, 500, 6), Layout(25)
         answers: list[Any] = ["edges", "degrees", "triangles"]
         noise = SealedNoise.choose_folded(4.0, 25, 0, 4, 1, answers)
-        answer = simulated(graph, layout, noise, 1).triangles()
-        assert math.isnan(answer.value)
-        assert math.isinf(answer.stderr)
-        assert "more groups" in answer.note
+        release = simulated(graph, layout, noise, 1)
+        assert math.isnan(release.triangles().value)
+        for answer in (release.triangles(), release.edges()):
+            assert math.isinf(answer.stderr)
+            assert answer.note.startswith("no usable answer: ")
+            assert "more groups" in answer.note
 
     def test_what_was_not_opened(self) -> None:
         graph = communities(10, 10, 0.5, 10, 3)

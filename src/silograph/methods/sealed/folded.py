@@ -57,8 +57,10 @@ FOLD_NOTE = (
 )
 _OfLoad = Callable[[FloatArray], FloatArray]
 FULL_NOTE = "no usable answer: nearly all buckets are occupied, and more groups are needed"
-#: Beyond this share of occupied buckets the weights of cells do not grow any more.
-_FULL_ROWS = 0.75
+CROWDED_NOTE = "no usable answer: too many edges share a bucket, and more groups are needed"
+#: Beyond this share of occupied buckets the weights of cells do not grow any more; and edges are
+#: counted too low.
+_FULL_ROWS, _CROWDED_ROWS = 0.75, 0.4
 #: The largest share of a row's buckets that is taken to be occupied.
 _FULL = 0.95
 
@@ -118,6 +120,8 @@ class SealedFoldedRelease(FoldedFace):
             The count.
         """
         loads = self._model
+        if self._occupied > _CROWDED_ROWS:
+            return self._estimate("edges", self._edges, math.inf, note=CROWDED_NOTE)
         noise = self.noise.law("edges").stderr ** 2 + loads.edge_noise
         return self._estimate(
             "edges", self._edges, math.sqrt(noise + loads.edge_error), note=FOLD_NOTE
@@ -143,7 +147,7 @@ class SealedFoldedRelease(FoldedFace):
         scale = self.weights.scale**3
         law = self.noise.law("triangles", self.weights.change)
         found = self.noisy_triangles / scale
-        if self._model.overfull:
+        if self._occupied > _FULL_ROWS:
             return self._estimate("triangles", math.nan, math.inf, note=FULL_NOTE)
         extra, variance = self._model.triangle_error(found, self._edges)
         stderr = math.hypot(law.stderr / scale, math.sqrt(variance))
@@ -152,6 +156,11 @@ class SealedFoldedRelease(FoldedFace):
         return self._estimate(
             "triangles", found - extra, stderr, note=FOLD_NOTE, margin=max(margin, Z95 * stderr)
         )
+
+    @property
+    def _occupied(self) -> float:
+        """The share of occupied buckets: between groups, or of all, which has less noise."""
+        return max(self._model.occupied, self.noisy_buckets / self.layout.buckets)
 
     @property
     def _edges(self) -> float:
@@ -198,8 +207,8 @@ class _Rows:
         self.slopes: FloatArray = full / (1 - full)
         self.load: FloatArray = self.seen + self.unseen
         self.inside = float(self.load[self.o].sum()) / 2
-        #: Whether the weights of cells end below what the loads ask for.
-        self.overfull = float(full[self.o].mean()) > _FULL_ROWS
+        #: The share of buckets between groups that is occupied.
+        self.occupied = float(full[self.o].mean())
 
     def _shrunk(self, load: FloatArray) -> FloatArray:
         """Loads drawn towards their mean, so that their spread is what it is without noise."""
