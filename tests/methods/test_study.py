@@ -359,9 +359,9 @@ class TestPlans:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", ["triangles", "kstars", "clustering"])
-@pytest.mark.parametrize("silos", [3, 8, 64])
+@pytest.mark.parametrize("silos", [3, 64])
 @pytest.mark.parametrize("nodes", [40, 4000, 40_000])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 50.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 50.0])
 def test_what_a_study_costs_to_judge_is_bounded(
     query: str, silos: int, nodes: int, epsilon: float
 ) -> None:
