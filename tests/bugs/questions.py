@@ -31,7 +31,7 @@ BUGS = [
         _COMPOSE,
         "    if not mine & theirs:\n",
         "    if mine or theirs:\n",
-        "pytest tests/estimators/test_compose.py -k 'one_release or nobody'",
+        "pytest tests/estimators/test_compose.py -k one_release or nobody",
     ),
     Bug(
         "compose: equal numbers are the same answer",
