@@ -128,8 +128,8 @@ BUGS = [
         "bits: the list of edges is kept",
         "whoever makes a chunk has a list at hand that is as long as there are edges",
         _BITS,
-        "        self._words = _room(triangle_bytes(n))",
-        "        self._edges = silo.pairs\n        self._words = _room(triangle_bytes(n))",
+        "        self._words, self._file = _room(triangle_bytes(n))",
+        "        self._edges = silo.pairs\n        self._words, self._file = _room(triangle_bytes(n))",
         _CHUNK + " tests/methods/test_sessions.py -k one_size or as_much",
     ),
     Bug(
