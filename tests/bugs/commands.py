@@ -126,7 +126,7 @@ BUGS = [
         "a page that cannot be made is found out when the budget is spent",
         "src/silograph/cli/count.py",
         "        ready()  # before anything is spent\n",
-        "",
+        "        pass\n",
         _RUNS,
     ),
     Bug(

@@ -224,7 +224,7 @@ BUGS = [
         "fold: a search before anything is checked",
         "a study that is refused has cost a search",
         _FEDERATION,
-        "self._check_search(share, epsilon, protocol, collusion, fold, options)",
+        "expect(self._check_search(share, epsilon, protocol, collusion, fold, options))",
         "pass",
         _LOCAL + " -k TestHubs",
     ),
