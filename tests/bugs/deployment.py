@@ -170,7 +170,7 @@ BUGS = [
         "src/silograph/nats/sweep.py",
         "    if waiting:\n        return False\n",
         "",
-        "pytest tests/nats/test_direct.py -k silo.received",
+        "pytest tests/nats/test_sweep.py -k stay_while",
     ),
     Bug(
         "a message made anew",
@@ -361,7 +361,7 @@ BUGS = [
         "an operator is told of another ledger, and finds one that has spent nothing",
         "src/silograph/nats/silo.py",
         "if accounts.witness_of(self._store) is not None and not",
-        "if accounts.witness_of(self._store) is None and not",
+        "if False and not",
         _SERVICE + " -k no_ledger_at_all",
     ),
     Bug(

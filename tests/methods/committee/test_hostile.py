@@ -503,6 +503,27 @@ class TestRefused:
             run.parties[1].receive(seal(run.binding, run.keys[0], lines.close(content)))
             refuse(run, name, size, match="came twice")
 
+    def test_messages_of_a_chunk_that_is_done(self) -> None:
+        """What was read of it is forgotten, so its number must tell."""
+        run = CommitteeRun(FOUR, [1, 2, 4, 8], 64 * 20)
+        member = run.parties[1]
+        for place, party in run.parties.items():
+            run._send(place, party.start())
+        while member._part is None or member._part._done < 2:
+            assert run._act()
+        kinds = set()
+        for message in run.sent:
+            kind, sequence, _, receiver = message.name
+            each = run.parameters.circuit.layers if kind == "joint" else 1
+            if kind in ("input", "check", "joint") and (receiver, sequence // each) == (1, 0):
+                with pytest.raises(OrderError, match="came twice"):
+                    member.receive(message.raw)
+                kinds.add(kind)
+        assert kinds >= {"check", "joint"}
+        while run._act():
+            pass
+        assert run.errors == []
+
     def test_a_silo_outside_cannot_fill_a_member_s_memory(self, run: CommitteeRun) -> None:
         """Whatever stream its messages come in: the member counts what the silo has signed."""
         (silo, *_), lines = run.parameters.outside, run.parties[2]._lines
