@@ -179,7 +179,7 @@ BUGS = [
         "src/silograph/dp/laplace.py",
         "_MOST_SUMMED = 150_000",
         "_MOST_SUMMED = 30_000_000",
-        "pytest tests/methods/test_study.py -k bounded",
+        "pytest tests/dp/test_laplace.py -k too_wide",
     ),
     Bug(
         "operations: a bound that leaves out a ratio",

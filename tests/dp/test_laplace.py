@@ -153,6 +153,12 @@ class TestTail:
             assert exact <= NoiseLaw(scale, 1, 1).tail(x) <= exact * (1 + 1e-6)
         assert NoiseLaw(scale, 1, 1).tail(0) == 1.0
 
+    def test_a_law_that_is_too_wide_is_not_summed(self) -> None:
+        """Its table would take as long as the noise is wide, and whoever asks chooses the noise."""
+        for scale in (10_000, 10**9):
+            law = NoiseLaw(Fraction(scale), 3, 4)
+            assert law.tail(5 * scale) == law._chernoff(5 * scale)
+
     def test_the_least_reach_is_the_least(self) -> None:
         law = NoiseLaw(Fraction(20), 3, 4)
         for chance in (0.9, 0.3, 1e-3, 3e-5, 1e-12):
