@@ -173,9 +173,7 @@ class FoldedRelease(FoldedFace):
         """
         found = self.sums.clustering
         if self._crowded:
-            said = {"note": self._crowded, "ends": (0.0, 1.0), "limits": lambda _level: (0.0, 1.0)}
-            cut = min(max(found.value, 0.0), 1.0)
-            return self._estimate("clustering", cut, math.inf, **said)
+            return self._clustering(found.value, math.inf, lambda _: (0.0, 1.0), self._crowded)
         return self._clustering(
             found.value,
             float(found.variance) ** 0.5,
