@@ -7,6 +7,7 @@ import pytest
 import silograph as sg
 from silograph.errors import LedgerWarning, UselessAnswerWarning
 from silograph.estimators.reference import guess
+from silograph.local.drive import Traffic
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.forecast import USELESS, Forecast, forecast
 from silograph.methods.planner import plan_options
@@ -78,3 +79,16 @@ def test_python_warns_and_asks_who_wants_to_be_asked() -> None:
             federation.collect(3.0, confirm=no)
     assert [each.useless for each in seen] == [True, False]
     assert all(each.cost is not None and each.cost.sent > 0 for each in seen)
+
+
+@pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")
+@pytest.mark.parametrize(("silos", "epsilon"), [(4, 1.0), (4, 3.0), (6, 3.0)])
+def test_a_committee_sends_what_is_said(silos: int, epsilon: float) -> None:
+    """The fewer places a coin has, the less is sent."""
+    counted, seen = Traffic(), list[Forecast]()
+    fed = sg.Federation.simulate(sg.split(sg.clustered_power_law(1500, seed=1), silos))
+    fed._record = counted
+    fed.collect(epsilon, "committee", progress=False, confirm=seen.append)
+    sent = [sum(up for up, _ in counted.of(place).values()) for place in range(4)]
+    assert seen[0].cost is not None
+    assert seen[0].cost.sent == pytest.approx(max(sent), rel=0.03)

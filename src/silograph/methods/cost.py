@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from silograph.graph.bits import memory_of, triangle_bytes
 from silograph.graph.fold import Layout
 from silograph.graph.identifiers import memory_here
+from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.masked.machines import packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
-from silograph.methods.study import COMMITTEE
 from silograph.methods.union import SettledUnion
 
 __all__ = [
@@ -29,8 +29,9 @@ __all__ = [
 
 #: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
 _MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
-#: Bytes that a silo sends for each bit: a member of a committee, and ElGamal's ciphertexts.
-_COMMITTEE_BYTES, _ELGAMAL_BYTES = 2.95, 130.0
+#: Bytes that a silo sends for each bit: ElGamal's ciphertexts; a member of a committee for each
+#: gate, and for inputs, hashes and the opening.
+_ELGAMAL_BYTES, _GATE_BYTES, _SHARE_BYTES = 130.0, 1.5 / 8, 0.325
 #: A member of a sealed count: nanoseconds for each pair, and bytes of a matrix' cell.
 _SEALED, _SEALED_CELL = 1_000.0, 12.5
 #: Multiplications a second of the squares of secret matrices, of which all members do n³ · 7.
@@ -82,8 +83,11 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
     cores = os.cpu_count() or 1
     if isinstance(union.noise, MaskedNoise):
         sent, each = packed_bytes(union.noise.q, bits), _MASKED * union.silos
-    elif union.protocol == COMMITTEE:
-        sent, each = math.ceil(_COMMITTEE_BYTES * bits), _COMMITTEE * union.silos / 4
+    elif isinstance(union.noise, CommitteeNoise):
+        # A gate for each silo but one, and for each place of the coin but one.
+        gates = union.silos + union.noise.places - 2
+        sent = math.ceil((_GATE_BYTES * gates + _SHARE_BYTES) * bits)
+        each = _COMMITTEE * union.silos / 4
     elif union.protocol == "clear":
         sent, each = bits // 8, _CLEAR * union.silos
     else:

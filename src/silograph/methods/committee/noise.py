@@ -29,8 +29,9 @@ from silograph.errors import ArgumentError
 
 __all__ = ["CommitteeNoise"]
 
-#: How far the variance may be above the optimum. Every further place costs a gate.
-_SLACK = Fraction(101, 100)
+#: How far the variance may be above the optimum: the standard deviation is within 1 %. Every
+#: further place costs a gate, and 1.5 bits that each member sends for a pair.
+_SLACK = Fraction(102, 100)
 _EXACT = Context(prec=80)
 
 
@@ -56,7 +57,7 @@ class CommitteeNoise:
     def choose(
         cls, epsilon: float, silos: int, collusion: int, *, inside: bool = False
     ) -> "CommitteeNoise":
-        """The coin with the fewest places whose variance is within 1 % of the optimum."""
+        """The coin with the fewest places whose standard deviation is within 1 % of the optimum."""
         epsilon = check_epsilon(epsilon)
         check_parties(silos, collusion)
         if collusion > 1:
