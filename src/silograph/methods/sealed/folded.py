@@ -8,7 +8,10 @@ Model
 Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
-    at once. An edge with c common neighbours in groups, give or take √c, has c²/4r of these.
+    at once. An edge with c common neighbours in groups, give or take √c, has c²/4r of these. And
+    more what weights from calm loads leave out: a node of degree d makes its own row fuller by d,
+    of which only the share that is not taken for noise is in the weights. The nodes of triangles
+    are taken to have the degrees of the ends of edges, Σd²/Σd.
 Edges
     All occupied buckets, and for each row what its cells hold beyond them; edges within a group
     were dropped, so that those between groups are divided by 1 − 1/r.
@@ -198,6 +201,8 @@ class _Rows:
         self.seen: FloatArray = noisy.astype(np.float64)
         #: A row's number of cells with groups; the last ones have none with themselves.
         self._width = np.where(np.arange(layout.rows) < layout.hubs, self.groups, self.groups - 1)
+        #: Which share of a load's distance from the mean the weights of cells keep.
+        self.kept = self._kept(self.seen[self.o])
         calm = self._shrunk(self.seen)
         full = calm / (2 * self._width)
         #: Each row's number of edges into groups, with noise drawn to the mean, and how many of
@@ -210,14 +215,17 @@ class _Rows:
         #: The share of buckets between groups that is occupied.
         self.occupied = float(full[self.o].mean())
 
+    def _kept(self, loads: FloatArray) -> float:
+        """The share of the loads' spread that is not noise."""
+        return max(0.0, 1 - self._noise / max(float(loads.var()), 1e-9))
+
     def _shrunk(self, load: FloatArray) -> FloatArray:
         """Loads drawn towards their mean, so that their spread is what it is without noise."""
         calm = load.copy()
         for part in (slice(0, self.hubs), self.o):
             if len(calm[part]) > 1:
-                mean, spread = float(calm[part].mean()), float(calm[part].var())
-                kept = max(0.0, 1 - self._noise / max(spread, 1e-9))
-                calm[part] = mean + (calm[part] - mean) * math.sqrt(kept)
+                mean = float(calm[part].mean())
+                calm[part] = mean + (calm[part] - mean) * math.sqrt(self._kept(calm[part]))
         # If nearly all buckets are occupied, nothing is known.
         return np.clip(calm, 0.0, _FULL * 2 * self._width)
 
@@ -262,7 +270,7 @@ class _Rows:
     # -- triangles -------------------------------------------------------------------------
 
     def triangle_error(self, found: float, edges: float) -> tuple[float, float]:
-        """The triangles that company adds, and the variance that folding causes.
+        """The triangles that are too many, and the variance that folding causes.
 
         A weighted cell varies by V. So the count varies by V times the squared numbers of common
         neighbours of pairs that share the cell; by products of three cells that have no edge in
@@ -290,7 +298,10 @@ class _Rows:
         third = (r * cell) ** 3 / 6 + r**2 * cell * float(rows @ rows) / 2
         paths = inside * common * own_walks**3 + own**2 * walks**4 / (8 * edges**2)
         extra = edges * (common * own / (own + alone)) ** 2 / (4 * r)
-        return extra, closed + third + paths / r + extra**2
+        # Three cells of a triangle have two ends each; only those between groups have such weights.
+        low = 3 * inside / edges * (1 - self.kept) * own_walks / r
+        lost = max(found, 0.0) * math.expm1(min(low, 1.0))
+        return extra - lost, closed + third + paths / r + extra**2 + lost**2
 
     @cached_property
     def _own_squares(self) -> float:
