@@ -145,8 +145,8 @@ bench-sealed: $(BUILT) ## the sealed protocol: all parties' time, traffic and me
 bench-timing: $(BUILT) ## whether the time of a silo's messages depends on its edges (three minutes)
 	$(BIN)/python -m benchmarks.timing
 
-bench-fold: $(BUILT) ## folded releases drawn again: bias, spread, intervals and predictions (hours)
-	$(BIN)/python -m benchmarks.fold --seconds 600
+bench-fold: $(BUILT) ## folded releases drawn again: bias, spread, intervals and predictions (hours; goes on)
+	$(BIN)/python -m benchmarks.fold --json build/fold.json
 
 bench-planner: $(BUILT) ## realised by predicted error of every method, ranges, and auto's regret
 	$(BIN)/python -m benchmarks.planner

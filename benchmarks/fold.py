@@ -9,14 +9,20 @@ Goals, for each graph, ε, protocol and query:
 
 - the observed standard deviation is within 20 % of the predicted one;
 - the bias is below a third of the standard deviation;
-- the 95 % interval covers the truth, with a lower 99.9 % limit of at least 90 %. About 600 draws
-  are needed to show this of an interval that covers 95 %.
+- the 95 % interval covers the truth, with a lower 99.9 % limit of at least 90 %. Some 400 draws
+  show this of an interval that covers 95 %.
 
-A goal is *missed* or *ok* where the draws can tell, and *open* otherwise. The exit code is 1 if one
-was missed. Four-cycles are not predicted.
+A goal is *missed* or *ok* where the draws can tell, and *open* otherwise: queries with an open goal
+are asked of further draws, up to ``--most``. The exit code is 1 if a goal was missed. Four-cycles
+are not predicted. A last table has triangles by pairs (predicted) and by the fold (predicted and
+seen), for both unions.
+
+With ``--json`` draws are kept, and a later call goes on where the last one ended. Several processes
+share the work if each has graphs and a file of its own; ``--show`` makes one table of their files.
 
     make bench-fold
     python -m benchmarks.fold --graphs email-enron --epsilons 1 --draws 20 --json fold.json
+    python -m benchmarks.fold --show one.json other.json
 """
 
 import argparse
@@ -26,8 +32,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +49,13 @@ from silograph.dp.channel import limbs
 from silograph.estimators.estimate import Estimate, FloatArray, Provenance
 from silograph.estimators.fold_reference import FoldShape, shape_of
 from silograph.estimators.folded_release import FoldedRelease
+from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.fold import BucketCounts, Folding, Layout
 from silograph.graph.samples import REGISTRY, seed_bytes
 from silograph.methods.fold.expected import FOLDED, FoldChoice, choose_fold, predicted_error
 from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.hubs.noise import ENDS, HubNoise
+from silograph.methods.prediction import Question, feat_error
 from silograph.methods.union import SettledUnion, settle_union
 
 SILOS, COLLUSION = 4, 1
@@ -267,6 +275,11 @@ class Draws:
         found["cover"] = judged(least >= COVERED, highest < COVERED)
         return found
 
+    @property
+    def open(self) -> bool:
+        """Whether more draws may tell more."""
+        return self.usable and "open" in self.verdicts.values()
+
     def row(self) -> list[str]:
         """The row of the table, in per cent of the truth."""
         shown = [self.bias, self.sd / math.sqrt(self.many), self.sd, self.own, self.predicted]
@@ -289,33 +302,45 @@ def judged(shown: bool, refuted: bool) -> str:
 
 @dataclass
 class Cell:
-    """A setting with its draws."""
+    """A setting with its draws: of each query the values, the standard errors, and how many
+    intervals hold the truth."""
 
     setting: Setting
-    draws: dict[str, Draws] = field(default_factory=dict)
+    drawn: int = 0
     seconds: float = 0.0
+    found: dict[str, tuple[list[float], list[float], int]] = field(default_factory=dict)
 
-    def measure(self, queries: Sequence[str], first: int, many: int, seconds: float) -> None:
-        """Draw so many releases, or as many as fit the time, but ten."""
-        answers: dict[str, list[Estimate[float]]] = {query: [] for query in queries}
-        began = time.perf_counter()
-        for number in range(first, first + many):
-            release = self.setting.draw(number)
-            for query in queries:
-                answers[query].append(QUERIES[query](release))
-            if number - first >= 9 and time.perf_counter() - began > seconds:
+    @property
+    def key(self) -> str:
+        setting = self.setting
+        return f"{setting.graph.name} | {setting.epsilon:g} | {setting.protocol} | {setting.known}"
+
+    def many(self, query: str) -> int:
+        """How many draws were asked this query."""
+        return len(self.found[query][0]) if query in self.found else 0
+
+    def draws(self, query: str) -> Draws:
+        values, stderrs, covered = self.found[query]
+        truth = self.setting.graph.truths[query]
+        predicted = self.setting.predicted(query)
+        return Draws(truth, *predicted, np.array(values), np.array(stderrs), covered)
+
+    def measure(self, queries: Sequence[str], least: int, most: int, seconds: float) -> None:
+        """Draw so many releases, and up to ``most`` while a goal is open and there is time."""
+        began = time.process_time()
+        while self.drawn < most and (self.drawn < 10 or time.process_time() - began < seconds):
+            asked = [q for q in queries if self.many(q) < least or self.draws(q).open]
+            if not asked:
                 break
-        self.seconds = time.perf_counter() - began
-        for query, found in answers.items():
-            truth = self.setting.graph.truths[query]
-            within = [one.interval[0] <= truth <= one.interval[1] for one in found]
-            self.draws[query] = Draws(
-                truth,
-                *self.setting.predicted(query),
-                np.array([one.value for one in found]),
-                np.array([one.stderr for one in found]),
-                sum(within),
-            )
+            release = self.setting.draw(self.drawn)
+            for query in asked:
+                answer, truth = QUERIES[query](release), self.setting.graph.truths[query]
+                values, stderrs, covered = self.found.get(query, ([], [], 0))
+                within = answer.interval[0] <= truth <= answer.interval[1]
+                more = [*values, answer.value], [*stderrs, answer.stderr], covered + within
+                self.found[query] = more
+            self.drawn += 1
+        self.seconds += time.process_time() - began
 
     def head(self) -> list[str]:
         setting, fold = self.setting, self.setting.fold
@@ -325,33 +350,15 @@ class Cell:
         return [setting.graph.name, f"{setting.epsilon:g}", setting.protocol, hubs, shape]
 
     def record(self) -> dict[str, Any]:
-        setting, fold = self.setting, self.setting.fold
-        return {
-            "graph": setting.graph.name,
-            "epsilon": setting.epsilon,
-            "protocol": setting.protocol,
-            "hubs": fold.hubs,
-            "known": setting.known,
-            "hub_epsilon": fold.hub_epsilon,
-            "groups": fold.groups,
-            "sub": fold.sub,
-            "bytes_per_silo": fold.bytes_per_silo,
-            "seconds": self.seconds,
-            "queries": {
-                query: {
-                    "truth": draws.truth,
-                    "predicted": draws.predicted,
-                    "bias_bound": draws.bound,
-                    "rmse": draws.rmse,
-                    "covered": draws.covered,
-                    "verdicts": {k: "missed" if "missed" in v else v
-                                 for k, v in draws.verdicts.items()},
-                    "values": draws.values.tolist(),
-                    "stderrs": draws.stderrs.tolist(),
-                }
-                for query, draws in self.draws.items()
-            },
-        }  # fmt: skip
+        fold = asdict(self.setting.fold)
+        return {"drawn": self.drawn, "seconds": self.seconds, "fold": fold, "found": self.found}
+
+    def restore(self, record: dict[str, Any]) -> None:
+        """Go on from these draws, if they are of the same fold."""
+        own = asdict(self.setting.fold)
+        if all(record["fold"][what] == own[what] for what in ("groups", "hubs", "sub")):
+            self.drawn, self.seconds = record["drawn"], record["seconds"]
+            self.found = {query: tuple(kept) for query, kept in record["found"].items()}
 
 
 def settings(given: argparse.Namespace) -> Iterator[Setting]:
@@ -371,6 +378,58 @@ def settings(given: argparse.Namespace) -> Iterator[Setting]:
                     yield Setting(graph, epsilon, protocol, known, fold)
 
 
+# --- The tables -----------------------------------------------------------------------------------
+
+
+def show(done: Sequence[Cell], queries: Sequence[str]) -> bool:
+    """Print a table for each query, and that of triangles; whether a goal was missed."""
+    columns = ("graph", "ε", "union", "hubs", "hubs/groups/sub", "MB", "draws", "bias % ± se",
+               "sd %", "own %", "predicted %", "sd/pred", "bias/sd", "covered", "")  # fmt: skip
+    words: dict[str, int] = {}
+    for query in queries:
+        table = Table(title=query)
+        for column in columns:
+            table.add_column(column, no_wrap=True)
+        for cell in done:
+            if not cell.many(query):
+                continue
+            draws = cell.draws(query)
+            sent = f"{cell.setting.fold.bytes_per_silo / 1e6:.2f}"
+            table.add_row(*cell.head(), sent, str(draws.many), *draws.row())
+            for word in draws.verdicts.values() if draws.usable else ["no usable answer"]:
+                words[word] = words.get(word, 0) + 1
+        console.print(table)
+    console.print(by_pairs(done))
+    console.print(", ".join(f"{count} {word}" for word, count in sorted(words.items())))
+    return "[red]missed[/]" in words
+
+
+def by_pairs(done: Sequence[Cell]) -> Table:
+    """Triangles in per cent: by pairs as predicted, by the fold as predicted, and as seen."""
+    table = Table(
+        title="triangles, % of the truth: pairs → fold predicted, seen (root mean square)"
+    )
+    epsilons = sorted({cell.setting.epsilon for cell in done})
+    for column in ("graph", "union", "hubs", *(f"ε = {epsilon:g}" for epsilon in epsilons)):
+        table.add_column(column, no_wrap=True)
+    rows: dict[tuple[str, str, str], dict[float, str]] = {}
+    for cell in done:
+        setting, draws = cell.setting, cell.draws("triangles")
+        asked = Question("triangles", setting.epsilon, SILOS, COLLUSION)
+        pairs = feat_error(reference(setting.graph), asked, setting.protocol)
+        shown = (f"{100 * x / draws.truth:.2g}" for x in (pairs, draws.predicted, draws.rmse))
+        row = rows.setdefault((setting.graph.name, setting.protocol, cell.head()[3]), {})
+        row[setting.epsilon] = "{} → {}, {}".format(*shown)
+    for head, row in rows.items():
+        table.add_row(*head, *(row.get(epsilon, "") for epsilon in epsilons))
+    return table
+
+
+@cache
+def reference(graph: Graph) -> Reference:
+    return reference_of(graph.whole)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     names = (*REGISTRY, *MADE)
@@ -379,34 +438,30 @@ def main() -> int:
     parser.add_argument("--protocols", nargs="+", default=PROTOCOLS, choices=PROTOCOLS)
     parser.add_argument("--hubs", nargs="+", default=HUBS, choices=HUBS)
     parser.add_argument("--queries", nargs="+", default=tuple(QUERIES), choices=QUERIES)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first draw")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="at most, for a setting")
+    parser.add_argument("--draws", type=int, default=200, help="of every setting")
+    parser.add_argument("--most", type=int, default=800, help="while a goal is open")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of CPU, for a setting")
     parser.add_argument("--buckets", type=int, default=30_000_000, help="the most of a fold")
-    parser.add_argument("--json", type=Path, help="write all values there")
+    parser.add_argument("--json", type=Path, help="keep draws there, and go on from there")
+    parser.add_argument("--show", nargs="+", type=Path, help="draw nothing; show these files")
     given = parser.parse_args()
     console.print(f"load {os.getloadavg()[0]:.1f}, m = {SILOS}, t = {COLLUSION}")
-    columns = ("graph", "ε", "union", "hubs", "hubs/groups/sub", "draws", "bias % ± se", "sd %",
-               "own %", "predicted %", "sd/pred", "bias/sd", "covered", "")  # fmt: skip
-    tables = {query: Table(title=query) for query in given.queries}
-    for table in tables.values():
-        for column in columns:
-            table.add_column(column, no_wrap=True)
-    records, missed = [], False
+    files = given.show or ([given.json] if given.json and given.json.exists() else [])
+    kept = {key: one for file in files for key, one in json.loads(file.read_text()).items()}
+    done = []
     for setting in settings(given):
         cell = Cell(setting)
-        cell.measure(given.queries, given.first, given.draws, given.seconds)
-        records.append(cell.record())
-        for query, draws in cell.draws.items():
-            row = [*cell.head(), str(draws.many), *draws.row()]
-            tables[query].add_row(*row)
-            print(query, *row, f"{cell.seconds / draws.many:.1f} s", file=sys.stderr, flush=True)
-            missed |= draws.usable and any("missed" in word for word in draws.verdicts.values())
+        if cell.key in kept:
+            cell.restore(kept[cell.key])
+        if not given.show:
+            cell.measure(given.queries, given.draws, given.most, given.seconds)
+            kept[cell.key] = cell.record()
+            print(cell.key, cell.drawn, f"{cell.seconds:.0f} s", file=sys.stderr, flush=True)
+        if cell.drawn:
+            done.append(cell)
         if given.json:
-            given.json.write_text(json.dumps(records))
-    for table in tables.values():
-        console.print(table)
-    return int(missed)
+            given.json.write_text(json.dumps(kept))
+    return int(show(done, given.queries))
 
 
 if __name__ == "__main__":
