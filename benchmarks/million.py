@@ -11,8 +11,11 @@ triangles within 1 % at ε = 3 and 3 % at ε = 2, edges within 0.2 %, sealed tri
 ε = 1; and 4 × the edges in as many edges a bucket take at most 4.5 × the work to fold and unite,
 and 9 × to count. Every run is made twice, in turns, and the better one counts.
 
+Last, a silo that is larger than its memory: 10^8 rows in Parquet files are folded, twice, by a
+process that may take 1 GiB.
+
     make bench-million
-    python -m benchmarks.million --nodes 100000 --runs masked:3
+    python -m benchmarks.million --nodes 100000 --runs masked:3 --rows 0
 """
 
 import multiprocessing
@@ -26,10 +29,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+import polars as pl
+
 from benchmarks.harness import Benchmark, Contest, apart, peak
 from benchmarks.made import communities
 from silograph import NodeUniverse, Silo, split
-from silograph.graph.fold import Fold
+from silograph.graph.fold import Fold, Folding, Layout
 from silograph.local.drive import Traffic, drive
 from silograph.messages.entropy import RunEntropy
 from silograph.messages.envelope import Outgoing
@@ -51,6 +57,8 @@ MOST_SECONDS, MOST_GIB, MOST_MB = 120.0, 2.0, 100.0
 #: Errors in per cent: of edges, and of triangles by epsilon.
 MOST_EDGES, MOST_TRIANGLES = 0.2, {3.0: 1.0, 2.0: 3.0, 1.0: 1.5}
 GROWTH_UNION, GROWTH_COUNT = 4.5, 9.0
+#: A silo larger than memory: its rows in all, in a file, and the GiB that it may take.
+ROWS, FILE_ROWS, MOST_PARTED_GIB = 10**8, 10**7, 1.0
 
 
 # --- A party in a process of its own --------------------------------------------------------------
@@ -310,6 +318,44 @@ def named(told: dict[str, Any]) -> str:
     return f"{told['kind']} {told['epsilon']:g}{' open' * told['open']}"
 
 
+# --- A silo larger than its memory ----------------------------------------------------------------
+
+
+def write_rows(rows: int, folder: Path) -> float:
+    """Parquet files with so many rows among a million nodes, some of them again; their GB."""
+    for number, start in enumerate(range(0, rows, FILE_ROWS)):
+        some = min(FILE_ROWS, rows - start)
+        ends = np.random.default_rng(number).integers(0, NODES, size=(2, some))
+        path = folder / f"part-{number}.parquet"
+        pl.DataFrame({"from": ends[0], "to": ends[1]}).write_parquet(path)
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e9
+
+
+def fold_rows(folder: Path, groups: int) -> tuple[float, float, float]:
+    """Fold all rows: wall time, processor time and peak memory in GiB."""
+    silo = Silo.from_dataset(NodeUniverse.open(), folder)
+    began, work = time.perf_counter(), time.process_time()
+    silo.fold(Folding.of(b"rows", Layout(groups)))
+    return time.perf_counter() - began, time.process_time() - work, peak() / 1024
+
+
+def parted(bench: Benchmark, rows: int, rounds: int) -> None:
+    """A folder of Parquet files, folded in bounded memory."""
+    contest, groups = bench.contest(f"{rows:,} rows"), GROUPS["masked"]
+    with tempfile.TemporaryDirectory() as folder:
+        size = apart(write_rows, rows, Path(folder))
+        for _ in range(rounds):
+            *times, memory = apart(fold_rows, Path(folder), groups)
+            contest.note("fold", *times)
+    found = contest["fold"]
+    bench.console.print(
+        f"{rows:,} rows in {size:.1f} GB of Parquet, {groups:,} groups: {found.wall:.1f} s, "
+        f"{found.work:.1f} CPU s, {rows / found.wall / 1e6:.1f} million rows a second, "
+        f"{memory:.2f} GiB at the peak"
+    )
+    bench.goal(f"{rows:,} rows: GiB", memory, most=MOST_PARTED_GIB)
+
+
 def main() -> int:
     bench = Benchmark("million", __doc__, os.cpu_count() or 1)
     ask = bench.parser.add_argument
@@ -318,6 +364,7 @@ def main() -> int:
     ask("--runs", nargs="+", default=runs, help="protocol:epsilon, …:open, sealed:epsilon")
     ask("--rounds", type=int, default=2, help="take the best of so many")
     ask("--no-growth", action="store_true")
+    ask("--rows", type=int, default=ROWS, help="of a silo larger than its memory")
     given = bench.start()
     asked = [(*one.split(":"), "")[:3] for one in given.runs]
     # Growth is measured on the first run and its like with a quarter of the edges.
@@ -353,6 +400,8 @@ def main() -> int:
         ):
             works = [sum(contest[step].work for step in steps) for contest in (small, large)]
             bench.goal(f"4 × the edges: times the work to {what}", works[1] / works[0], most=most)
+    if given.rows:
+        parted(bench, given.rows, given.rounds)
     return bench.end()
 
 
