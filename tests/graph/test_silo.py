@@ -16,6 +16,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from silograph._core import IdTable
 from silograph.errors import ArgumentError, EdgeError, UniverseError
 from silograph.graph import NodeUniverse, Silo, clustered_power_law, split, union
 from silograph.graph.bits import PairBits
@@ -311,11 +312,18 @@ def test_equality_over_open_universes() -> None:
     assert len(Silo.from_edges(NodeUniverse.open(), []).nodes) == 0
 
 
-def test_numbers_over_an_open_universe() -> None:
-    silo = Silo.from_edges(NodeUniverse.open(), np.array([[10, 9], [9, 10**19]], dtype=np.uint64))
-    assert silo.nodes.ids == ("9", "10", str(10**19))
-    assert silo == Silo.from_edges(NodeUniverse.open(), [("9", str(10**19)), (10, 9)])
+@pytest.mark.parametrize("last", [11, 10**18 - 1, 10**18, 10**19])
+def test_numbers_over_an_open_universe(last: int) -> None:
+    silo = Silo.from_edges(NodeUniverse.open(), np.array([[10, 9], [9, last]], dtype=np.uint64))
+    assert silo.nodes.ids == ("9", "10", str(last))
+    assert silo == Silo.from_edges(NodeUniverse.open(), [("9", str(last)), (10, 9)])
     assert Silo.from_edges(NodeUniverse.open(), [(-3, 9)]).nodes.ids == ("-3", "9")
+
+
+@pytest.mark.parametrize("numbers", [[2, 1], [1, 1], [1, 10**18]])
+def test_a_table_of_numbers_ascends(numbers: list[int]) -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        IdTable.from_ints(np.array(numbers, dtype=np.uint64), False, None)
 
 
 def test_union_and_split_over_an_open_universe() -> None:

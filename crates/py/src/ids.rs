@@ -12,6 +12,9 @@ pyo3::create_exception!(
     "Identifiers that make no table."
 );
 
+/// The first integer that a table keeps as text.
+const MOST_INT: u64 = 10_u64.pow(18);
+
 /// `case` is "lower", "upper" or nothing.
 pub fn normal(strip: bool, case: Option<&str>) -> PyResult<Normal> {
     let case = match case {
@@ -45,6 +48,20 @@ impl IdTable {
         py.detach(|| ids::IdTable::from_texts(&texts, normal))
             .map(Self)
             .map_err(|fault| IdError::new_err(fault.parts()))
+    }
+
+    /// A table of ascending integers, which are their own normal forms.
+    #[staticmethod]
+    fn from_ints(
+        values: PyReadonlyArray1<'_, u64>,
+        strip: bool,
+        case: Option<&str>,
+    ) -> PyResult<Self> {
+        let (values, normal) = (values.as_slice()?, normal(strip, case)?);
+        if !values.is_sorted_by(|a, b| a < b) || values.last().is_some_and(|&id| id >= MOST_INT) {
+            return Err(PyValueError::new_err("integers ascend, below 10^18"));
+        }
+        Ok(Self(ids::IdTable::from_ints(values.to_vec(), normal)))
     }
 
     fn __len__(&self) -> usize {

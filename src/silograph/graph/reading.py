@@ -555,6 +555,7 @@ _SUFFIXES = {
     ".pq": "parquet",
 }
 _FORMATS = ("whitespace", "snap", "csv", "tsv", "parquet")
+_MOST_INT = 10**18  # ids from here on are kept as texts
 _LOOK_AHEAD = 100  # the number of rows that are used to find the header
 
 
@@ -635,7 +636,11 @@ def find_alone(
         numbers = np.sort(np.concatenate([first, second]))
         new = np.ones(len(numbers), dtype=bool)
         np.not_equal(numbers[1:], numbers[:-1], out=new[1:])  # numpy.unique takes ten times as long
-        table = IdTable.from_texts(numbers[new].astype(str).tolist(), strip, case)
+        numbers = numbers[new]
+        if len(numbers) and numbers[-1] >= _MOST_INT:
+            table = IdTable.from_texts(numbers.astype(str).tolist(), strip, case)
+        else:
+            table = IdTable.from_ints(numbers, strip, case)
         return table, table.find_ints(first), table.find_ints(second)
     columns: list[list[str]] = []
     ids: set[str] = set()
