@@ -444,8 +444,8 @@ def limits() -> dict[str, float]:
     """What one core of this machine does in a second, at best, measured now.
 
     Bytes of keystream (OpenSSL's AES-256-CTR and ChaCha20, and this project's AES), bytes that are
-    hashed, bytes read and written by copying memory, words whose ones are counted, and products of 64 bits. Each is the
-    best of many short rounds; a share of them compares with processor time.
+    hashed, bytes read and written by copying memory, words whose ones are counted, and products of
+    64 bits. Each is the best of many short rounds; a share of them compares with processor time.
     """
     lines = (line.rsplit(" ", 1) for line in example("limits").splitlines())
     found = {name: float(rate) for name, rate in lines}

@@ -68,7 +68,12 @@ class Meter:
         self.wall = time.perf_counter() - self._began
         self.cpu = {name: used - self._before[name] for name, used in self._used().items()}
         self.work = sum(self.cpu.values())
-        self.peaks = {name: max(map(peak, pids)) for name, pids in self._pids.items()}
+        # This process takes part in all turns, so its peak would belong to none of them.
+        self.peaks = {
+            name: max(map(peak, pids))
+            for name, pids in self._pids.items()
+            if os.getpid() not in pids
+        }
 
 
 def cpu_seconds(pid: int) -> float:
@@ -270,11 +275,14 @@ def show(bench: Benchmark, contest: Contest, turns: Meters, megabytes: float) ->
     rows = []
     for name in (WHOLE, UPLOAD, MACHINES, BARE):
         found, turn = contest[name], turns[name]
-        shares = (f"{who} {cpu:.2f} ({turn.peaks[who]:.0f})" for who, cpu in turn.cpu.items())
+        shares = (
+            f"{who} {cpu:.2f}" + (f" ({turn.peaks[who]:.0f} MiB)" if who in turn.peaks else "")
+            for who, cpu in turn.cpu.items()
+        )
         rate = f"{megabytes / found.wall:,.0f}"
         rows.append((name, f"{found.wall:.2f}", rate, f"{found.work:.2f}", ", ".join(shares)))
     title = f"{SILOS} silos upload {megabytes:,.0f} MB over mutual TLS"
-    columns = ("what", "wall s", "MB/s", "CPU s", "CPU s of (MiB at the peak)")
+    columns = ("what", "wall s", "MB/s", "CPU s", "CPU s of each (at the peak)")
     bench.table("upload", title, columns, rows)
     upload, machines, raw = (contest[name] for name in (UPLOAD, MACHINES, BARE))
     both = upload.wall / (raw.wall + machines.wall), upload.work / (raw.work + machines.work)
