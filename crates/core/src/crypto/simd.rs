@@ -23,29 +23,40 @@ pub fn keep(
         // SAFETY: a Level of this kind was made only where the CPU has these features.
         #[cfg(target_arch = "x86_64")]
         Kind::Avx512 => unsafe { compress(groups, power, refused, kept) },
-        _ => level.run(
-            #[inline(always)]
-            || pick(groups, power, refused, kept),
-        ),
+        _ => pick(level, groups.as_flattened(), power, refused, kept),
     }
 }
 
-/// Most words are kept: groups without a refused one are copied whole.
-#[inline(always)]
-fn pick(groups: &[[[u8; 2]; LANES]], power: u16, refused: u16, kept: &mut [u16]) -> usize {
+/// Most words are kept: what lies between two that are refused is copied.
+fn pick(level: Level, drawn: &[[u8; 2]], power: u16, refused: u16, kept: &mut [u16]) -> usize {
     let mut count = 0;
-    for group in groups {
-        let words = group.map(u16::from_le_bytes);
-        let bad = words.map(|word| u8::from(word.wrapping_mul(power) < refused));
-        if bad == [0; LANES] {
-            kept[count..count + LANES].copy_from_slice(&words);
-            count += LANES;
-        } else {
-            for (word, bad) in words.into_iter().zip(bad) {
-                kept[count] = word;
-                count += usize::from(1 - bad);
+    for drawn in drawn.chunks(512) {
+        let mut bad = [0u8; 512];
+        level.run(
+            #[inline(always)]
+            || {
+                for (bad, &word) in bad.iter_mut().zip(drawn) {
+                    *bad = u8::from(u16::from_le_bytes(word).wrapping_mul(power) < refused);
+                }
+            },
+        );
+        let mut start = 0;
+        let mut copy = |end: usize| {
+            for (kept, &word) in kept[count..].iter_mut().zip(&drawn[start..end]) {
+                *kept = u16::from_le_bytes(word);
+            }
+            count += end - start;
+            start = end + 1;
+        };
+        // Eight flags at once, most often all zero.
+        for (i, eight) in bad.as_chunks::<8>().0.iter().enumerate() {
+            let mut flags = u64::from_le_bytes(*eight);
+            while flags != 0 {
+                copy(8 * i + flags.trailing_zeros() as usize / 8);
+                flags &= flags - 1;
             }
         }
+        copy(drawn.len());
     }
     count
 }
