@@ -1,39 +1,39 @@
 """Throughput over the wire: four silos upload a masked union of 20,000 nodes over mutual TLS.
 
 Three contestants in one run, all on this machine, all through brokers with the same settings
-(mutual TLS, JetStream, every write synced). They take turns, and the best of several turns counts:
+(mutual TLS, JetStream, every write synced):
 
 1. the study: four silo processes and a coordinator; its upload is from the first chunk to the last;
 2. the same messages in one process without a wire: masks, signatures, sums;
-3. the bare broker: four processes that publish as many messages of the same size, four at a time,
+3. the bare broker: four processes that publish as many messages of the same sizes, four at a time,
    and one that reads them.
 
 All parties share one machine's cores, so the CPU seconds of all processes together stand beside the
 wall time, and whatever the machines of 2 do is time that a broker on the same cores has not. Where
 every party has cores of its own, the slower of both decides. The goals: the upload takes at most
 1.3 times 2 and 3 together, by the clock and in CPU seconds. How it stands to the bare broker alone
-is shown, too.
+is shown beside the same 1.3, and is no goal.
 """
 
-import argparse
+from benchmarks.harness import Benchmark, Contest, peak, use_threads
+
+THREADS = use_threads(2)
+
 import asyncio
-import contextlib
 import logging
+import multiprocessing
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 import nats
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
-from rich.console import Console
-from rich.table import Table
 
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
@@ -46,70 +46,51 @@ NODES, SILOS, EPSILON, ROUNDS = 20_000, 4, 3.0, 3
 #: The upload as a multiple of its machines and the bare broker, each by itself.
 GOAL = 1.3
 WINDOW = 4
-console = Console(width=100)
-
-
-# --- Wall time and CPU seconds --------------------------------------------------------------------
+WHOLE, UPLOAD = "study, proposal to answer", "its upload, first chunk to last"
+MACHINES, BARE = "the same without a wire", "bare broker, the same bytes"
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-def used(pids: list[int]) -> float:
-    """The CPU seconds of processes so far, of all their threads."""
-    seconds = 0.0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        seconds += (int(fields[11]) + int(fields[12])) / _TICK
-    return seconds
-
-
-@dataclass
-class Measured:
-    """One turn of a contestant: wall seconds, CPU seconds of each kind of process, and the rest."""
-
-    wall: float
-    cpu: dict[str, float]
-    more: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def work(self) -> float:
-        """CPU seconds of all processes together."""
-        return sum(self.cpu.values())
-
-
 class Meter:
-    """Wall time and CPU seconds from one moment to another."""
+    """Wall time, CPU seconds of each kind of process, and its peak memory, up to the last mark."""
 
     def __init__(self, pids: Mapping[str, list[int]]) -> None:
         self._pids = pids
-        self._began = self._last = self._look()
+        self._began, self._before = time.perf_counter(), self._used()
+        self.mark()
 
-    def _look(self) -> tuple[float, dict[str, float]]:
-        return time.perf_counter(), {name: used(pids) for name, pids in self._pids.items()}
+    def _used(self) -> dict[str, float]:
+        return {name: sum(map(cpu_seconds, pids)) for name, pids in self._pids.items()}
 
     def mark(self) -> None:
-        """Note a moment; the last one counts."""
-        self._last = self._look()
+        """Note this moment; the last one counts."""
+        self.wall = time.perf_counter() - self._began
+        self.cpu = {name: used - self._before[name] for name, used in self._used().items()}
+        self.work = sum(self.cpu.values())
+        # This process takes part in all turns, so its peak would belong to none of them.
+        self.peaks = {
+            name: max(map(peak, pids))
+            for name, pids in self._pids.items()
+            if os.getpid() not in pids
+        }
 
-    def measured(self) -> Measured:
-        """What there was from the beginning to the last moment."""
-        (began, before), (ended, after) = self._began, self._last
-        return Measured(ended - began, {name: after[name] - before[name] for name in after})
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+#: Who was measured, by name.
+Meters = dict[str, Meter]
 
 
 # --- The study ------------------------------------------------------------------------------------
 
 
-def parts(nodes: int) -> list[Silo]:
-    made = split(clustered_power_law(nodes, seed=1), SILOS, seed=1)
-    return [
-        Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
-        for number, part in enumerate(made, 1)
-    ]
-
-
-def study(trial: LocalDeployment) -> Measured:
-    """The upload of a study, with the time from proposal to answer and the peak memory."""
+def study(trial: LocalDeployment) -> Meters:
+    """A study, and its upload."""
     silos = trial.processes()
     service = CoordinatorService(trial.coordinator())
     pids = {
@@ -117,63 +98,41 @@ def study(trial: LocalDeployment) -> Measured:
         "coordinator": [os.getpid()],
         "broker": [trial.broker.pid],
     }
-    meters: list[Meter] = []
+    found: Meters = {}
+    uploaded = False
+
+    def watch(progress: StudyProgress) -> None:
+        nonlocal uploaded
+        if UPLOAD not in found and progress.phase == "chunks":
+            found[UPLOAD] = Meter(pids)
+        if UPLOAD in found and not uploaded and progress.done == progress.total:
+            found[UPLOAD].mark()
+            uploaded = True
+
     try:
-        wait_for(trial)
+        for name in trial.names:  # a silo that serves has read its edges
+            while not (trial.silo(name).state / "status.json").exists():
+                time.sleep(0.1)
+        found[WHOLE] = Meter(pids)
         plan = service.propose(Question("edges", EPSILON, protocol="masked"), 1500.0)
-
-        def watch(progress: StudyProgress) -> None:
-            if not meters and progress.phase == "chunks":
-                meters.append(Meter(pids))
-            if len(meters) == 1 and progress.done == progress.total:
-                meters[0].mark()
-                meters.append(meters[0])
-
-        began = time.perf_counter()
-        found = asyncio.run(service.carry(plan.study.run, watch))
-        whole = time.perf_counter() - began
-        peaks = [peak(process.pid) for process in silos]
+        asyncio.run(service.carry(plan.study.run, watch))
+        found[WHOLE].mark()
     finally:
         service.close()
         for process in silos:
             process.terminate()
         for process in silos:
             process.wait()
-    measured = meters[0].measured()
-    measured.more = {
-        "whole": whole,
-        "bytes": float(found["bytes"]["received"]),
-        "silo MiB": max(peaks),
-        "coordinator MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
-    return measured
+    return found
 
 
-def wait_for(trial: LocalDeployment) -> None:
-    """Until every silo serves: their edges are read."""
-    for name in trial.names:
-        path = trial.silo(name).state / "status.json"
-        while not path.exists():
-            time.sleep(0.1)
-
-
-def peak(pid: int) -> float:
-    """The largest resident memory of a process so far, in MiB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def alone(silos: list[Silo]) -> Measured:
+def alone(silos: list[Silo]) -> Meters:
     """All machines in one process, without a wire."""
     fed = Federation.simulate(silos)
     meter = Meter({"machines": [os.getpid()]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fed.collect(EPSILON, "masked", progress=False)
+    fed.collect(EPSILON, "masked", progress=False)
     meter.mark()
-    return meter.measured()
+    return {MACHINES: meter}
 
 
 # --- The bare broker ------------------------------------------------------------------------------
@@ -183,96 +142,91 @@ async def ignore(_error: Exception) -> None:
     """A line that ends is no news."""
 
 
-async def publish(config: Path, name: str, messages: int, size: int) -> None:
-    """Make a stream; on a line of input, publish messages, a few at a time, each acknowledged."""
-    client = await nats.connect(
-        **SiloConfig.read(config).broker.connect_options(name), error_cb=ignore
-    )
+def quiet() -> None:
+    """Python's own TLS warns of every connection that its peer closes."""
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
+
+
+def publisher(*given: Any) -> None:
+    """A process that publishes."""
+    quiet()
+    asyncio.run(publish(*given))
+
+
+async def publish(config: Path, name: str, sizes: list[int], together: Barrier) -> None:
+    """Publish messages of these sizes, a few at a time, each acknowledged."""
+    options = SiloConfig.read(config).broker.connect_options(name)
+    client = await nats.connect(**options, error_cb=ignore)
     streams = client.jetstream(timeout=30)
     await streams.add_stream(StreamConfig(name=f"raw-{name}", subjects=[f"silograph.raw.{name}.>"]))
-    payload, window = os.urandom(size), asyncio.Semaphore(WINDOW)
-    print("ready", flush=True)
-    await asyncio.to_thread(sys.stdin.readline)
+    payload, window = memoryview(os.urandom(max(sizes))), asyncio.Semaphore(WINDOW)
 
-    async def send(number: int) -> None:
+    async def send(number: int, size: int) -> None:
         try:
-            await streams.publish(f"silograph.raw.{name}.{number}", payload, timeout=60)
+            subject = f"silograph.raw.{name}.{number}"
+            await streams.publish(subject, payload[:size], timeout=60)
         finally:
             window.release()
 
+    together.wait()  # all are connected
+    together.wait()  # the clock runs
     async with asyncio.TaskGroup() as tasks:
-        for number in range(messages):
+        for number, size in enumerate(sizes):
             await window.acquire()
-            tasks.create_task(send(number))
-    await asyncio.to_thread(sys.stdin.readline)  # CPU seconds are read of living processes
+            tasks.create_task(send(number, size))
+    together.wait()  # CPU seconds are read of living processes
     await client.close()
 
 
-async def read(config: Path, names: list[str], messages: int, begin: Callable[[], Meter]) -> Meter:
-    """Let the publishers begin, and read all their messages."""
-    client = await nats.connect(
-        **CoordinatorConfig.read(config).broker.connect_options(HUB), error_cb=ignore
-    )
+async def read(trial: LocalDeployment, messages: int, begin: Callable[[], Meter]) -> Meter:
+    """Read all messages of all publishers, which are told to begin."""
+    options = CoordinatorConfig.read(trial.folder / f"{HUB}.toml").broker.connect_options(HUB)
+    client = await nats.connect(**options, error_cb=ignore)
     streams = client.jetstream(timeout=30)
-    readers = [
-        await streams.pull_subscribe(
-            "", stream=f"raw-{name}", config=ConsumerConfig(ack_policy=AckPolicy.NONE)
-        )
-        for name in names
-    ]
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE)
 
-    async def one(reader: nats.js.JetStreamContext.PullSubscription) -> None:
+    async def all_of(name: str) -> None:
+        reader = await streams.pull_subscribe("", stream=f"raw-{name}", config=config)
         for _ in range(messages):
             await reader.fetch(1, timeout=60)
 
     meter = begin()
-    await asyncio.gather(*map(one, readers))
+    await asyncio.gather(*map(all_of, trial.names))
     meter.mark()
     await client.close()
     return meter
 
 
-def bare(trial: LocalDeployment, messages: int, size: int) -> Measured:
-    command = [sys.executable, "-m", "benchmarks.wire", "--publish"]
-    with contextlib.ExitStack() as stack:
-        publishers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [*command, str(trial.silo_file(name)), name, str(messages), str(size)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for name in trial.names
-        ]
+def bare(trial: LocalDeployment, sizes: list[int]) -> Meters:
+    """Processes that publish messages of these sizes, and this one, which reads them."""
+    spawn = multiprocessing.get_context("spawn")
+    together = spawn.Barrier(len(trial.names) + 1, timeout=300)
+    publishers = [
+        spawn.Process(target=publisher, args=(trial.silo_file(name), name, sizes, together))
+        for name in trial.names
+    ]
+    for process in publishers:
+        process.start()
+    pids = {
+        "publishers": [process.pid or 0 for process in publishers],
+        "reader": [os.getpid()],
+        "broker": [trial.broker.pid],
+    }
 
-        def tell() -> None:
-            for process in publishers:
-                assert process.stdin is not None  # noqa: S101 - it is a pipe
-                process.stdin.write("\n")
-                process.stdin.flush()
+    def begin() -> Meter:
+        together.wait()
+        meter = Meter(pids)
+        together.wait()
+        return meter
 
-        def begin() -> Meter:
-            pids = {
-                "publishers": [process.pid for process in publishers],
-                "reader": [os.getpid()],
-                "broker": [trial.broker.pid],
-            }
-            meter = Meter(pids)
-            tell()
-            return meter
-
-        for process in publishers:
-            assert process.stdout is not None  # noqa: S101 - it is a pipe
-            process.stdout.readline()
-        config = trial.folder / f"{HUB}.toml"
-        meter = asyncio.run(read(config, trial.names, messages, begin))
-        tell()
-        return meter.measured()
+    meter = asyncio.run(read(trial, len(sizes), begin))
+    together.wait()
+    for process in publishers:
+        process.join()
+    return {BARE: meter}
 
 
-def on_a_broker(silos: list[Silo], measure: Callable[[LocalDeployment], Measured]) -> Measured:
+def on_a_broker(silos: list[Silo], measure: Callable[[LocalDeployment], Meters]) -> Meters:
     """Measure with a deployment of its own."""
     with tempfile.TemporaryDirectory(prefix="silograph-wire-") as folder:
         trial = LocalDeployment(Path(folder) / "trial", silos, Terms())
@@ -287,80 +241,67 @@ def on_a_broker(silos: list[Silo], measure: Callable[[LocalDeployment], Measured
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=NODES)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--publish", nargs=4, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    # Python's own TLS warns of every connection that its peer closes.
-    logging.getLogger("asyncio").setLevel(logging.ERROR)
-    if given.publish:
-        config, name, messages, size = given.publish
-        asyncio.run(publish(Path(config), name, int(messages), int(size)))
-        return 0
-    silos = parts(given.nodes)
-    pairs = given.nodes * (given.nodes - 1) // 2
-    q = MaskedNoise.choose(EPSILON, SILOS, 1).q
-    chunks, size = -(-pairs // CHUNK_PAIRS), packed_bytes(q, min(pairs, CHUNK_PAIRS))
-    contestants: dict[str, Callable[[], Measured]] = {
-        "study's upload": lambda: on_a_broker(silos, study),
-        "the same without a wire": lambda: alone(silos),
-        "bare broker, the same bytes": lambda: on_a_broker(silos, lambda t: bare(t, chunks, size)),
-    }
-    turns: dict[str, list[Measured]] = {name: [] for name in contestants}
-    for number in range(given.rounds):
-        for name, measure in contestants.items():
-            load = os.getloadavg()[0]
-            turns[name].append(found := measure())
-            console.print(
-                f"turn {number + 1}, load {load:.1f}: {name} {found.wall:.2f} s, "
-                f"{found.work:.2f} CPU s"
-            )
-    best = [
-        Measured(
-            min(turn.wall for turn in found),
-            min(found, key=lambda turn: turn.work).cpu,
-            found[-1].more,
-        )
-        for found in turns.values()
+    bench = Benchmark("wire", __doc__, THREADS)
+    bench.parser.add_argument("--nodes", type=int, default=NODES)
+    bench.parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = bench.start()
+    warnings.simplefilter("ignore")  # no ledger
+    quiet()
+    parts = split(clustered_power_law(given.nodes, seed=1), SILOS, seed=1)
+    silos = [
+        Silo.from_pairs(part.universe, part.pairs, name=f"silo-{number}")
+        for number, part in enumerate(parts, 1)
     ]
-    return verdict(given.nodes, *best)
+    pairs, q = given.nodes * (given.nodes - 1) // 2, MaskedNoise.choose(EPSILON, SILOS, 1).q
+    chunks = (min(CHUNK_PAIRS, pairs - start) for start in range(0, pairs, CHUNK_PAIRS))
+    sizes = [packed_bytes(q, chunk) for chunk in chunks]
+    contest = bench.contest(f"{SILOS} silos, n = {given.nodes:,}")
+    turns: Meters = {}
+    for _ in range(given.rounds):
+        for measure in (
+            lambda: on_a_broker(silos, study),
+            lambda: alone(silos),
+            lambda: on_a_broker(silos, lambda trial: bare(trial, sizes)),
+        ):
+            for name, meter in measure().items():
+                contest.note(name, meter.wall, meter.work)
+                turns[name] = min(turns.get(name, meter), meter, key=lambda turn: turn.work)
+    show(bench, contest, turns, SILOS * sum(sizes) / 1e6)
+    return bench.end()
 
 
-def verdict(nodes: int, upload: Measured, machines: Measured, raw: Measured) -> int:
-    """Show the least wall time and work of each contestant; 0 if both goals are met."""
-    megabytes = upload.more["bytes"] / 1e6
-    title = f"{SILOS} silos, n = {nodes:,}; the best of all turns"
-    table = Table("what", "seconds", "MB/s", "CPU s", "of", title=title)
-    for column in table.columns[1:4]:
-        column.justify = "right"
-    for name, found in (
-        ("study's upload, first chunk to last", upload),
-        ("the same without a wire", machines),
-        ("bare broker, the same bytes", raw),
-    ):
-        shares = ", ".join(f"{who} {seconds:.2f}" for who, seconds in found.cpu.items())
+def show(bench: Benchmark, contest: Contest, turns: Meters, megabytes: float) -> None:
+    """Everyone's times and shares, and the upload as a multiple of what it is made of."""
+    rows = []
+    for name in (WHOLE, UPLOAD, MACHINES, BARE):
+        found, turn = contest[name], turns[name]
+        shares = (
+            f"{who} {cpu:.2f}" + (f" ({turn.peaks[who]:.0f} MiB)" if who in turn.peaks else "")
+            for who, cpu in turn.cpu.items()
+        )
         rate = f"{megabytes / found.wall:,.0f}"
-        table.add_row(name, f"{found.wall:.2f}", rate, f"{found.work:.2f}", shares)
-    console.print(table)
-    console.print(
-        f"last study, proposal to answer: {upload.more['whole']:.2f} s; peak memory: silo "
-        f"{upload.more['silo MiB']:.0f} MiB, coordinator {upload.more['coordinator MiB']:.0f} MiB"
-    )
-    console.print(
-        f"upload / bare = {upload.wall / raw.wall:.2f}, CPU {upload.work / raw.work:.2f}, of which "
-        f"the machines themselves take {machines.work / raw.work:.2f}"
-    )
-    passed = True
-    for what, ratio in (
-        ("wall", upload.wall / (raw.wall + machines.wall)),
-        ("CPU", upload.work / (raw.work + machines.work)),
-    ):
-        good = ratio <= GOAL
-        passed &= good
-        said = f"{what}: upload / (bare + machines) = {ratio:.2f}, goal at most {GOAL:g}"
-        console.print(f"{said}: {'yes' if good else 'NO'}")
-    return 0 if passed else 1
+        rows.append((name, f"{found.wall:.2f}", rate, f"{found.work:.2f}", ", ".join(shares)))
+    title = f"{SILOS} silos upload {megabytes:,.0f} MB over mutual TLS"
+    columns = ("what", "wall s", "MB/s", "CPU s", "CPU s of each (at the peak)")
+    bench.table("upload", title, columns, rows)
+    upload, machines, raw = (contest[name] for name in (UPLOAD, MACHINES, BARE))
+    both = upload.wall / (raw.wall + machines.wall), upload.work / (raw.work + machines.work)
+    only = upload.wall / raw.wall, upload.work / raw.work
+    bench.table(
+        "multiples",
+        "the upload as a multiple",
+        ("of", "wall", "CPU", "at most", "reached"),
+        [
+            (of, *(f"{ratio:.2f}" for ratio in ratios), f"{GOAL:g}{kind}",
+             "yes" if max(ratios) <= GOAL else "no")
+            for of, ratios, kind in (
+                ("the bare broker and the machines, each by itself", both, ""),
+                ("the bare broker alone", only, " wished"),
+            )
+        ],
+    )  # fmt: skip
+    for clock, ratio in zip(("wall", "CPU"), both, strict=True):
+        bench.goal(f"{clock}: upload / (bare + machines)", ratio, most=GOAL)
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ _CHOSEN = "*eight = (chosen | held).to_le_bytes();"
 _CHOOSE = "desk.choose(bits, b, own.stream(COINS + block as u64));"
 _START = "let stream = own.stream(ELEMENTS + block);"
 _SET = "|sum, drawn| *sum = drawn,"
-_MASK = "desk.mask(key.stream(block as u64), *plus);"
+_MASK = "desk.mask(&keys, block as u64);"
 #: Bytes modulo q instead of elements, from the stream of a key.
 _MODULO = (
     "let mut bytes = vec![0u8; desk.sums.len()];"
@@ -425,7 +425,7 @@ _MASKS = [
         "the masks of 65,536 pairs come again in the next ones",
         _MASKED,
         _MASK,
-        "desk.mask(key.stream(block as u64 * 0), *plus);",
+        "desk.mask(&keys, block as u64 * 0);",
         _LEAKS,
     ),
     Bug(
@@ -464,16 +464,16 @@ _MASKS = [
         "no masks",
         "every silo uploads its bare contributions",
         _MASKED,
-        "for (key, plus) in &keys {",
-        "for (key, plus) in keys.iter().take(0) {",
+        _MASK,
+        "desk.mask(&keys[..0], block as u64);",
         _LEAKS,
     ),
     Bug(
         "masks not added by one party",
         "the later silo of each pair does not subtract",
         _MASKED,
-        "move |sum, mask| *sum = less(q, *sum, mask),",
-        "move |sum, mask| *sum = less(q, *sum, mask & 0),",
+        "shared.iter().map(key).collect()",
+        "shared.iter().filter(|peer| peer.add).map(key).collect()",
         _RESULT,
     ),
     Bug(
@@ -496,8 +496,8 @@ _MASKS = [
         "modulo bias in all elements",
         "no word is refused",
         _MASKED,
-        ".wrapping_mul(power) < refused);",
-        ".wrapping_mul(power) < refused & 0);",
+        "let bounds = (self.power, self.refused);",
+        "let bounds = (self.power, self.refused & 0);",
         "cargo masked",
     ),
     Bug(
@@ -505,7 +505,7 @@ _MASKS = [
         "a byte modulo q, with nothing refused",
         _MASKED,
         _MASK,
-        _MODULO.format(key="key", kept="u32::from(*sum)") + " let _ = plus;",
+        "for (key, _) in &keys { " + _MODULO.format(key="key", kept="u32::from(*sum)") + " }",
         _LEAKS,
     ),
     Bug(

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 
 use super::keystream::{Keystream, StreamKey};
 use super::packed::{self, PackedError, Ring, WORD};
+use super::simd::{self, Masks};
 use crate::dp::bernoulli::{self, Probability};
 use crate::graph::simd::Level;
 
@@ -34,6 +35,9 @@ const ELEMENTS: u64 = 0;
 const COINS: u64 = 1 << 63;
 /// Stream words of 2^16 that may be refused, where fewer digits a word avoid it.
 const MOST_REFUSED: u64 = 1 << 12;
+/// Words of a stream that are drawn together: 64 blocks of the cipher. Fewer than so many are
+/// encrypted one by one.
+const BATCH: usize = 512;
 
 /// A seed that this silo shares with another, and whether its masks are added or subtracted.
 pub struct SharedSeed {
@@ -68,9 +72,7 @@ pub fn contribute(
                 let pairs = size.min(pairs - block * size);
                 desk.start(wire.len() / WORD, &own, block as u64);
                 desk.choose(bits, b, own.stream(COINS + block as u64));
-                for (key, plus) in &keys {
-                    desk.mask(key.stream(block as u64), *plus);
-                }
+                desk.mask(&keys, block as u64);
                 desk.finish(pairs, wire);
             },
         );
@@ -144,9 +146,11 @@ struct Desk {
     uniform: Uniform,
     words: usize,
     sums: Vec<u16>,
+    own: Vec<u16>,
+    masks: Vec<Masks>,
     chosen: Vec<u64>,
     bytes: Vec<u8>,
-    groups: Vec<u32>,
+    groups: Vec<u16>,
 }
 
 impl Desk {
@@ -156,6 +160,8 @@ impl Desk {
             uniform: Uniform::new(ring.q()),
             words: 0,
             sums: vec![],
+            own: vec![],
+            masks: vec![],
             chosen: vec![],
             bytes: vec![],
             groups: vec![],
@@ -167,9 +173,11 @@ impl Desk {
         self.words = words;
         self.sums.resize(words * self.ring.digits(), 0);
         let stream = own.stream(ELEMENTS + block);
-        self.uniform.each(
-            stream,
+        self.uniform.draw(stream, self.sums.len(), &mut self.own);
+        self.uniform.spread(
+            &mut self.own,
             &mut self.sums,
+            0,
             #[inline(always)]
             |sum, drawn| *sum = drawn,
         );
@@ -182,58 +190,72 @@ impl Desk {
         bernoulli::fill(self.uniform.level, b, &mut self.chosen, |words| {
             coins.fill(words);
         });
-        // Eight bytes more, so that the bits of every word can be read as eight bytes.
-        self.bytes.resize(8 * held.len() + 8, 0);
+        // Bits of eight words at a time, each read as eight bytes, past the end as well.
+        let eights = self.words.div_ceil(8);
+        self.bytes.resize(8 * held.len() + eights * digits + 16, 0);
         let bytes = self.bytes.as_chunks_mut().0;
         for ((eight, chosen), held) in bytes.iter_mut().zip(&self.chosen).zip(held) {
             *eight = (chosen | held).to_le_bytes();
         }
-        self.groups.resize(self.words, 0);
+        self.groups.resize(8 * eights, 0);
+        let (bytes, groups, words) = (&self.bytes, &mut self.groups, self.words);
         let from =
-            |byte: usize| u64::from_le_bytes(*self.bytes[byte..].first_chunk().unwrap_or(&[0; 8]));
-        if digits <= 8 {
-            // The bits of eight words fill as many whole bytes as a word has digits.
-            for (i, groups) in self.groups.chunks_mut(8).enumerate() {
-                let bits = from(i * digits);
-                for (word, group) in groups.iter_mut().enumerate() {
-                    *group = (bits >> (word * digits)) as u32;
-                }
-            }
-        } else {
-            for (word, group) in self.groups.iter_mut().enumerate() {
-                let bit = word * digits;
-                *group = (from(bit / 8) >> (bit % 8)) as u32;
-            }
-        }
-        let (planes, groups) = (self.sums.chunks_exact_mut(self.words), &self.groups);
-        self.uniform.level.run(
-            #[inline(always)]
-            || {
-                for (digit, sums) in planes.enumerate() {
-                    for (sum, group) in sums.iter_mut().zip(groups) {
-                        *sum &= 0u16.wrapping_sub((group >> digit) as u16 & 1);
+            |byte: usize| u64::from_le_bytes(*bytes[byte..].first_chunk().unwrap_or(&[0; 8]));
+        // Sixteen digits of all words, and then, of the least moduli, the others.
+        for (half, planes) in self.sums.chunks_mut(16 * words).enumerate() {
+            self.uniform.level.run(
+                #[inline(always)]
+                || {
+                    for (i, groups) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                        // The bits of eight words fill as many whole bytes as a word has digits.
+                        if digits <= 8 {
+                            let bits = from(i * digits);
+                            *groups = std::array::from_fn(|word| (bits >> (word * digits)) as u16);
+                        } else {
+                            *groups = std::array::from_fn(|word| {
+                                let bit = (8 * i + word) * digits + 16 * half;
+                                (from(bit / 8) >> (bit % 8)) as u16
+                            });
+                        }
                     }
-                }
-            },
-        );
+                    for (digit, sums) in planes.chunks_exact_mut(words).enumerate() {
+                        for (sum, group) in sums.iter_mut().zip(&*groups) {
+                            *sum &= 0u16.wrapping_sub(group >> digit & 1);
+                        }
+                    }
+                },
+            );
+        }
     }
 
-    /// Adds or subtracts the masks of one stream.
-    fn mask(&mut self, stream: Keystream<'_>, plus: bool) {
+    /// Adds or subtracts the masks of every key.
+    fn mask(&mut self, keys: &[(StreamKey, bool)], block: u64) {
         let q = self.ring.q() as u16;
-        match plus {
-            true => self.uniform.each(
-                stream,
-                &mut self.sums,
-                #[inline(always)]
-                move |sum, mask| *sum = less(q, *sum, q.wrapping_sub(mask)),
-            ),
-            false => self.uniform.each(
-                stream,
-                &mut self.sums,
-                #[inline(always)]
-                move |sum, mask| *sum = less(q, *sum, mask),
-            ),
+        self.masks.resize_with(keys.len(), Masks::default);
+        for ((key, plus), masks) in keys.iter().zip(&mut self.masks) {
+            masks.plus = *plus;
+            let stream = key.stream(block);
+            self.uniform.draw(stream, self.sums.len(), &mut masks.words);
+        }
+        let (level, digits) = (self.uniform.level, self.uniform.digits);
+        let done = simd::mask(level, q, digits, &self.masks, &mut self.sums);
+        for Masks { words, plus } in &mut self.masks {
+            match plus {
+                true => self.uniform.spread(
+                    words,
+                    &mut self.sums,
+                    done,
+                    #[inline(always)]
+                    move |sum, mask| *sum = less(q, *sum, q.wrapping_sub(mask)),
+                ),
+                false => self.uniform.spread(
+                    words,
+                    &mut self.sums,
+                    done,
+                    #[inline(always)]
+                    move |sum, mask| *sum = less(q, *sum, mask),
+                ),
+            }
         }
     }
 
@@ -266,9 +288,9 @@ struct Uniform {
     power: u16,
     /// 2^16 modulo q^digits: so many words are refused.
     refused: u16,
+    /// q, once for every word.
+    factors: Vec<u16>,
     drawn: Vec<u8>,
-    bad: Vec<u8>,
-    kept: Vec<u16>,
 }
 
 impl Uniform {
@@ -284,41 +306,43 @@ impl Uniform {
             digits: digits as usize,
             power: q.pow(digits) as u16,
             refused: refused(digits) as u16,
+            factors: vec![],
             drawn: vec![],
-            bad: vec![],
-            kept: vec![],
         }
     }
 
-    /// Hands a uniform element to each place.
-    fn each(
-        &mut self,
-        mut stream: Keystream<'_>,
+    /// Draws words with a digit for each place to `kept`.
+    fn draw(&mut self, mut stream: Keystream<'_>, places: usize, kept: &mut Vec<u16>) {
+        self.keep(places.div_ceil(self.digits), kept, |bytes| {
+            stream.fill(bytes)
+        });
+    }
+
+    /// Hands out the digits of all words from the one at `first` on.
+    fn spread(
+        &self,
+        words: &mut [u16],
         places: &mut [u16],
+        first: usize,
         take: impl Fn(&mut u16, u16),
     ) {
         let count = places.len().div_ceil(self.digits);
-        self.keep(count, |bytes| stream.fill(bytes));
-        self.spread(places, take);
-    }
-
-    /// Hands out the digits of the words that were kept.
-    fn spread(&mut self, places: &mut [u16], take: impl Fn(&mut u16, u16)) {
-        let count = places.len().div_ceil(self.digits);
-        let kept = &mut self.kept[..count];
-        let q = self.q;
+        let (kept, q) = (&mut words[first..count], self.q);
         self.level.run(
             #[inline(always)]
             || {
                 for places in places.chunks_mut(count.max(1)) {
+                    let places = places.get_mut(first..).unwrap_or_default();
                     if q == 0 {
                         // The word is the element.
                         for (place, &word) in places.iter_mut().zip(&*kept) {
                             take(place, word);
                         }
                     } else {
-                        // The halves of the products apart: vectors have them so.
-                        for (place, &fraction) in places.iter_mut().zip(&*kept) {
+                        // The halves of the products apart, and q from memory, so that both
+                        // factors have 16 bits: vectors multiply these.
+                        let fractions = kept.iter().zip(&self.factors);
+                        for (place, (&fraction, &q)) in places.iter_mut().zip(fractions) {
                             take(place, ((u32::from(fraction) * u32::from(q)) >> 16) as u16);
                         }
                         for fraction in &mut *kept {
@@ -330,63 +354,27 @@ impl Uniform {
         );
     }
 
-    /// Draws `count` words to `kept`, of which there are then at least so many.
+    /// Draws words to `kept`, `count` at least.
     ///
     /// The digits of w are those of ⌊w·q^c / 2^16⌋. A number has ⌊2^16/q^c⌋ words or one more; the
     /// one too many is the word whose product is below 2^16 mod q^c in its low half (Lemire, "Fast
     /// random integer generation in an interval", 2019). It is refused. What is refused decides what
     /// is read next, and says nothing about the words that are kept: those are uniform whatever it
     /// is.
-    fn keep(&mut self, count: usize, mut draw: impl FnMut(&mut [u8])) {
+    fn keep(&mut self, count: usize, kept: &mut Vec<u16>, mut draw: impl FnMut(&mut [u8])) {
+        self.factors.resize(self.factors.len().max(count), self.q);
         let mut found = 0;
         while found < count {
             let share = (1 << 16) - usize::from(self.refused);
-            let words = (((count - found) << 16) / share + 32).next_multiple_of(64);
+            let words = (((count - found) << 16) / share + 32).next_multiple_of(BATCH);
             self.drawn.resize(2 * words, 0);
-            self.bad.resize(words, 0);
-            self.kept.resize(self.kept.len().max(found + words), 0);
+            kept.resize(kept.len().max(found + words), 0);
             draw(&mut self.drawn);
-            let (drawn, kept) = (self.drawn.as_chunks().0, &mut self.kept[found..]);
-            let (power, refused) = (self.power, self.refused);
-            self.level.run(
-                #[inline(always)]
-                || {
-                    for (bad, &word) in self.bad.iter_mut().zip(drawn) {
-                        *bad = u8::from(u16::from_le_bytes(word).wrapping_mul(power) < refused);
-                    }
-                    for (kept, &word) in kept.iter_mut().zip(drawn) {
-                        *kept = u16::from_le_bytes(word);
-                    }
-                },
-            );
-            found += remove(&self.bad, &mut kept[..words]);
+            let (drawn, _) = self.drawn.as_chunks();
+            let bounds = (self.power, self.refused);
+            found += simd::keep(self.level, drawn, bounds, &mut kept[found..]);
         }
     }
-}
-
-/// Moves the words that are not refused to the front, in order; how many there are.
-fn remove(bad: &[u8], words: &mut [u16]) -> usize {
-    let (mut count, mut start) = (0, 0);
-    let mut up_to = |end: usize| {
-        words.copy_within(start..end, count);
-        count += end - start;
-        start = end + 1;
-    };
-    // Most words are kept, so eight flags at once are looked at, and most often all are zero.
-    let (eights, rest) = bad.as_chunks::<8>();
-    for (i, eight) in eights.iter().enumerate() {
-        let mut flags = u64::from_le_bytes(*eight);
-        while flags != 0 {
-            up_to(8 * i + flags.trailing_zeros() as usize / 8);
-            flags &= flags - 1;
-        }
-    }
-    let last = 8 * eights.len();
-    for (i, _) in rest.iter().enumerate().filter(|(_, flag)| **flag != 0) {
-        up_to(last + i);
-    }
-    up_to(bad.len());
-    count
 }
 
 #[cfg(test)]
@@ -422,9 +410,12 @@ mod tests {
                 }
             };
             let mut places = vec![0u16; expected.len() * digits as usize];
-            uniform.keep(expected.len(), draw);
+            let mut kept = vec![];
+            uniform.keep(expected.len(), &mut kept, draw);
             uniform.spread(
+                &mut kept,
                 &mut places,
+                0,
                 #[inline(always)]
                 |place, digit| *place = digit,
             );
@@ -587,6 +578,32 @@ mod tests {
                     let expected = f64::from(all) * (1.0 - 1.0 / f64::from(q));
                     assert!((f64::from(shown) - expected).abs() < 7.0 * expected.sqrt() + 1.0);
                 }
+            }
+        }
+    }
+
+    /// Blocks of all sizes, with more streams than are added at once.
+    #[test]
+    fn all_levels_make_the_same_blocks() {
+        let b = Probability::ratio(1, 7).unwrap();
+        let (own, keys) = (StreamKey::new(&[9; 32]), stream_keys(&seeds(7, 2)));
+        for q in [2, 3, 5, 21, 256, 1000, 32_769, 40_000, 65_535, 65_536] {
+            let ring = Ring::new(q).unwrap();
+            for words in [1, 2, 7, 31, 100, BLOCK] {
+                let bits: Vec<u64> = (0..(words * ring.digits()).div_ceil(64) as u64)
+                    .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                    .collect();
+                let block = |level| {
+                    let mut desk = Desk::new(ring);
+                    desk.uniform.level = level;
+                    desk.start(words, &own, 3);
+                    desk.choose(&bits, &b, own.stream(COINS + 3));
+                    desk.mask(&keys, 3);
+                    desk.sums
+                };
+                let made: Vec<_> = Level::available().into_iter().map(block).collect();
+                assert!(made.iter().all(|sums| *sums == made[0]), "{q} {words}");
+                assert!(made[0].iter().all(|&sum| u32::from(sum) < q));
             }
         }
     }

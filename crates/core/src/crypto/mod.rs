@@ -7,3 +7,4 @@ pub mod identity;
 pub mod keystream;
 pub mod masked;
 pub mod packed;
+mod simd;

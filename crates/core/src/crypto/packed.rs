@@ -191,12 +191,15 @@ impl Digits {
 /// next ones, and so on.
 pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
     let (words, _) = packed.as_chunks_mut::<WORD>();
-    words.fill([0; WORD]);
-    let count = words.len();
+    let mut planes = elements.chunks_exact(words.len().max(1)).rev();
+    let Some(top) = planes.next() else { return };
     Level::best().run(
         #[inline(always)]
         || {
-            for digits in elements.chunks_exact(count.max(1)).rev() {
+            for (word, &digit) in words.iter_mut().zip(top) {
+                *word = u32::from(digit).to_le_bytes();
+            }
+            for digits in planes {
                 for (word, &digit) in words.iter_mut().zip(digits) {
                     let above = u32::from_le_bytes(*word).wrapping_mul(ring.q);
                     *word = above.wrapping_add(digit.into()).to_le_bytes();

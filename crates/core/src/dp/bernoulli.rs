@@ -135,8 +135,8 @@ const GROUP: usize = 16;
 /// As [`lanes`], in another order: the first digits of 1024 lanes together, which vectors do at
 /// once, then what is left word by word.
 pub fn fill(level: Level, p: &Probability, bits: &mut [u64], mut draw: impl FnMut(&mut [u64])) {
+    let mut words = [[0u64; GROUP]; TOGETHER];
     for bits in bits.chunks_mut(GROUP) {
-        let mut words = [[0u64; GROUP]; TOGETHER];
         draw(words.as_flattened_mut());
         let (mut below, mut open) = ([0u64; GROUP], [u64::MAX; GROUP]);
         level.run(

@@ -1,9 +1,8 @@
 //! One kernel source, three machine codes: the compiler vectorises the same safe loop for
 //! AVX-512 (with its population count), for AVX2, and for whatever the build target is.
 //!
-//! This file and `symmetric/simd.rs` are the only ones in the crate that say `unsafe`: calling code
-//! compiled for a CPU feature is sound because a [`Level`] other than `Portable` exists only where
-//! the CPU has it.
+//! Files of this name are the only ones in the crate that say `unsafe`: calling code compiled for a
+//! CPU feature is sound because a [`Level`] other than `Portable` exists only where the CPU has it.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -31,6 +30,7 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vbmi2")
                 && is_x86_feature_detected!("avx512vpopcntdq")
             {
                 levels.push(Self(Kind::Avx512));
@@ -111,7 +111,7 @@ fn avx2<R>(kernel: impl FnOnce() -> R) -> R {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq")]
 fn avx512<R>(kernel: impl FnOnce() -> R) -> R {
     kernel()
 }
