@@ -5,6 +5,7 @@ The module holds the weights of report counts, the estimators of k-stars, triang
 """
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -244,6 +245,13 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
     return Fraction(value, den**k), Fraction(own, den ** (2 * k)) + rest
 
 
+def kstars_value(counts: ReportCounts, weights: ReportWeights, k: int) -> Fraction:
+    """The number alone."""
+    polynomials, rows = _Polynomials(weights, k), Counter(map(tuple, counts.profiles.tolist()))
+    value = sum(many * polynomials.of(row)[k] for row, many in rows.items())
+    return Fraction(value, polynomials.den**k)
+
+
 def kstars_above(
     counts: ReportCounts, weights: ReportWeights, k: int, tops: Sequence[int]
 ) -> float:
@@ -257,8 +265,8 @@ def kstars_above(
     for row, top in zip(map(tuple, counts.profiles.tolist()), tops, strict=True):
         if row not in known:
             known[row] = max(polynomials.of(row)[k], 0)
-        distances.append(max(math.comb(top, k) - Fraction(known[row], unit), Fraction(0)))
-    return far_above(distances)
+        distances.append(max(math.comb(top, k) * unit - known[row], 0))
+    return far_above(distances, Fraction(1, unit))
 
 
 def kstars_floor(n: int, weights: ReportWeights, k: int) -> Fraction:
@@ -274,20 +282,17 @@ class _Polynomials:
     def __init__(self, weights: ReportWeights, top: int) -> None:
         self.den = math.lcm(*(w.denominator for w in weights.weights))
         self.integers = [int(w * self.den) for w in weights.weights]
-        self.powers = [[w**i for i in range(top + 1)] for w in self.integers]
-        self.top = top
+        #: First powers, second powers and so on, with the signs of Newton's identities.
+        self.powers = [[(-1) ** i * w ** (i + 1) for w in self.integers] for i in range(top)]
 
     def of(self, row: Row) -> list[int]:
         """e_0 … e_top of a row in which row[j] pairs have j ones."""
-        product = [1] + [0] * self.top
-        for count, powers in zip(row, self.powers, strict=True):
-            factor = [math.comb(count, i) * power for i, power in enumerate(powers)]
-            reach = min(count, self.top) + 1
-            product = [
-                sum(factor[i] * product[k - i] for i in range(min(reach, k + 1)))
-                for k in range(self.top + 1)
-            ]
-        return product
+        # i·e_i = e_(i−1)·p_1 − e_(i−2)·p_2 + …, where p_j is the sum of the j-th powers.
+        sums = [sum(map(operator.mul, row, powers)) for powers in self.powers]
+        found = [1]
+        for i in range(1, len(sums) + 1):
+            found.append(sum(map(operator.mul, reversed(found), sums)) // i)
+        return found
 
     def without_one(self, e: list[int], k: int) -> list[int]:
         """e_k of the row without one of its pairs, for each class that the pair may be in."""
@@ -852,7 +857,7 @@ class Reports:
 
     @cached_property
     def _wedges(self) -> float:
-        return float(kstars(self.counts, self.weights, 2)[0]) if self.n > 2 else 0.0
+        return float(kstars_value(self.counts, self.weights, 2)) if self.n > 2 else 0.0
 
     def _estimate(self, query: str, value: Any, stderr: float, **more: Any) -> Estimate[float]:
         return Estimate(query, float(value), stderr, **self._cost(), **more)
