@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.methods.baseline.limits import MANY_PAIRS, report_limits
 from silograph.methods.baseline.noise import BaselineNoise
 
 __all__ = [
@@ -666,7 +667,15 @@ class Reports:
         )
         pairs, possible = sum(totals), self.weights.variances
         variance = min(max(variance, pairs * min(possible)), pairs * max(possible))
-        return self._estimate("edges", value, square_root(variance))
+        more: dict[str, Any] = {}
+        if pairs <= MANY_PAIRS:
+
+            def limits(level: float) -> tuple[float, float]:
+                low, high = self._limits(self.counts.totals[None, :], level)
+                return float(low[0]), float(high[0])
+
+            more = {"ends": limits(0.95), "limits": limits}
+        return self._estimate("edges", value, square_root(variance), **more)
 
     def degrees(self, *, raw: bool = False) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -679,7 +688,8 @@ class Reports:
         Returns
         -------
         Estimate
-            The degrees; unbiased unless raw.
+            The degrees; unbiased unless raw. Their intervals are of whole numbers, and hold however
+            few reports are wrong.
 
         Examples
         --------
@@ -699,7 +709,9 @@ class Reports:
         )
         possible = [float((self.n - 1) * v) for v in self.weights.variances]
         stderr = np.sqrt(np.clip(variance, min(possible), max(possible)))
-        return Estimate("degrees", value, stderr, **self._cost())
+        limits = partial(self._limits, profiles)
+        ends = limits(0.95)
+        return Estimate("degrees", value, stderr, ends=ends, limits=limits, **self._cost())
 
     def kstars(self, k: int, *, raw: bool = False) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).
@@ -830,6 +842,10 @@ class Reports:
         value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
         return self._estimate("clustering", value, stderr, **said)
 
+    def _limits(self, profiles: NDArray[np.int64], level: float) -> tuple[FloatArray, FloatArray]:
+        weights = tuple(float(w) for w in self.weights.weights)
+        return report_limits(profiles, weights, self.noise.channel, level)
+
     @cached_property
     def _density(self) -> float:
         """The upper 95 % limit of the share of pairs that are edges."""
@@ -849,7 +865,7 @@ class Reports:
     def _stars_ends(self, k: int, value: float, stderr: float, up: float) -> tuple[float, float]:
         """The interval of k-stars, which reaches further up than down and is possible."""
         _, highest = self.degrees().interval
-        tops = np.clip(np.ceil(highest), 0, self.n - 1).astype(np.int64).tolist()
+        tops = highest.astype(np.int64).tolist()
         above = max(Z95 * up, kstars_above(self.counts, self.weights, k, tops))
         most = float(self.n * math.comb(self.n - 1, k))
         low, high = (min(max(end, 0.0), most) for end in (value - Z95 * stderr, value + above))
