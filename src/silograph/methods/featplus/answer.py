@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ from numpy.typing import NDArray
 
 from silograph import _core
 from silograph.dp.channel import Channel
+from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError
-from silograph.estimators.estimate import Z95, Estimate
+from silograph.estimators.estimate import Estimate
 from silograph.estimators.gradient import Pairs, gradient
 from silograph.estimators.release import Release
 from silograph.estimators.stars import RowStars, binomial_sums
@@ -299,11 +301,21 @@ def combine(
         "the error is at most about the first and the last together"
     )
     found = _answer(own, plan, value, math.hypot(own.stderr, laplace), note, parameters)
-    if own.ends is None:
-        return found
-    # The release's errors downwards and upwards differ; the local noise is the same both ways.
-    down, up = (math.hypot(own.value - end, Z95 * laplace) for end in own.ends)
-    return replace(found, ends=(max(value - down, 0.0), max(value + up, 0.0)))
+    noise = NoiseLaw(plan.noise.local_scale, 1, len(reports))
+
+    def limits(level: float) -> tuple[float, float]:
+        """The release's errors downwards and upwards differ; the local noise, which has longer
+        tails than a normal one, is the same both ways."""
+        low, high = own.interval_at(level)
+        # Ends are cut to what is possible, so a distance counts as at least the normal one.
+        least = NormalDist().inv_cdf((1 + level) / 2) * own.stderr
+        local = float(noise.margin(level) * unit)
+        down, up = (
+            math.hypot(max(reach, least), local) for reach in (own.value - low, high - own.value)
+        )
+        return max(value - down, 0.0), max(value + up, 0.0)
+
+    return replace(found, ends=limits(0.95), limits=limits)
 
 
 def _answer(
