@@ -10,15 +10,21 @@ So cells that are not sure after the first draws get more, up to ``--most``. A q
 Of answers with many values one is judged in each draw, in turn: a node, two groups, or a bin that
 the noise leaves in doubt. Questions about groups are asked of three groups, and ``subset`` is about
 a third of the nodes. ``change`` compares a release with another, of the graph without every tenth
-edge. The last columns say in which share of draws the answer said that it is of no use,
-and how wide intervals are beside the truth. What has no interval is listed below the table. The
-exit code is 1 if an interval was missed.
+edge.
+
+The table has a line for each graph, method and query: the lowest coverage over all ε and t, where
+it is, and the worst verdict. Below it are all cells that were missed, and what has no interval. The
+last columns say in which share of draws the answer said that it is of no use, and how wide
+intervals are beside the truth. The exit code is 1 if an interval was missed.
 
     make bench-coverage
     python -m benchmarks.coverage --only hubs --sources masked --epsilons 1 --draws 100
     python -m benchmarks.coverage --json coverage.json --seconds 3600     # and again, to go on
+    python -m benchmarks.coverage --show one.json two.json
 
-With ``--json`` draws are kept, and a later call goes on where the last one ended.
+With ``--json`` the draws of every cell are kept, and a later call goes on where the last one ended.
+Calls with different graphs, methods or ε can run side by side, each with a file of its own;
+``--show`` puts files together.
 """
 
 import argparse
@@ -27,11 +33,12 @@ import math
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +62,7 @@ from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.noise import SealedNoise
 from silograph.methods.union import settle_union
+from silograph.whole_files import written_whole
 
 SILOS = 4
 EPSILONS, COLLUSIONS = (0.1, 0.5, 1.0, 3.0, 8.0), (0, 1, 2)
@@ -240,8 +248,12 @@ def union_of(protocol: str, epsilon: float, t: int) -> Any:
 
 
 def sealed_draw(*answers: Any) -> Draw:
+    @cache
+    def noise_of(epsilon: float, n: int, t: int) -> SealedNoise:
+        return SealedNoise.choose(epsilon, n, SILOS, t, answers)
+
     def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
-        noise = SealedNoise.choose(epsilon, graph.n, SILOS, t, answers)
+        noise = noise_of(epsilon, graph.n, t)
         return asked(SealedRelease.draw(graph.whole, noise, seed), queries)
 
     return draw
@@ -250,8 +262,12 @@ def sealed_draw(*answers: Any) -> Draw:
 def baseline_draw(
     graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]
 ) -> Answers:
-    channel = BaselineNoise.choose(epsilon, SILOS, t).channel
-    return asked(Reports.draw(graph.parts, channel, seed), queries)
+    return asked(Reports.draw(graph.parts, reported(epsilon, t), seed), queries)
+
+
+@cache
+def reported(epsilon: float, t: int) -> Channel:
+    return BaselineNoise.choose(epsilon, SILOS, t).channel
 
 
 def featplus_draw(local: str) -> Draw:
@@ -260,18 +276,24 @@ def featplus_draw(local: str) -> Draw:
     def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
         found = {}
         for query in queries:
-            name, options = named(query)
-            k = options.get("k")
-            try:
-                plan = settle_featplus(
-                    name, k, local, "paper", epsilon, SILOS, t, "masked", graph.n
-                )
-            except ArgumentError:
-                continue
-            found[query] = draw_featplus(plan, graph.parts, graph.whole, seed)
+            plan = plan_of(query, local, epsilon, t, graph.n)
+            if plan is not None:
+                found[query] = draw_featplus(plan, graph.parts, graph.whole, seed)
         return found
 
     return draw
+
+
+@cache
+def plan_of(query: str, local: str, epsilon: float, t: int, n: int) -> Any:
+    """The plan of a run of feat+; None for what it does not answer."""
+    name, options = named(query)
+    try:
+        return settle_featplus(
+            name, options.get("k"), local, "paper", epsilon, SILOS, t, "masked", n
+        )
+    except ArgumentError:
+        return None
 
 
 #: How each kind of release is drawn, and with which numbers of colluding silos.
@@ -377,7 +399,16 @@ class Cell:
 
     def record(self) -> dict[str, Any]:
         tallies = {query: asdict(tally) for query, tally in self.tallies.items()}
-        return {"drawn": self.drawn, "seconds": round(self.seconds, 1), "tallies": tallies}
+        return {
+            "graph": self.graph.name,
+            "nodes": self.graph.n,
+            "method": self.source,
+            "epsilon": self.epsilon,
+            "t": self.collusion,
+            "drawn": self.drawn,
+            "seconds": round(self.seconds, 1),
+            "tallies": tallies,
+        }
 
     def restore(self, record: dict[str, Any]) -> None:
         self.drawn, self.seconds = record["drawn"], record["seconds"]
@@ -398,47 +429,75 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
 # --- The table ------------------------------------------------------------------------------------
 
 
-def show(done: Sequence[Cell], most: Callable[[Graph], int]) -> bool:
-    """Print all cells; whether an interval was missed."""
-    table = Table(title=f"95 % intervals, m = {SILOS}; goal: lower 99.9 % limit ≥ {COVERED:g}")
-    columns = (
-        "graph",
-        "method",
-        "ε",
-        "t",
-        "query",
-        "draws",
-        "coverage",
-        "limit",
-        "no use",
-        "width",
-    )
-    for column in (*columns, ""):
-        table.add_column(column, no_wrap=True)
-    words: dict[str, int] = {}
-    without = []
-    for cell in done:
-        for query, tally in cell.tallies.items():
-            verdict = tally.verdict(most(cell.graph))
-            words[verdict] = words.get(verdict, 0) + 1
-            head = [cell.graph.name, cell.source, f"{cell.epsilon:g}", str(cell.collusion), query]
-            if not tally.judged:
-                without.append(", ".join(head))
-                continue
-            width = f"{tally.widths / tally.judged:.2g}" if tally.widths < 1e8 else ""
-            table.add_row(
-                *head,
-                str(tally.draws),
-                f"{tally.covered / tally.judged:.3f}",
-                f"{tally.limits[0]:.3f}",
-                f"{tally.unusable / tally.draws:.2f}" if tally.unusable else "",
-                width,
-                f"[red]{verdict}[/]" if verdict == "missed" else verdict,
-            )
+class Line(NamedTuple):
+    """A query in a cell, and what its draws say."""
+
+    cell: dict[str, Any]
+    query: str
+    tally: Tally
+    verdict: str
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.cell["graph"], self.cell["method"], self.query
+
+    @property
+    def coverage(self) -> float:
+        return self.tally.covered / self.tally.judged
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        tally = self.tally
+        return (
+            f"{self.cell['epsilon']:g}",
+            str(self.cell["t"]),
+            str(tally.draws),
+            f"{self.coverage:.3f}",
+            f"{tally.limits[0]:.3f}",
+            f"{tally.unusable / tally.draws:.2f}" if tally.unusable else "",
+            f"{tally.widths / tally.judged:.2g}" if tally.widths < 1e8 else "",
+        )
+
+
+VERDICTS = ("missed", "open", "ok")
+
+
+def show(kept: dict[str, Any], most: Callable[[int], int]) -> bool:
+    """Print what all cells say; whether an interval was missed."""
+    lines: dict[tuple[str, str, str], list[Line]] = {}
+    without: dict[tuple[str, str], set[str]] = {}
+    for cell in kept.values():
+        # A few draws of a large graph decide nothing: what is not sure then stays open.
+        last = most(cell["nodes"]) if cell["nodes"] <= SMALL else sys.maxsize
+        for query, found in cell["tallies"].items():
+            tally = Tally(**found)
+            line = Line(cell, query, tally, tally.verdict(last))
+            if tally.judged:
+                lines.setdefault(line.place, []).append(line)
+            else:
+                without.setdefault((cell["method"], query), set()).add(cell["graph"])
+    title = f"95 % intervals, m = {SILOS}; goal: lower {SURE:.1%} limit ≥ {COVERED:g}"
+    heads = ("graph", "method", "query", "cells", "ε", "t", "draws", "lowest", "limit", "no use")
+    table = Table(title=title)
+    for head in (*heads, "width", ""):
+        table.add_column(head, no_wrap=True)
+    missed = []
+    for place, found in lines.items():
+        lowest = min(found, key=lambda line: line.coverage)
+        worst = min((line.verdict for line in found), key=VERDICTS.index)
+        coloured = f"[red]{worst}[/]" if worst == "missed" else worst
+        table.add_row(*place, str(len(found)), *lowest.columns, coloured)
+        missed += [line for line in found if line.verdict == "missed"]
     console.print(table)
-    console.print("no interval: " + ("; ".join(without) or "none"))
-    console.print(", ".join(f"{count} {word}" for word, count in sorted(words.items())))
-    return "missed" in words
+    for line in missed:
+        epsilon, t, draws, coverage, limit, *_ = line.columns
+        said = f"coverage {coverage}, limit {limit} after {draws} draws"
+        console.print(f"missed: {', '.join(line.place)}, ε {epsilon}, t {t}: {said}")
+    for (method, query), graphs in without.items():
+        console.print(f"no interval: {method}, {query} ({', '.join(sorted(graphs))})")
+    words = Counter(line.verdict for found in lines.values() for line in found)
+    console.print(", ".join(f"{words[word]} {word}" for word in VERDICTS if words[word]))
+    return bool(words["missed"])
 
 
 def main() -> int:
@@ -454,30 +513,32 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=4000, help="of a cell that is not sure")
     parser.add_argument("--seconds", type=float, default=math.inf, help="at most, for everything")
     parser.add_argument("--json", type=Path, help="keep draws there, and go on from there")
+    parser.add_argument("--show", nargs="+", type=Path, help="show these files, and draw nothing")
     given = parser.parse_args()
 
-    def share_of(many: int) -> Callable[[Graph], int]:
-        return lambda graph: many if graph.n <= SMALL else max(1, int(FEW * many))
+    def share_of(many: int) -> Callable[[int], int]:
+        return lambda n: many if n <= SMALL else max(1, int(FEW * many))
 
-    first = share_of(given.draws)
-    # A few draws of a large graph decide nothing: what is not sure then stays open.
-    most = share_of(max(given.most, given.draws))
+    first, most = share_of(given.draws), share_of(max(given.most, given.draws))
+    if given.show:
+        files = [json.loads(path.read_text()) for path in given.show]
+        return int(show({key: cell for kept in files for key, cell in kept.items()}, most))
     until = time.perf_counter() + given.seconds
     kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
-    done = []
+    done = {}
     console.print(f"load {os.getloadavg()[0]:.1f}, m = {SILOS}")
     for cell in cells(given):
         if cell.key in kept:
             cell.restore(kept[cell.key])
-        cell.measure(given.queries, first(cell.graph), most(cell.graph), until)
+        cell.measure(given.queries, first(cell.graph.n), most(cell.graph.n), until)
         if not cell.drawn:
             continue
-        done.append(cell)
-        kept[cell.key] = cell.record()
+        done[cell.key] = kept[cell.key] = cell.record()
         print(cell.key, cell.drawn, f"{cell.seconds:.1f} s", file=sys.stderr, flush=True)
         if given.json:
-            given.json.write_text(json.dumps(kept))
-    return int(show(done, lambda graph: most(graph) if graph.n <= SMALL else sys.maxsize))
+            with written_whole(given.json) as path:
+                path.write_text(json.dumps(kept))
+    return int(show(done, most))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """The benchmark of coverage: what its verdicts rest on."""
 
+import json
 import math
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.coverage import MADE, QUERIES, SOURCES, Cell, Graph, Tally
+from benchmarks.coverage import MADE, QUERIES, SOURCES, Cell, Graph, Tally, main
 from silograph import Estimate
 
 
@@ -60,3 +64,21 @@ def test_every_source_is_asked(source: str) -> None:
     cell.measure([q for q in QUERIES if q != "histogram"], 1, 1, math.inf)
     assert {"edges", "2-stars"} & set(cell.tallies)
     assert all(tally.judged for tally in cell.tallies.values())
+
+
+def test_files_are_shown_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line has the lowest coverage of all files, and one interval that was missed is told."""
+    files = []
+    for name, t, covered in (("one", 0, 392), ("two", 1, 340)):
+        graph, tallies = Graph("path", MADE["dense-10"]()), {"edges": Tally(400, covered)}
+        cell = Cell(graph, "masked", 1.0, t, tallies)
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(json.dumps({cell.key: cell.record()}))
+    monkeypatch.setattr(sys, "argv", ["coverage", "--show", *map(str, files)])
+    assert main() == 1
+    shown = capsys.readouterr().out
+    assert re.search(r"path +│ masked +│ edges +│ 2 +│ 1 │ 1 │ 400 +│ 0.850 .* missed", shown)
+    assert "missed: path, masked, edges, ε 1, t 1: coverage 0.850" in shown
+    assert "1 missed, 1 ok" in shown

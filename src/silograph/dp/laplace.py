@@ -317,13 +317,18 @@ class NoiseLaw:
         For a noise wider than some thousands the law on a coarser grid is used, and q is too large
         by at most one part in two thousand.
         """
-        grid = max(1, int(self.stderr // 4096))
-        law = NoiseLaw(self.scale / grid, self.shares, self.parties) if grid > 1 else self
-        one = law.probabilities(math.ceil(16 * law.stderr) + 8)
-        middle = len(one) // 2
-        within = 2 * np.cumsum(one[middle:]) - one[middle]
-        found = int(np.argmax(within >= coverage))
-        return (found + 1) * grid if grid > 1 else found
+        return _margin(self, coverage)
+
+
+@lru_cache(maxsize=64)
+def _margin(noise: NoiseLaw, coverage: float) -> int:
+    grid = max(1, int(noise.stderr // 4096))
+    law = NoiseLaw(noise.scale / grid, noise.shares, noise.parties) if grid > 1 else noise
+    one = law.probabilities(math.ceil(16 * law.stderr) + 8)
+    middle = len(one) // 2
+    within = 2 * np.cumsum(one[middle:]) - one[middle]
+    found = int(np.argmax(within >= coverage))
+    return (found + 1) * grid if grid > 1 else found
 
 
 def _least(tail: Callable[[int], float], chance: float) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -81,11 +82,16 @@ def edges_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tuple
     """The interval of the number of edges: exact for small graphs, normal for others."""
     pairs = noisy.n * (noisy.n - 1) // 2
     if noisy.n <= EXACT:
-        low, high = exact_limits(np.array([noisy.edges]), np.array([pairs]), channel, level)
-        return float(low[0]), float(high[0])
+        return _exact_limits(noisy.edges, pairs, channel, level)
     z = NormalDist().inv_cdf((1 + level) / 2)
     value, margin = float(edges_value(noisy, channel)), z * edges_stderr(noisy, channel)
     return value - margin, value + margin
+
+
+@lru_cache(maxsize=64)
+def _exact_limits(ones: int, pairs: int, channel: Channel, level: float) -> tuple[float, float]:
+    low, high = exact_limits(np.array([ones]), np.array([pairs]), channel, level)
+    return float(low[0]), float(high[0])
 
 
 def stretch(noisy: BitRows, channel: Channel) -> float:

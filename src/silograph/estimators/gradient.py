@@ -30,7 +30,7 @@ from silograph import _core
 from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.stars import symmetric_polynomials
+from silograph.estimators.stars import RowStars
 from silograph.graph.bits import BitRows
 
 __all__ = ["GRADIENTS", "gradient"]
@@ -70,10 +70,8 @@ def kstars_gradient(noisy: BitRows, channel: Channel, pairs: Pairs, k: int) -> F
     """e_(k−1) of the row of u without v, and of the row of v without u."""
     ones = noisy.degrees[pairs] - noisy.at(pairs)[:, None]
     distinct, places = np.unique(ones, return_inverse=True)
-    values = [
-        _number(symmetric_polynomials(channel.weights, c, noisy.n - 2 - c, k - 1)[k - 1])
-        for c in distinct.tolist()
-    ]
+    row = RowStars(channel.weights, noisy.n - 2, k - 1)
+    values = [_number(row.at(c)) for c in distinct.tolist()]
     found: FloatArray = np.array(values)[places.reshape(ones.shape)].sum(axis=1)
     return found
 

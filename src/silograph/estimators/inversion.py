@@ -15,6 +15,8 @@ Reference
     of the binomial, Biometrika 26 (1934).
 """
 
+import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -31,6 +33,8 @@ __all__ = ["count_limits", "degree_limits", "exact_limits"]
 _DEVIATIONS, _POINTS = 8.0, 32
 #: The number of distinct noisy degrees that are handled at once.
 _BLOCK = 256
+#: How many ones the limits of a skewed law are away from those of a normal one, in most cases.
+_NEAR_ENDS = 2.0
 #: Sums of probabilities are right to this; limits err on the wide side.
 _ROUNDING = 1e-10
 
@@ -50,8 +54,18 @@ def degree_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tupl
     ([1, 2, 1], [1, 2, 1])
     """
     seen, places = np.unique(noisy.degrees, return_inverse=True)
-    low, high = exact_limits(seen, np.full_like(seen, noisy.n - 1), channel, level)
+    known = _known_limits(noisy.n - 1, channel, level)
+    new = np.array([c for c in seen.tolist() if c not in known], dtype=np.int64)
+    ends = exact_limits(new, np.full_like(new, noisy.n - 1), channel, level)
+    known.update(zip(new.tolist(), zip(*(end.tolist() for end in ends), strict=True), strict=True))
+    low, high = np.array([known[c] for c in seen.tolist()]).reshape(-1, 2).T
     return low[places], high[places]
+
+
+@lru_cache(maxsize=16)
+def _known_limits(pairs: int, channel: Channel, level: float) -> dict[int, tuple[int, int]]:
+    """The limits so far, by the number of ones: several questions about a release need the same."""
+    return {}
 
 
 def count_limits(
@@ -90,24 +104,45 @@ def exact_limits(
     return np.concatenate([*ends[0], nothing]), np.concatenate([*ends[1], nothing])
 
 
+@lru_cache(maxsize=4)
+def _log_factorials(most: int) -> FloatArray:
+    """The logarithms of 0! … most!"""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+
+
 class _Law:
     """The law of the noisy ones among some pairs, for many numbers of edges at once."""
 
     def __init__(self, most_pairs: int, channel: Channel) -> None:
         self._p11, self._p01 = float(channel.p11), float(channel.p01)
-        logs = np.log(np.arange(1, most_pairs + 1))
-        self._log_factorials = np.concatenate([[0.0], np.cumsum(logs)])
+        self._log_factorials = _log_factorials(most_pairs)
 
     def first_below(self, most: _Counts, pairs: _Counts, limit: float) -> _Counts:
         """The least degree at which P(at most so many ones) is below the limit; one more than there
         are pairs if there is none. The probability falls with the degree."""
-        low, high = np.zeros_like(most), pairs + 1
+        # The end of a normal law is at most a few ones away. Where it is not, look everywhere.
+        guess, room = self._normal_end(most, pairs, limit)
+        low, high = np.clip(guess - room, 0, pairs), np.clip(guess + room, 0, pairs)
+        low = np.where(self.at_most(low, pairs, most) < limit, 0, low)
+        high = np.where(self.at_most(high, pairs, most) < limit, high, pairs + 1)
         while (low < high).any():
             middle = (low + high) // 2
             below = self.at_most(np.minimum(middle, pairs), pairs, most) < limit
             high, low = np.where(below, middle, high), np.where(below, low, middle + 1)
             low = np.minimum(low, high)
         return low
+
+    def _normal_end(self, most: _Counts, pairs: _Counts, limit: float) -> tuple[_Counts, int]:
+        """About where :meth:`first_below` finds its degree, and how far from it that may be."""
+        slope, z = self._p11 - self._p01, NormalDist().inv_cdf(limit)
+        middle = np.clip((most + 0.5 - self._p01 * pairs) / slope, 0, pairs)
+        guess = middle
+        for _ in range(2):
+            guess = np.clip(guess, 0, pairs)
+            variance = guess * self._p11 * (1 - self._p11)
+            variance += (pairs - guess) * self._p01 * (1 - self._p01)
+            guess = middle - z * np.sqrt(variance) / slope
+        return guess.astype(np.int64), math.ceil(_NEAR_ENDS / slope)
 
     def at_most(self, degrees: _Counts, pairs: _Counts, most: _Counts) -> FloatArray:
         """P(at most so many ones), for each of some degrees."""

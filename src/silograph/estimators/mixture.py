@@ -70,39 +70,39 @@ def _inner_fit(
     laws: FloatArray, seen: FloatArray, belongs: FloatArray, totals: FloatArray, gap: float
 ) -> tuple[FloatArray, float, float]:
     """The fit if no total is zero."""
-    members = belongs > 0
+    members, nodes, roots = belongs > 0, seen.sum(), np.sqrt(seen)
     many = (totals / belongs.sum(axis=1)) @ belongs
     shown = laws @ many
     slopes = (seen / shown) @ laws
     best = np.array([slopes[kinds].max() for kinds in members])
     prices = 1.05 * best
     short = prices @ belongs - slopes
+    # What is wanted is the first column of each system; the others say what a part's price changes.
+    sides = np.column_stack([slopes, belongs.T])
     for _ in range(_MOST_STEPS):
-        above = float(totals @ best - seen.sum())
-        if above <= gap:
+        if float(totals @ best - nodes) <= gap:
             break
         goal = _NEARER * float(many @ short) / len(many)
-        weighted = laws * (np.sqrt(seen) / shown)[:, None]
+        weighted = laws * (roots / shown)[:, None]
         matrix = weighted.T @ weighted
-        matrix[np.diag_indices(len(many))] += short / many
-        wanted = slopes - prices @ belongs + goal / many
-        solved = np.linalg.solve(matrix, np.column_stack([wanted, belongs.T]))
+        ratio, rest = short / many, goal / many
+        matrix.flat[:: len(many) + 1] += ratio
+        sides[:, 0] = slopes - prices @ belongs + rest
+        solved = np.linalg.solve(matrix, sides)
         missing = totals - belongs @ many
         dear = np.linalg.solve(belongs @ solved[:, 1:], belongs @ solved[:, 0] - missing)
         change = solved[:, 0] - solved[:, 1:] @ dear
-        shorter = goal / many - short - short / many * change
+        shorter = rest - short - ratio * change
         length = min(_room(many, change), _room(short, shorter))
         many = many + length * change
         prices, short = prices + length * dear, short + length * shorter
         shown = laws @ many
         slopes = (seen / shown) @ laws
         best = np.array([slopes[kinds].max() for kinds in members])
-    return many, float(seen @ np.log(shown)), float(totals @ best - seen.sum())
+    return many, float(seen @ np.log(shown)), float(totals @ best - nodes)
 
 
 def _room(values: FloatArray, changes: FloatArray) -> float:
     """The length of a step, at most 1, that leaves all values positive."""
-    falling = changes < 0
-    if not falling.any():
-        return 1.0
-    return min(1.0, _NEAR_ZERO * float((values[falling] / -changes[falling]).min()))
+    far = np.divide(values, -changes, out=np.full_like(values, np.inf), where=changes < 0)
+    return min(1.0, _NEAR_ZERO * float(far.min()))

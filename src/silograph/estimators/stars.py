@@ -28,6 +28,7 @@ Reference
 
 import itertools
 import math
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -41,6 +42,8 @@ from silograph.estimators.inversion import degree_limits
 from silograph.graph.bits import BitRows
 
 __all__ = [
+    "RowStars",
+    "binomial_sums",
     "far_above",
     "kstars_edges_covariance",
     "kstars_ends",
@@ -53,37 +56,53 @@ __all__ = [
     "kstars_variance_estimate",
     "newton_differences",
     "square_root",
-    "symmetric_polynomials",
 ]
 
 
-def symmetric_polynomials(weights: Weights, ones: int, zeros: int, top: int) -> list[Fraction]:
-    """e_0 … e_top of a row with these numbers of noisy ones and zeros.
+class RowStars:
+    """e_k of a row of so many noisy bits, as a polynomial in its number c of ones.
+
+    Since a(y) = β + γy, a set of k bits counts β^(k−j)·γ^j for every j ones in it that are chosen:
+    e_k = Σ_j C(c,j)·C(bits−j,k−j)·γ^j·β^(k−j). So a sum over rows needs nothing but the sums of
+    C(c,j). Everything is an integer over one denominator: fractions would be reduced at every step.
 
     >>> from silograph.dp.channel import Channel
-    >>> [str(e) for e in symmetric_polynomials(Channel(1, 0).weights, 3, 4, 3)]
+    >>> [str(RowStars(Channel(1, 0).weights, 7, k).at(3)) for k in range(4)]
     ['1', '3', '3', '1']
     """
-    # Use integers over the common denominator: fractions would be reduced at every step.
-    den = math.lcm(weights.alpha.denominator, weights.beta.denominator)
-    one, zero = int(weights.alpha * den), int(weights.beta * den)
-    from_ones = [math.comb(ones, j) * one**j for j in range(top + 1)]
-    from_zeros = [math.comb(zeros, j) * zero**j for j in range(top + 1)]
-    return [
-        Fraction(sum(from_ones[j] * from_zeros[k - j] for j in range(k + 1)), den**k)
-        for k in range(top + 1)
-    ]
+
+    def __init__(self, w: Weights, bits: int, k: int) -> None:
+        den = math.lcm(w.alpha.denominator, w.beta.denominator)
+        beta, gamma = int(w.beta * den), int(w.gamma * den)
+        #: What e_k is a multiple of.
+        self.unit = Fraction(1, den**k)
+        self._parts = [
+            math.comb(bits - j, k - j) * gamma**j * beta ** (k - j) for j in range(min(k, bits) + 1)
+        ]
+
+    def units(self, ones: int) -> int:
+        """e_k of a row with so many ones, in units."""
+        return sum(math.comb(ones, j) * part for j, part in enumerate(self._parts))
+
+    def at(self, ones: int) -> Fraction:
+        """e_k of a row with so many ones."""
+        return self.units(ones) * self.unit
+
+    def total(self, sums: Sequence[int]) -> Fraction:
+        """The sum of e_k over rows, from their :func:`binomial_sums`."""
+        units: int = sum(map(operator.mul, self._parts, sums))
+        return units * self.unit
+
+
+def binomial_sums(rows: Counter[int], top: int) -> list[int]:
+    """The sums of C(c,0) … C(c,top) over rows, of which so many have each number c of ones."""
+    return [sum(count * math.comb(ones, j) for ones, count in rows.items()) for j in range(top + 1)]
 
 
 def kstars_value(noisy: BitRows, channel: Channel, k: int) -> Fraction:
     """Σ_u e_k of the unbiased bits of row u."""
-    return sum(
-        (
-            count * symmetric_polynomials(channel.weights, c, noisy.n - 1 - c, k)[k]
-            for c, count in _distinct(noisy).items()
-        ),
-        Fraction(0),
-    )
+    sums = binomial_sums(_distinct(noisy), k)
+    return RowStars(channel.weights, noisy.n - 1, k).total(sums)
 
 
 def kstars_variance(truth: BitRows, channel: Channel, k: int) -> Fraction:
@@ -116,38 +135,33 @@ def kstars_variance_estimate(noisy: BitRows, channel: Channel, k: int) -> Fracti
     """The unbiased estimate of :func:`kstars_variance` from the noisy graph."""
     n, w = noisy.n, channel.weights
     newton = newton_differences([_row_variance(n, d, k, w) for d in range(min(2 * k, n))])
-    rows = Fraction(0)
-    apart, joined = {}, {}
-    for c, count in _distinct(noisy).items():
-        zeros = n - 1 - c
-        polynomials = symmetric_polynomials(w, c, zeros, len(newton) - 1)
-        rows += count * sum(a * b for a, b in zip(newton, polynomials, strict=True))
-        # What a pair would add at its end, from the row without the pair itself.
-        apart[c] = symmetric_polynomials(w, c, zeros - 1, k - 1)[k - 1] if zeros else Fraction(0)
-        joined[c] = symmetric_polynomials(w, c - 1, zeros, k - 1)[k - 1] if c else Fraction(0)
+    sums = binomial_sums(_distinct(noisy), len(newton) - 1)
+    own = sum(
+        (each * RowStars(w, n - 1, order).total(sums) for order, each in enumerate(newton)),
+        Fraction(0),
+    )
+    # What a pair would add at its end, from the row without the pair itself.
+    added = RowStars(w, n - 2, k - 1)
+    seen, places = np.unique(noisy.degrees, return_inverse=True)
+    apart = [added.units(c) if c < n - 1 else 0 for c in seen.tolist()]
+    joined = [added.units(c - 1) if c else 0 for c in seen.tolist()]
     # Divide by the largest value, so that a large k cannot overflow a float.
-    scale = max(abs(p) for p in (*apart.values(), *joined.values())) or Fraction(1)
-    f0 = np.array([float(apart[c] / scale) for c in noisy.degrees.tolist()])
-    f1 = np.array([float(joined[c] / scale) for c in noisy.degrees.tolist()])
+    scale = max(map(abs, (*apart, *joined))) or 1
+    f0, f1 = (np.array([p / scale for p in found])[places] for found in (apart, joined))
     edges = noisy.edge_products(f1)
     others = (f0.sum() ** 2 - f0 @ f0) / 2 - noisy.edge_products(f0)
     shared = 2 * (float(w.spread(1)) * edges + float(w.spread(0)) * float(others))
-    return rows + Fraction(shared) * scale**2
+    return own + Fraction(shared) * (scale * added.unit) ** 2
 
 
 def kstars_edges_covariance(noisy: BitRows, channel: Channel, k: int) -> Fraction:
     """The unbiased estimate of the covariance of the numbers of k-stars and of edges:
     Σ v(uv)·[C(d_u, k−1) + C(d_v, k−1)] over pairs, without the pair itself."""
-    w, total = channel.weights, Fraction(0)
-    for ones, count in _distinct(noisy).items():
-        zeros = noisy.n - 1 - ones
-        if ones:
-            more = symmetric_polynomials(w, ones - 1, zeros, k - 1)[k - 1]
-            total += count * ones * w.spread(1) * more
-        if zeros:
-            more = symmetric_polynomials(w, ones, zeros - 1, k - 1)[k - 1]
-            total += count * zeros * w.spread(0) * more
-    return total
+    w, rows, most = channel.weights, _distinct(noisy), noisy.n - 1
+    added = RowStars(w, most - 1, k - 1)
+    on_ones = sum(count * c * added.units(c - 1) for c, count in rows.items() if c)
+    on_zeros = sum(count * (most - c) * added.units(c) for c, count in rows.items() if c < most)
+    return (on_ones * w.spread(1) + on_zeros * w.spread(0)) * added.unit
 
 
 def kstars_stderr(noisy: BitRows, channel: Channel, k: int) -> float:
@@ -170,13 +184,13 @@ def kstars_even(n: int, w: Weights, k: int, p: float) -> float:
     return float(kstars_noise(w, n, Counter({degree: n}), k, joined, apart))
 
 
-def far_above(distances: Sequence[Fraction]) -> float:
+def far_above(distances: Sequence[int], unit: Fraction) -> float:
     """How far a sum over all nodes can be above its estimate, from how far the part of each node
-    can. Two nodes share one of their n − 1 pairs."""
-    scale = max(distances, default=Fraction(0)) or Fraction(1)
-    each = np.array([float(distance / scale) for distance in distances])
+    can, in units. Two nodes share one of their n − 1 pairs."""
+    scale = max(distances, default=0) or 1
+    each = np.array([distance / scale for distance in distances])
     own, together = float(each @ each), float(each.sum()) ** 2
-    return float(scale) * math.sqrt(own + (together - own) / max(len(each) - 1, 1))
+    return float(scale * unit) * math.sqrt(own + (together - own) / max(len(each) - 1, 1))
 
 
 def kstars_ends(
@@ -193,11 +207,12 @@ def kstars_ends(
     n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
     _, limits = degree_limits(noisy, channel, level)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    distances = [Fraction(0)] * n
-    for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True)):
-        here = symmetric_polynomials(channel.weights, c, n - 1 - c, k)[k]
-        distances[c] = max(math.comb(top, k) - max(here, Fraction(0)), Fraction(0))
-    above = far_above([distances[c] for c in noisy.degrees.tolist()])
+    row = RowStars(channel.weights, n - 1, k)
+    distances = {
+        c: max(math.comb(top, k) * row.unit.denominator - max(row.units(c), 0), 0)
+        for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True))
+    }
+    above = far_above([distances[c] for c in noisy.degrees.tolist()], row.unit)
     low, high = value - z * stderr, value + max(z * upwards, above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
@@ -212,16 +227,16 @@ def _row_variance(n: int, d: int, k: int, w: Weights) -> Fraction:
     """The variance of e_k of a row with d edges: each set of i edges and j other pairs counts with
     the square of the number of stars that they would complete."""
     others = n - 1 - d
-    return sum(
-        (
-            math.comb(d, i) * math.comb(others, j) * w.v1**i * w.v0**j
-            * math.comb(d - i, k - i - j) ** 2
-            for i in range(min(k, d) + 1)
-            for j in range(min(k - i, others) + 1)
-            if i + j
-        ),
-        Fraction(0),
+    den = math.lcm(w.v0.denominator, w.v1.denominator)
+    v0, v1 = int(w.v0 * den), int(w.v1 * den)
+    total = sum(
+        math.comb(d, i) * math.comb(others, j) * v1**i * v0**j * den ** (k - i - j)
+        * math.comb(d - i, k - i - j) ** 2
+        for i in range(min(k, d) + 1)
+        for j in range(min(k - i, others) + 1)
+        if i + j
     )  # fmt: skip
+    return Fraction(total, den**k)
 
 
 def newton_differences(values: list[Fraction]) -> list[Fraction]:

@@ -358,17 +358,21 @@ pub fn four_cliques(rows: BitRows<'_>, level: Level) -> u64 {
                     let mut both = vec![0u64; row.len()];
                     let mut count = 0;
                     for v in ones(row, u + 1..rows.n()) {
-                        for (b, (x, y)) in both.iter_mut().zip(row.iter().zip(rows.row(v))) {
+                        let first = v / 64;
+                        both[..first].fill(0);
+                        let pairs = row.iter().zip(rows.row(v)).skip(first);
+                        for (b, (x, y)) in both[first..].iter_mut().zip(pairs) {
                             *b = x & y;
                         }
-                        // Each such w, x pair is met from both ends.
-                        for w in ones(&both, v + 1..rows.n()) {
-                            let from = w / 64 / LANES * LANES;
-                            let after = common(level, &both[from..], &rows.row(w)[from..]);
-                            let upto = ones(&both, 64 * from..w)
-                                .filter(|&x| rows.row(w)[x / 64] >> (x % 64) & 1 == 1)
-                                .count() as u64;
-                            count += after - upto;
+                        both[first] &= u64::MAX << (v % 64);
+                        for i in first..row.len() {
+                            let from = i / LANES * LANES;
+                            // Each w is taken out as it is met, so that the x > w are left.
+                            while both[i] != 0 {
+                                let w = 64 * i + both[i].trailing_zeros() as usize;
+                                both[i] &= both[i] - 1;
+                                count += common(level, &both[from..], &rows.row(w)[from..]);
+                            }
                         }
                     }
                     count

@@ -5,11 +5,12 @@ The module holds the weights of report counts, the estimators of k-stars, triang
 """
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
+from silograph.methods.baseline.limits import MANY_PAIRS, report_limits
 from silograph.methods.baseline.noise import BaselineNoise
 
 __all__ = [
@@ -244,6 +246,13 @@ def kstars(counts: ReportCounts, weights: ReportWeights, k: int) -> tuple[Fracti
     return Fraction(value, den**k), Fraction(own, den ** (2 * k)) + rest
 
 
+def kstars_value(counts: ReportCounts, weights: ReportWeights, k: int) -> Fraction:
+    """The number alone."""
+    polynomials, rows = _Polynomials(weights, k), Counter(map(tuple, counts.profiles.tolist()))
+    value = sum(many * polynomials.of(row)[k] for row, many in rows.items())
+    return Fraction(value, polynomials.den**k)
+
+
 def kstars_above(
     counts: ReportCounts, weights: ReportWeights, k: int, tops: Sequence[int]
 ) -> float:
@@ -257,8 +266,8 @@ def kstars_above(
     for row, top in zip(map(tuple, counts.profiles.tolist()), tops, strict=True):
         if row not in known:
             known[row] = max(polynomials.of(row)[k], 0)
-        distances.append(max(math.comb(top, k) - Fraction(known[row], unit), Fraction(0)))
-    return far_above(distances)
+        distances.append(max(math.comb(top, k) * unit - known[row], 0))
+    return far_above(distances, Fraction(1, unit))
 
 
 def kstars_floor(n: int, weights: ReportWeights, k: int) -> Fraction:
@@ -274,20 +283,17 @@ class _Polynomials:
     def __init__(self, weights: ReportWeights, top: int) -> None:
         self.den = math.lcm(*(w.denominator for w in weights.weights))
         self.integers = [int(w * self.den) for w in weights.weights]
-        self.powers = [[w**i for i in range(top + 1)] for w in self.integers]
-        self.top = top
+        #: First powers, second powers and so on, with the signs of Newton's identities.
+        self.powers = [[(-1) ** i * w ** (i + 1) for w in self.integers] for i in range(top)]
 
     def of(self, row: Row) -> list[int]:
         """e_0 … e_top of a row in which row[j] pairs have j ones."""
-        product = [1] + [0] * self.top
-        for count, powers in zip(row, self.powers, strict=True):
-            factor = [math.comb(count, i) * power for i, power in enumerate(powers)]
-            reach = min(count, self.top) + 1
-            product = [
-                sum(factor[i] * product[k - i] for i in range(min(reach, k + 1)))
-                for k in range(self.top + 1)
-            ]
-        return product
+        # i·e_i = e_(i−1)·p_1 − e_(i−2)·p_2 + …, where p_j is the sum of the j-th powers.
+        sums = [sum(map(operator.mul, row, powers)) for powers in self.powers]
+        found = [1]
+        for i in range(1, len(sums) + 1):
+            found.append(sum(map(operator.mul, reversed(found), sums)) // i)
+        return found
 
     def without_one(self, e: list[int], k: int) -> list[int]:
         """e_k of the row without one of its pairs, for each class that the pair may be in."""
@@ -661,7 +667,15 @@ class Reports:
         )
         pairs, possible = sum(totals), self.weights.variances
         variance = min(max(variance, pairs * min(possible)), pairs * max(possible))
-        return self._estimate("edges", value, square_root(variance))
+        more: dict[str, Any] = {}
+        if pairs <= MANY_PAIRS:
+
+            def limits(level: float) -> tuple[float, float]:
+                low, high = self._limits(self.counts.totals[None, :], level)
+                return float(low[0]), float(high[0])
+
+            more = {"ends": limits(0.95), "limits": limits}
+        return self._estimate("edges", value, square_root(variance), **more)
 
     def degrees(self, *, raw: bool = False) -> "Estimate[FloatArray]":
         """The degree of every node, in the order of the universe.
@@ -674,7 +688,8 @@ class Reports:
         Returns
         -------
         Estimate
-            The degrees; unbiased unless raw.
+            The degrees; unbiased unless raw. Their intervals are of whole numbers, and hold however
+            few reports are wrong.
 
         Examples
         --------
@@ -694,7 +709,9 @@ class Reports:
         )
         possible = [float((self.n - 1) * v) for v in self.weights.variances]
         stderr = np.sqrt(np.clip(variance, min(possible), max(possible)))
-        return Estimate("degrees", value, stderr, **self._cost())
+        limits = partial(self._limits, profiles)
+        ends = limits(0.95)
+        return Estimate("degrees", value, stderr, ends=ends, limits=limits, **self._cost())
 
     def kstars(self, k: int, *, raw: bool = False) -> Estimate[float]:
         """The number of k-stars, Σ C(d, k).
@@ -825,6 +842,10 @@ class Reports:
         value, said = said_share(value, self.walks.clustering_ends(self._wedges, float(floor)))
         return self._estimate("clustering", value, stderr, **said)
 
+    def _limits(self, profiles: NDArray[np.int64], level: float) -> tuple[FloatArray, FloatArray]:
+        weights = tuple(float(w) for w in self.weights.weights)
+        return report_limits(profiles, weights, self.noise.channel, level)
+
     @cached_property
     def _density(self) -> float:
         """The upper 95 % limit of the share of pairs that are edges."""
@@ -844,7 +865,7 @@ class Reports:
     def _stars_ends(self, k: int, value: float, stderr: float, up: float) -> tuple[float, float]:
         """The interval of k-stars, which reaches further up than down and is possible."""
         _, highest = self.degrees().interval
-        tops = np.clip(np.ceil(highest), 0, self.n - 1).astype(np.int64).tolist()
+        tops = highest.astype(np.int64).tolist()
         above = max(Z95 * up, kstars_above(self.counts, self.weights, k, tops))
         most = float(self.n * math.comb(self.n - 1, k))
         low, high = (min(max(end, 0.0), most) for end in (value - Z95 * stderr, value + above))
@@ -852,7 +873,7 @@ class Reports:
 
     @cached_property
     def _wedges(self) -> float:
-        return float(kstars(self.counts, self.weights, 2)[0]) if self.n > 2 else 0.0
+        return float(kstars_value(self.counts, self.weights, 2)) if self.n > 2 else 0.0
 
     def _estimate(self, query: str, value: Any, stderr: float, **more: Any) -> Estimate[float]:
         return Estimate(query, float(value), stderr, **self._cost(), **more)

@@ -17,19 +17,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from silograph import _core
-from silograph.dp.channel import Channel, Weights
+from silograph.dp.channel import Channel
+from silograph.dp.laplace import NoiseLaw
 from silograph.dp.loss import shown_loss
 from silograph.errors import ArgumentError
-from silograph.estimators.estimate import Z95, Estimate
+from silograph.estimators.estimate import Estimate
 from silograph.estimators.gradient import Pairs, gradient
 from silograph.estimators.release import Release
-from silograph.estimators.stars import symmetric_polynomials
+from silograph.estimators.stars import RowStars, binomial_sums
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.methods.featplus.noise import STEPS, largest_change
@@ -142,10 +144,15 @@ def local_kstars(
 ) -> Fraction:
     """Σ of e_k over the owned nodes, with weight 1 for own edges and a(y) for other pairs."""
     own, seen = row_kinds(held, noisy)
-    rows = Counter(zip(own[owned].tolist(), seen[owned].tolist(), strict=True))
+    rows: dict[int, Counter[int]] = {}
+    for h, y in zip(own[owned].tolist(), seen[owned].tolist(), strict=True):
+        rows.setdefault(h, Counter())[y] += 1
     total = Fraction(0)
-    for (h, y), count in rows.items():
-        total += count * _row_stars(channel.weights, h, y, held.n - 1 - h - y, k)
+    for h, others in rows.items():
+        sums = binomial_sums(others, k)
+        for j in range(min(h, k) + 1):
+            row = RowStars(channel.weights, held.n - 1 - h, k - j)
+            total += math.comb(h, j) * row.total(sums)
     return total
 
 
@@ -155,11 +162,6 @@ def row_kinds(held: BitRows, noisy: BitRows) -> tuple[NDArray[np.int64], NDArray
     both = pairs[noisy.at(pairs) == 1]
     shared = np.bincount(both.ravel().astype(np.int64), minlength=held.n)
     return held.degrees, noisy.degrees - shared
-
-
-def _row_stars(weights: Weights, held: int, ones: int, zeros: int, k: int) -> Fraction:
-    others = symmetric_polynomials(weights, ones, zeros, k)
-    return sum((math.comb(held, j) * others[k - j] for j in range(k + 1)), Fraction(0))
 
 
 # --- Local answers of form ``gradient``: own edges reduce the release's error ---------------------
@@ -299,11 +301,21 @@ def combine(
         "the error is at most about the first and the last together"
     )
     found = _answer(own, plan, value, math.hypot(own.stderr, laplace), note, parameters)
-    if own.ends is None:
-        return found
-    # The release's errors downwards and upwards differ; the local noise is the same both ways.
-    down, up = (math.hypot(own.value - end, Z95 * laplace) for end in own.ends)
-    return replace(found, ends=(max(value - down, 0.0), max(value + up, 0.0)))
+    noise = NoiseLaw(plan.noise.local_scale, 1, len(reports))
+
+    def limits(level: float) -> tuple[float, float]:
+        """The release's errors downwards and upwards differ; the local noise, which has longer
+        tails than a normal one, is the same both ways."""
+        low, high = own.interval_at(level)
+        # Ends are cut to what is possible, so a distance counts as at least the normal one.
+        least = NormalDist().inv_cdf((1 + level) / 2) * own.stderr
+        local = float(noise.margin(level) * unit)
+        down, up = (
+            math.hypot(max(reach, least), local) for reach in (own.value - low, high - own.value)
+        )
+        return max(value - down, 0.0), max(value + up, 0.0)
+
+    return replace(found, ends=limits(0.95), limits=limits)
 
 
 def _answer(

@@ -100,8 +100,9 @@ def kstars_variance(truth: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
 def kstars_variance_estimate(noisy: Iterable[int], law: NoiseLaw, k: int) -> Fraction:
     """The unbiased estimate of :func:`kstars_variance` from the noisy degrees."""
     counts, coefficients = Counter(noisy), _coefficients(law, 2 * k)
-    squares = sum((n * _at(y, coefficients, k) ** 2 for y, n in counts.items()), Fraction(0))
-    return squares - sum(
+    units, den = _over_one(coefficients)
+    squares = sum(n * _units_at(y, units, k) ** 2 for y, n in counts.items())
+    return Fraction(squares, den**2) - sum(
         _pairs_of_stars(k, j) * _total(counts, coefficients, k + j) for j in range(k + 1)
     )
 
@@ -128,12 +129,12 @@ def kstars_above(noisy: Iterable[int], law: NoiseLaw, k: int, nodes: int) -> flo
     >>> law.margin(), round(kstars_above([3], law, 2, 100), 2)
     (6, 36.0)
     """
-    coefficients, margin, total = _coefficients(law, k), law.margin(), Fraction(0)
+    (units, den), margin, total = _over_one(_coefficients(law, k)), law.margin(), 0
     for y, count in Counter(noisy).items():
         top = min(max(y, 0) + margin, nodes - 1)
-        distance = math.comb(top, k) - max(_at(y, coefficients, k), Fraction(0))
-        total += count * max(distance, Fraction(0)) ** 2
-    return square_root(total)
+        distance = math.comb(top, k) * den - max(_units_at(y, units, k), 0)
+        total += count * max(distance, 0) ** 2
+    return square_root(Fraction(total, den**2))
 
 
 def effective_nodes(noisy: Iterable[int], k: int) -> int:
@@ -172,14 +173,22 @@ def _total(counts: Counter[int], coefficients: list[Fraction], k: int) -> Fracti
     )
 
 
-def _at(y: int, coefficients: list[Fraction], k: int) -> Fraction:
-    return _total(Counter([y]), coefficients, k)
+def _over_one(coefficients: list[Fraction]) -> tuple[list[int], int]:
+    """The coefficients as integers over one denominator: fractions are reduced at every step."""
+    den = math.lcm(*(c.denominator for c in coefficients))
+    return [int(c * den) for c in coefficients], den
+
+
+def _units_at(y: int, units: list[int], k: int) -> int:
+    """Q_k(y), from the integers of :func:`_over_one`."""
+    return sum(units[j] * _binomial(y - j, k - 2 * j) for j in range(k // 2 + 1))
 
 
 def _variance_at(d: int, law: NoiseLaw, k: int) -> Fraction:
     """E[Q_k(d+z)²] − C(d,k)², expanded in the polynomials C(z,l), whose means are known."""
-    coefficients = _coefficients(law, k)
-    differences = newton_differences([_at(d + z, coefficients, k) ** 2 for z in range(2 * k + 1)])
+    units, den = _over_one(_coefficients(law, k))
+    squares = [Fraction(_units_at(d + z, units, k) ** 2) for z in range(2 * k + 1)]
+    differences = [each / den**2 for each in newton_differences(squares)]
     means = _powers(-law.shape, law.spread, k)
     mean = sum(
         (
