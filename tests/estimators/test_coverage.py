@@ -16,7 +16,7 @@ from scipy import stats
 
 from silograph import Channel, Estimate, NodeUniverse, Release, Silo, clustered_power_law
 from silograph.estimators.degrees import edges_limits
-from silograph.estimators.inversion import degree_limits
+from silograph.estimators.inversion import degree_limits, exact_limits
 from silograph.graph.bits import BitRows
 from silograph.methods.masked.noise import MaskedNoise
 from tests import limits
@@ -193,3 +193,9 @@ def test_clustering(name: str, p: str, draws: int) -> None:
         assert ((low, high) == (0, 1)) == ("no usable answer" in answer.note)
     kept = sum(a.interval[0] <= truth <= a.interval[1] for a in answers)
     assert limits.least_coverage(kept, draws) >= LEAST
+
+
+@pytest.mark.parametrize("level", [1 - 1.5e-10, 1 - 1e-16, 1e-12])
+def test_levels_next_to_one_and_zero(level: float) -> None:
+    low, high = exact_limits(np.array([10]), np.array([20]), Channel("3/4", "1/4"), level)
+    assert 0 <= low[0] <= 10 <= high[0] <= 20

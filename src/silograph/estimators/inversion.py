@@ -134,7 +134,7 @@ class _Law:
 
     def _normal_end(self, most: _Counts, pairs: _Counts, limit: float) -> tuple[_Counts, int]:
         """About where :meth:`first_below` finds its degree, and how far from it that may be."""
-        slope, z = self._p11 - self._p01, NormalDist().inv_cdf(limit)
+        slope, z = self._p11 - self._p01, NormalDist().inv_cdf(min(max(limit, 1e-15), 1 - 1e-15))
         middle = np.clip((most + 0.5 - self._p01 * pairs) / slope, 0, pairs)
         guess = middle
         for _ in range(2):

@@ -84,9 +84,42 @@ def test_both_laws_agree_where_they_meet(epsilon: float) -> None:
     exact, moments = (made(pairs, weights, laws, 0.025) for made in (_exact, _by_moments))
     step = math.sqrt(max(((weights - (laws @ weights)[:, None]) ** 2 * laws).sum(axis=1))) / 64
     sd = math.sqrt(pairs) * 64 * step
-    for one, other in ((exact.least, moments.least), (exact.greatest, moments.greatest)):
-        apart = one * step + pairs * weights.min() - other
+    unit, half = np.abs(weights).max(), np.ptp(weights) / 2
+    ends = ((exact.least, moments.least, half), (exact.greatest, moments.greatest, -half))
+    for one, other, back in ends:
+        apart = one * step + pairs * weights.min() - (unit * other + back)
         assert np.abs(apart).max() < 0.1 * sd
+
+
+@pytest.mark.parametrize("silos", [2, 3])
+@pytest.mark.parametrize("pairs", [33, 60])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 5.0, 8.0])
+def test_intervals_of_more_pairs_hold(silos: int, pairs: int, epsilon: float) -> None:
+    """The law of all profiles, of every silo's epsilon: few ones are wrong, or many."""
+    channel = channel_of(silos * epsilon, silos)
+    weights = tuple(map(float, ReportWeights(channel, silos).weights))
+    size = (pairs + 1,) * silos
+    every = np.indices(size).reshape(silos, -1)
+    every = np.concatenate([[pairs - every.sum(axis=0)], every])
+    low, high = report_limits(np.maximum(every, 0).T, weights, channel)
+    for edges, holders in itertools.product((0, 2, pairs // 3, pairs - 3, pairs), (1, silos)):
+        law = np.zeros(size)
+        law[(0,) * silos] = 1.0
+        for pair in range(pairs):
+            grown = np.zeros(size)
+            for ones, p in enumerate(report_law(channel, silos, holders * (pair < edges))):
+                moved = np.roll(law, 1, axis=ones - 1) if ones else law
+                grown += p * moved
+            law = grown
+        inside = (low <= edges) & (edges <= high)
+        assert law.reshape(-1)[inside].sum() > 0.94
+
+
+def test_noise_beyond_floats_leaves_everything_open() -> None:
+    channel, weights = channel_of(0.01, 32), ReportWeights(channel_of(0.01, 32), 32)
+    rows = np.random.default_rng(1).multinomial(4999, report_law(channel, 32, 0), size=20)
+    low, high = report_limits(rows, tuple(map(float, weights.weights)), channel)
+    assert (high - low).min() == 4999
 
 
 def test_large_graphs_have_normal_limits_of_edges() -> None:

@@ -13,7 +13,8 @@ Interval
     when the sum is too large by chance: then only .62 of all intervals hold the truth.
 Law
     Of few pairs it is exact: weights are rounded to a fine grid, and the test is about the sum of
-    the rounded ones. Of more pairs its quantiles follow from its first three moments.
+    the rounded ones. Of more pairs its quantiles follow from its first three moments, and reach
+    half a step further: the sum moves in steps, of which a few may be all there are.
 Cost
     A table of quantiles for every d, which all nodes share, and a search in it.
 References
@@ -43,6 +44,10 @@ _FEW_PAIRS = 32
 _FINE, _REACH = 64, 12.0
 # Sums of probabilities are right to this; limits err on the wide side.
 _ROUNDING = 1e-9
+# Numbers of ones that are expected at fewer pairs than this make no step.
+_NEVER = 1e-3
+# The rarest sums that a level can leave out.
+_RAREST = 1e-15
 
 
 class _Table(NamedTuple):
@@ -93,23 +98,26 @@ def _table(pairs: int, weights: tuple[float, ...], channel: Channel, level: floa
     silos = len(weights) - 1
     laws = np.array([report_law(channel, silos, holders) for holders in (0, 1, silos)])
     found = _exact if pairs <= _FEW_PAIRS else _by_moments
-    return found(pairs, np.array(weights), laws, (1 - level) / 2)
+    return found(pairs, np.array(weights), laws, max((1 - level) / 2, _RAREST))
 
 
 def _by_moments(pairs: int, weights: FloatArray, laws: FloatArray, rare: float) -> _Table:
     """Quantiles from the mean, the variance and the skewness; ``laws`` are those of a pair that
     nobody, one silo or every silo holds."""
-    means = laws @ weights
-    second, third = (((weights - means[:, None]) ** e * laws).sum(axis=1) for e in (2, 3))
-    d, z = np.arange(pairs + 1, dtype=np.float64), NormalDist().inv_cdf(1 - rare)
+    # In units of the largest weight, whose cube may be too large for a float.
+    unit = float(np.abs(weights).max())
+    scores = weights / unit
+    second, third = (((scores - (laws @ scores)[:, None]) ** e * laws).sum(axis=1) for e in (2, 3))
+    half = float(np.ptp(scores[(pairs * laws > _NEVER).any(axis=0)])) / 2
+    d, z = np.arange(pairs + 1, dtype=np.float64), -NormalDist().inv_cdf(rare)
     ends = []
     for two, three in zip(second[1:], third[1:], strict=True):
         variance = (pairs - d) * second[0] + d * two
         skewed = ((pairs - d) * third[0] + d * three) / np.maximum(variance, 1e-300)
-        middle = d + skewed * (z**2 - 1) / 6
-        ends.append((middle - z * np.sqrt(variance), middle + z * np.sqrt(variance)))
+        middle, reach = d / unit + skewed * (z**2 - 1) / 6, z * np.sqrt(variance) + half
+        ends.append((middle - reach, middle + reach))
     least, greatest = zip(*ends, strict=True)
-    return _Table(weights, np.min(least, axis=0), np.max(greatest, axis=0))
+    return _Table(scores, np.min(least, axis=0), np.max(greatest, axis=0))
 
 
 def _exact(pairs: int, weights: FloatArray, laws: FloatArray, rare: float) -> _Table:
