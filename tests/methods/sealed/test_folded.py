@@ -327,16 +327,17 @@ class TestAnswers:
             assert 0.5 < typical / values.std(ddof=1) < 2.5, query
             assert sum(abs(values - true) < 2 * errors) >= 9, query
 
-    def test_loads_under_much_noise(self) -> None:
+    @pytest.mark.parametrize(("epsilon", "near"), [(0.5, 0.1), (1.0, 0.04)])
+    def test_loads_under_much_noise(self, epsilon: float, near: float) -> None:
         """Weights from loads that are half noise are too small: the answer allows for it."""
         graph, layout = communities(100, 24, 0.8, 2000, 1), Layout(400)
         noise = SealedNoise.choose_folded(
-            1.0, layout.groups, 0, 4, 1, ["edges", "degrees", "triangles"]
+            epsilon, layout.groups, 0, 4, 1, ["edges", "degrees", "triangles"]
         )
-        found = [simulated(graph, layout, noise, seed).triangles() for seed in range(30)]
+        found = [simulated(graph, layout, noise, seed).triangles() for seed in range(20)]
         true, values = graph.triangles(), np.array([answer.value for answer in found])
-        assert abs(values.mean() - true) < 0.04 * true
-        assert sum(low <= true <= high for low, high in (one.interval for one in found)) >= 26
+        assert abs(values.mean() - true) < near * true
+        assert sum(low <= true <= high for low, high in (one.interval for one in found)) >= 18
 
     def test_too_few_groups(self) -> None:
         graph, layout = communities(60, 20, 0.5, 500, 6), Layout(25)

@@ -299,16 +299,29 @@ class _Rows:
         paths = inside * common * own_walks**3 + own**2 * walks**4 / (8 * edges**2)
         extra = edges * (common * own / (own + alone)) ** 2 / (4 * r)
         # Three cells of a triangle have two ends each; only those between groups have such weights.
-        low = 3 * inside / edges * (1 - self.kept) * own_walks / r
-        lost = max(found, 0.0) * math.expm1(min(low, 1.0))
-        return extra - lost, closed + third + paths / r + extra**2 + lost**2
+        low = 3 * inside / edges * (1 - self.kept) / (2 * inside * r)
+        lost, most_lost = (
+            max(found, 0.0) * math.expm1(min(low * squares, 1.0))
+            for squares in (self._own_squares, self._most_squares)
+        )
+        return extra - lost, closed + third + paths / r + extra**2 + most_lost**2
 
     @cached_property
     def _own_squares(self) -> float:
         """Σd² of nodes in groups, counting their edges to such nodes: how unequal loads are."""
-        noise = self._noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
-        spread = float(self.load[self.o].var()) - noise
+        spread = float(self.load[self.o].var()) - self._own_noise
         return max(self.groups * spread, 2 * self.inside, 1.0)
+
+    @property
+    def _most_squares(self) -> float:
+        """The same and a standard error more, which is that of the noise: a Laplace variable's
+        square varies by five times its mean's square."""
+        return self._own_squares + self._own_noise * math.sqrt(5 * self.groups)
+
+    @property
+    def _own_noise(self) -> float:
+        """The variance of the noise of a group's load."""
+        return self._noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
 
 
 def _occupied(load: FloatArray) -> FloatArray:
