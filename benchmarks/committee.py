@@ -1,6 +1,6 @@
 """The committee's union: what it sends, what it computes beside `masked`, and how exact it is.
 
-1. Bytes that each member sends and receives for a pair, at 12 places of the coin and m = 4, through
+1. Bytes that each member sends and receives for a pair, at 10 places of the coin and m = 4, through
    the whole simulated protocol, with envelopes, encryption and hashes.
 2. Processor time for a pair and member beside that of `masked` for a pair and silo, in turns, and
    its growth from n to 2n nodes.

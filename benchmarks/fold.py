@@ -17,8 +17,9 @@ are asked of further draws, up to ``--most``. The exit code is 1 if a goal was m
 are not predicted. A last table has triangles by pairs (predicted) and by the fold (predicted and
 seen), for both unions.
 
-With ``--json`` draws are kept, and a later call goes on where the last one ended. Several processes
-share the work if each has graphs and a file of its own; ``--show`` makes one table of their files.
+With ``--json`` draws are kept, and a later call goes on where the last one ended; after a change of
+the estimators a new file is due. Several processes share the work if each has graphs and a file of
+its own; ``--show`` makes one table of their files.
 
     make bench-fold
     python -m benchmarks.fold --graphs email-enron --epsilons 1 --draws 20 --json fold.json
@@ -292,7 +293,7 @@ class Draws:
             f"{self.sd / self.predicted:.2f}",
             f"{self.bias / self.sd:+.2f}",
             f"{share:.3f} ≥ {low:.2f}",
-            (says or "ok") if self.usable else "no usable answer",
+            (says or "ok") if self.usable else f"no usable answer, cover {self.verdicts['cover']}",
         ]
 
 
@@ -356,7 +357,8 @@ class Cell:
     def restore(self, record: dict[str, Any]) -> None:
         """Go on from these draws, if they are of the same fold."""
         own = asdict(self.setting.fold)
-        if all(record["fold"][what] == own[what] for what in ("groups", "hubs", "sub")):
+        drawn = ("groups", "hubs", "sub", "hub_epsilon")
+        if all(record["fold"][what] == own[what] for what in drawn):
             self.drawn, self.seconds = record["drawn"], record["seconds"]
             self.found = {query: tuple(kept) for query, kept in record["found"].items()}
 
@@ -396,7 +398,9 @@ def show(done: Sequence[Cell], queries: Sequence[str]) -> bool:
             draws = cell.draws(query)
             sent = f"{cell.setting.fold.bytes_per_silo / 1e6:.2f}"
             table.add_row(*cell.head(), sent, str(draws.many), *draws.row())
-            for word in draws.verdicts.values() if draws.usable else ["no usable answer"]:
+            # Intervals hold the truth even where an answer is of no use.
+            every = draws.verdicts.values() if draws.usable else [draws.verdicts["cover"]]
+            for word in every:
                 words[word] = words.get(word, 0) + 1
         console.print(table)
     console.print(by_pairs(done))
@@ -414,6 +418,8 @@ def by_pairs(done: Sequence[Cell]) -> Table:
         table.add_column(column, no_wrap=True)
     rows: dict[tuple[str, str, str], dict[float, str]] = {}
     for cell in done:
+        if not cell.many("triangles"):
+            continue
         setting, draws = cell.setting, cell.draws("triangles")
         asked = Question("triangles", setting.epsilon, SILOS, COLLUSION)
         pairs = feat_error(reference(setting.graph), asked, setting.protocol)
@@ -447,7 +453,12 @@ def main() -> int:
     given = parser.parse_args()
     console.print(f"load {os.getloadavg()[0]:.1f}, m = {SILOS}, t = {COLLUSION}")
     files = given.show or ([given.json] if given.json and given.json.exists() else [])
-    kept = {key: one for file in files for key, one in json.loads(file.read_text()).items()}
+    kept: dict[str, Any] = {}
+    for file in files:
+        stored = json.loads(file.read_text())
+        if again := kept.keys() & stored.keys():
+            parser.error(f"{file} has draws of {min(again)}, and so has another file")
+        kept |= stored
     done = []
     for setting in settings(given):
         cell = Cell(setting)
@@ -459,6 +470,8 @@ def main() -> int:
             print(cell.key, cell.drawn, f"{cell.seconds:.0f} s", file=sys.stderr, flush=True)
         if cell.drawn:
             done.append(cell)
+        elif cell.key in kept:
+            parser.error(f"{cell.key}: its draws are of another fold than is chosen now")
         if given.json:
             given.json.write_text(json.dumps(kept))
     return int(show(done, given.queries))

@@ -86,7 +86,7 @@ class Federation:
     ...     fed = Federation.simulate(silos)
     ...     release = fed.collect(epsilon=3.0)
     >>> [str(view) for view in release.views][1]
-    'coordinator + 1 member: ε = 2.99599'
+    'coordinator + 1 member: ε = 2.99062'
     """
 
     def __init__(
