@@ -32,6 +32,7 @@ impl Level {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512vbmi2")
                 && is_x86_feature_detected!("avx512vpopcntdq")
+                && is_x86_feature_detected!("popcnt")
             {
                 levels.push(Self(Kind::Avx512));
             }
