@@ -10,6 +10,7 @@ from silograph.dp.channel import Channel
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import FloatArray
 from silograph.estimators.fold_reference import FoldShape, shape_of
+from silograph.estimators.reference import reference_of
 from silograph.graph.fold import Layout
 from silograph.graph.samples import clustered_power_law, dataset
 from silograph.graph.silo import Silo
@@ -219,3 +220,19 @@ def test_an_unknown_query_is_refused(shape: FoldShape) -> None:
     weights = Channel.symmetric(1.0).weights
     with pytest.raises(ArgumentError, match="not predicted for degrees"):
         predicted_error("degrees", shape, shape.known_hubs(0), np.array([100]), 1, weights)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+@pytest.mark.parametrize(
+    ("query", "k", "near"), [("edges", None, 0.04), ("kstars", 2, 0.04), ("triangles", None, 0.15)]
+)
+def test_where_every_node_is_a_hub_it_is_a_release_of_pairs(
+    epsilon: float, query: str, k: int | None, near: float
+) -> None:
+    """Whose error is known exactly."""
+    graph = clustered_power_law(400, 8, seed=1)
+    shape, reference = shape_of(graph), reference_of(graph)
+    weights = union_channel("committee", epsilon, 4, 1).weights
+    hubs = shape.known_hubs(400)
+    found = predicted_error(query, shape, hubs, np.array([3.0]), 1, weights)
+    assert float(found.sd[0]) == pytest.approx(reference.noise(query, weights, k), rel=near)

@@ -335,10 +335,10 @@ class _Fold:
         # A cell enters the square of both its rows. Hashed degrees have mean 0 about their groups'.
         sums = float(self.many @ degrees) ** 2
         linear = (
-            2 * own_squares * r * oo
-            + 2 * r * (ho @ (self.many * degrees**2))
-            + 2 * own_squares * (ho @ self.many)
-            + v0 * (2 * h * hub_squares + 2 * sums)
+            own_squares * r * oo
+            + r * (ho @ (self.many * degrees**2))
+            + own_squares * (ho @ self.many)
+            + v0 * (h * hub_squares + sums)
         )
         own_rows, hub_rows = r * oo + ho @ self.many, r[:, None] * ho + v0 * h
         square = (r * own_rows**2 + hub_rows**2 @ self.many) / 2
