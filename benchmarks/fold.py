@@ -58,6 +58,7 @@ from silograph.methods.hubs.answer import HubSearch
 from silograph.methods.hubs.noise import ENDS, HubNoise
 from silograph.methods.prediction import Question, feat_error
 from silograph.methods.union import SettledUnion, settle_union
+from silograph.whole_files import written_whole
 
 SILOS, COLLUSION = 4, 1
 EPSILONS, PROTOCOLS, HUBS = (0.5, 1.0, 2.0, 3.0), ("masked", "committee"), ("known", "found")
@@ -251,10 +252,7 @@ class Draws:
     @property
     def coverage(self) -> tuple[float, float, float]:
         """The share of intervals that cover, with both Clopper–Pearson limits."""
-        k, n, tail = self.covered, self.many, 1 - SURE
-        low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
-        high = float(stats.beta.ppf(SURE, k + 1, n - k)) if k < n else 1.0
-        return k / n, low, high
+        return self.covered / self.many, *share_limits(self.covered, self.many)
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
@@ -297,6 +295,13 @@ class Draws:
         ]
 
 
+def share_limits(k: int, n: int) -> tuple[float, float]:
+    """Both Clopper–Pearson limits of a share, of which k of n draws are."""
+    low = float(stats.beta.ppf(1 - SURE, k, n - k + 1)) if k else 0.0
+    high = float(stats.beta.ppf(SURE, k + 1, n - k)) if k < n else 1.0
+    return low, high
+
+
 def judged(shown: bool, refuted: bool) -> str:
     return "ok" if shown else "[red]missed[/]" if refuted else "open"
 
@@ -337,9 +342,10 @@ class Cell:
             for query in asked:
                 answer, truth = QUERIES[query](release), self.setting.graph.truths[query]
                 values, stderrs, covered = self.found.get(query, ([], [], 0))
+                values.append(answer.value)
+                stderrs.append(answer.stderr)
                 within = answer.interval[0] <= truth <= answer.interval[1]
-                more = [*values, answer.value], [*stderrs, answer.stderr], covered + within
-                self.found[query] = more
+                self.found[query] = values, stderrs, covered + within
             self.drawn += 1
         self.seconds += time.process_time() - began
 
@@ -473,7 +479,8 @@ def main() -> int:
         elif cell.key in kept:
             parser.error(f"{cell.key}: its draws are of another fold than is chosen now")
         if given.json:
-            given.json.write_text(json.dumps(kept))
+            with written_whole(given.json) as path:
+                path.write_text(json.dumps(kept))
     return int(show(done, given.queries))
 
 
