@@ -244,6 +244,10 @@ class _Limits:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
+#: A law is normal enough if its interval is that of a variance that is larger by at most this.
+_NORMAL = 1.1
+
+
 def divided(top: object, bottom: object) -> Any:
     """The ratio of two estimates, or of an estimate and a number."""
     if isinstance(bottom, Real) and isinstance(top, Composing):
@@ -268,7 +272,10 @@ def divided(top: object, bottom: object) -> Any:
 
     def limits(level: float) -> tuple[float, float]:
         wide = [_wide_variance(e, level) for e in parts]
-        found = fieller(value, wide[0] if len(wide) > 1 else 0.0, below, wide[-1], both, level)
+        # Laws of a few points do not lean together as much as their covariance says.
+        normal = all(w <= _NORMAL * e.stderr**2 for w, e in zip(wide, parts, strict=True))
+        shared = both if normal or both * ratio < 0 else 0.0
+        found = fieller(value, wide[0] if len(wide) > 1 else 0.0, below, wide[-1], shared, level)
         return (-math.inf, math.inf) if found is None else found
 
     ends = limits(0.95)

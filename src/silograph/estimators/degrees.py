@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from silograph.dp.channel import Channel, Weights
-from silograph.estimators.estimate import Z95, FloatArray
+from silograph.estimators.estimate import FloatArray
 from silograph.estimators.inversion import exact_limits
 from silograph.graph.bits import BitRows
 
@@ -22,7 +22,6 @@ __all__ = [
     "edges_value",
     "edges_variance",
     "highest_density",
-    "stretch",
 ]
 
 
@@ -74,8 +73,6 @@ def degree_stderrs(noisy: BitRows, channel: Channel) -> FloatArray:
 # The count of noisy ones has a few points where few bits are wrong, so its law is not normal. On
 # graphs of more nodes than this it is, at every ε that hides anything.
 EXACT = 512
-# Where exact limits are wider than normal ones by less than this factor, the law is normal enough.
-_NORMAL = 1.05
 
 
 def edges_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tuple[float, float]:
@@ -92,16 +89,6 @@ def edges_limits(noisy: BitRows, channel: Channel, level: float = 0.95) -> tuple
 def _exact_limits(ones: int, pairs: int, channel: Channel, level: float) -> tuple[float, float]:
     low, high = exact_limits(np.array([ones]), np.array([pairs]), channel, level)
     return float(low[0]), float(high[0])
-
-
-def stretch(noisy: BitRows, channel: Channel) -> float:
-    """By how much a 95 % interval is wider than a normal one where few bits are wrong.
-
-    It is taken from the number of edges. Each wrong bit moves every other count as well.
-    """
-    value, normal = float(edges_value(noisy, channel)), Z95 * edges_stderr(noisy, channel)
-    found = max(abs(end - value) for end in edges_limits(noisy, channel)) / max(normal, 1e-300)
-    return found if normal and found > _NORMAL else 1.0
 
 
 def highest_density(noisy: BitRows, channel: Channel) -> float:

@@ -102,8 +102,12 @@ _USUAL = {"local": "gradient"}
 _COUNTS = ("edges", "kstars", "triangles", "four_cycles")
 
 
-def uneven(value: float, stderr: float, down: float, up: float) -> dict[str, Any]:
+def uneven(
+    value: float, stderr: float, down: float, up: float, *, whole: bool = False
+) -> dict[str, Any]:
     """The ends of an interval by errors downwards and upwards, if one is above the standard error.
+
+    A short interval of a count can be between two ``whole`` numbers: its ends go out to them.
 
     >>> uneven(10.0, 1.0, 1.0, 1.0), uneven(10.0, 1.0, 1.0, 2.0)["ends"][0] < 9
     ({}, True)
@@ -111,7 +115,8 @@ def uneven(value: float, stderr: float, down: float, up: float) -> dict[str, Any
 
     def limits(level: float) -> tuple[float, float]:
         z = NormalDist().inv_cdf((1 + level) / 2)
-        return value - z * down, value + z * up
+        ends = value - z * down, value + z * up
+        return (math.floor(ends[0]) + 0.0, math.ceil(ends[1]) + 0.0) if whole else ends
 
     return {"ends": limits(0.95), "limits": limits} if max(down, up) > stderr else {}
 

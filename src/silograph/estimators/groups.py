@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from silograph.dp.channel import Channel, Weights
 from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.estimate import FloatArray, Places
+from silograph.estimators.few_wrong import stretch, triangle_jumps
 from silograph.estimators.inversion import count_limits
 from silograph.estimators.pair_sums import GraphSums
 from silograph.estimators.ratio import cut, fieller
@@ -219,6 +220,11 @@ class RatioAnswer:
         ratio = self.value
         variance = self.top_variance + ratio**2 * self.bottom_variance
         return math.sqrt(max(variance - 2 * ratio * self.covariance, 0.0)) / self.bottom
+
+    def stretched(self, by: float) -> "RatioAnswer":
+        """The same with errors that are larger by this factor."""
+        spreads = (self.top_variance, self.bottom_variance, self.covariance)
+        return RatioAnswer(self.top, self.bottom, *(by**2 * spread for spread in spreads))
 
     def ends(self, least: float, most: float, level: float = 0.95) -> tuple[float, float] | None:
         """Fieller's interval, cut to what is possible; None if that is all of it."""
@@ -402,8 +408,9 @@ class GroupCounts:
 
 def triangles_by_group(
     noisy: GraphSums, channel: Channel, groups: Groups
-) -> tuple[FloatArray, FloatArray]:
-    """The triangles inside each group, then those between groups; and their standard errors."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The triangles inside each group, then those between groups; their standard errors; and by
+    how much intervals are wider than normal ones."""
     members = [groups.members(place) for place in range(len(groups.names))]
     parts = [GraphSums(noisy.graph.induced(nodes)) for nodes in members]
     inside = [triangles_value(part, channel) for part in parts]
@@ -415,6 +422,15 @@ def triangles_by_group(
     return (
         np.array([*map(float, inside), float(between)]),
         np.array([*stderrs, math.sqrt(variance) if triples else 0.0]),
+        np.array(
+            [
+                *(
+                    stretch(part.graph, channel, stderr, triangle_jumps)
+                    for part, stderr in zip(parts, stderrs, strict=True)
+                ),
+                stretch(noisy.graph, channel),
+            ]
+        ),
     )
 
 

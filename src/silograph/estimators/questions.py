@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.covariance import GroupTriangles, PairWeights
 from silograph.estimators.degree_correlation import degree_correlation
 from silograph.estimators.estimate import NO_ANSWER, Estimate, FloatArray, Places
+from silograph.estimators.few_wrong import stretch
 from silograph.estimators.groups import (
     ASSORTATIVITY,
     MODULARITY,
@@ -193,13 +195,20 @@ class FurtherQuestions(ABC):
         [1.0, 0.0, 1.0]
         """
         chosen = self.groups(groups, rest)
-        value, stderr = triangles_by_group(self.sums, self.channel, chosen)
+        value, stderr, by = triangles_by_group(self.sums, self.channel, chosen)
+
+        def limits(level: float) -> tuple[FloatArray, FloatArray]:
+            margin = NormalDist().inv_cdf((1 + level) / 2) * by * stderr
+            return value - margin, value + margin
+
         columns = {
             "group": [*chosen.names, "between groups"],
             "nodes": [*chosen.sizes.tolist(), self.graph.n],
         }
         places, form = Places("group", columns), partial(GroupTriangles, chosen.labels.tobytes())
         more = self._cost()
+        if (by > 1).any():
+            more |= {"ends": limits(0.95), "limits": limits}
         return Estimate("triangles_by", value, stderr, places=places, form=form, **more)
 
     def assortativity(
@@ -410,9 +419,10 @@ class FurtherQuestions(ABC):
 
     def _ratio(self, query: str, found: RatioAnswer, least: float, most: float) -> Estimate[float]:
         """A ratio with Fieller's interval, both cut to what is possible."""
+        wide = found.stretched(stretch(self.graph, self.channel))
 
         def limits(level: float) -> tuple[float, float]:
-            return found.ends(least, most, level) or (least, most)
+            return wide.ends(least, most, level) or (least, most)
 
         value, note = found.value, _RATIO_NOTE
         if limits(0.95) == (least, most):

@@ -41,6 +41,13 @@ from silograph.estimators.estimate import (
     uneven,
     views_table,
 )
+from silograph.estimators.few_wrong import (
+    Jumps,
+    cycle_jumps,
+    star_jumps,
+    stretch,
+    triangle_jumps,
+)
 from silograph.estimators.histogram import PairBlur, histogram
 from silograph.estimators.inversion import degree_limits
 from silograph.estimators.pair_sums import GraphSums
@@ -428,9 +435,10 @@ class Release(PaidFor, FurtherQuestions):
             even = stars.kstars_even(self.n, self.channel.weights, k, self._density)
             both = PairWeights.all_pairs(self.n).times(2.0)  # an edge is a star at both ends
             more: dict[str, Any] = {"parameters": {"k": k}, "form": both if k == 1 else Stars(k)}
-            more |= self._ends(value, stderr, even)
-            if k > 2:
-                errors = self._errors(stderr, even)
+            if k <= 2:
+                more |= self._ends(value, stderr, even, star_jumps(k))
+            else:
+                errors = self._errors(stderr, even, star_jumps(k))
                 limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, *errors)
                 ends = limits()
                 more |= {"ends": ends, "limits": limits}
@@ -457,7 +465,7 @@ class Release(PaidFor, FurtherQuestions):
         value = float(triangles.triangles_value(self.sums, self.channel))
         stderr = triangles.triangles_stderr(self.sums, self.channel)
         even = triangles.triangles_even(self.n, self.channel.weights, self._density)
-        more = self._ends(value, stderr, even)
+        more = self._ends(value, stderr, even, triangle_jumps)
         return self._estimate("triangles", value, stderr, form=Triangles(), **more)
 
     def node_triangles(self) -> "Estimate[FloatArray]":
@@ -498,7 +506,8 @@ class Release(PaidFor, FurtherQuestions):
         value = float(cycles.four_cycles_value(self.sums, self.channel))
         stderr = cycles.four_cycles_stderr(self.sums, self.channel)
         even = cycles.four_cycles_even(self.n, self.channel.weights, self._density)
-        return self._estimate("four_cycles", value, stderr, **self._ends(value, stderr, even))
+        more = self._ends(value, stderr, even, cycle_jumps)
+        return self._estimate("four_cycles", value, stderr, **more)
 
     def clustering(self) -> Estimate[float]:
         """The global clustering coefficient, 3·triangles/2-stars.
@@ -525,11 +534,7 @@ class Release(PaidFor, FurtherQuestions):
     def _density(self) -> float:
         return degrees.highest_density(self.graph, self.channel)
 
-    @cached_property
-    def _stretch(self) -> float:
-        return degrees.stretch(self.graph, self.channel)
-
-    def _errors(self, stderr: float, even: float) -> tuple[float, float]:
+    def _errors(self, stderr: float, even: float, jumps: Jumps) -> tuple[float, float]:
         """A standard error downwards and upwards.
 
         A dense graph that looks thin by chance has a small standard error too. So upwards the error
@@ -537,11 +542,13 @@ class Release(PaidFor, FurtherQuestions):
         be (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
         Where few bits are wrong, both are stretched.
         """
-        return self._stretch * stderr, self._stretch * max(stderr, math.sqrt(even))
+        wider = stretch(self.graph, self.channel, stderr, jumps)
+        return wider * stderr, wider * max(stderr, math.sqrt(even))
 
-    def _ends(self, value: float, stderr: float, even: float) -> dict[str, Any]:
+    def _ends(self, value: float, stderr: float, even: float, jumps: Jumps) -> dict[str, Any]:
         """The ends of an interval, if it is not the normal one."""
-        return uneven(value, stderr, *self._errors(stderr, even))
+        down, up = self._errors(stderr, even, jumps)
+        return uneven(value, stderr, down, up, whole=down > stderr)
 
     @cached_property
     def sums(self) -> GraphSums:

@@ -29,6 +29,7 @@ import numpy as np
 from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import FloatArray
+from silograph.estimators.few_wrong import stretch
 from silograph.estimators.pair_sums import ExactSums, GraphSums
 from silograph.estimators.ratio import fieller, share
 from silograph.estimators.stars import kstars_floor, kstars_value
@@ -144,9 +145,9 @@ def clustering_ends(
     top, bottom = max(at[1], floors[0]), max((at[0] + at[2]) / 2 - at[1], floors[1])
     limit = math.sqrt(top * bottom)
     covariance = min(max(float(at[0] - at[2]) / 4, -limit), limit)
-    three = float(3 * triangles)
-    found = fieller(three, float(top), float(wedges), float(bottom), covariance, level)
-    return None if wedges <= 0 else share(found)
+    more = stretch(noisy.graph, channel) ** 2
+    spreads = (more * float(top), float(wedges), more * float(bottom), more * covariance)
+    return None if wedges <= 0 else share(fieller(float(3 * triangles), *spreads, level))
 
 
 def triangles_even(n: int, w: Weights, p: float) -> float:
