@@ -89,6 +89,64 @@ def _cycles(rows: BitRows) -> int:
     return int(sum(math.comb(int(square[u, v]), 2) for u in range(4) for v in range(u))) // 2
 
 
+def test_stars_that_nobody_has() -> None:
+    """No node of a ring has three neighbours: the numbers are near 0, and intervals hold it."""
+    ring = silo_of(30, [(u, (u + 1) % 30) for u in range(30)])
+    for seed in range(20):
+        release = Release.draw(ring, Channel.symmetric(8.48), seed)
+        for k in (3, 4, 5):
+            assert release.kstars(k).interval[0] == 0
+
+
+def test_a_core_among_many_others() -> None:
+    """Some 450 bits are wrong, .1 of them in the core, in the mean: an interval without jumps is
+    less than half as wide."""
+    core = silo_of(600, list(itertools.combinations(range(10), 2)))
+    found = Release.draw(core, Channel.symmetric(6.0), seed=1).triangles()
+    low, high = found.interval
+    assert high - low > 1.2 * 2 * 1.96 * found.stderr
+
+
+def test_triangles_between_groups() -> None:
+    """A wrong bit of the core moves 22 triangles, and the interval has room for it."""
+    core = silo_of(100, list(itertools.combinations(range(24), 2)))
+    parts = {node: node % 2 for node in range(100)}
+    found = Release.draw(core, Channel.symmetric(7.2), seed=1).triangles_by(parts)
+    low, high = found.interval
+    assert (high - low > 1.1 * 2 * 1.96 * found.stderr).all()
+    wide = found.interval_at(0.99)
+    assert (wide[0] <= low).all()
+    assert (wide[1] >= high).all()
+
+
+def test_nearly_surely_no_wrong_bit() -> None:
+    """Where one wrong bit is rarer than 1 in 20, intervals are as short as normal ones."""
+    whole = silo_of(20, list(itertools.combinations(range(20), 2)))
+    release = Release.draw(whole, Channel.symmetric(12.0), seed=1)
+    for found in (release.triangles(), release.kstars(2), release.four_cycles()):
+        low, high = found.interval
+        assert high - low <= 2 * 1.96 * found.stderr + 2
+        # One that misses one in a million reaches a wrong bit.
+        low, high = found.interval_at(1 - 1e-6)
+        assert high - low > 2 * 1.5 * 4.89 * found.stderr
+
+
+def test_a_ratio_of_the_same() -> None:
+    release = Release.draw(DENSE, FEW, seed=1)
+    low, high = (release.edges() / release.edges()).interval
+    assert low == pytest.approx(1) == high
+
+
+def test_nodes() -> None:
+    """Each wrong bit at a node is one of few, and moves its triangles by many."""
+    found = Release.draw(DENSE, FEW, seed=1)
+    triangles, local = found.node_triangles(), found.local_clustering()
+    low, high = triangles.interval
+    assert (low == np.floor(low)).all()
+    assert (high == np.ceil(high)).all()
+    assert (local.interval[1] >= local.interval[0]).all()
+
+
 @pytest.mark.parametrize(
     ("jumps", "count"),
     [

@@ -244,10 +244,6 @@ class _Limits:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
-#: A law is normal enough if its interval is that of a variance that is larger by at most this.
-_NORMAL = 1.1
-
-
 def divided(top: object, bottom: object) -> Any:
     """The ratio of two estimates, or of an estimate and a number."""
     if isinstance(bottom, Real) and isinstance(top, Composing):
@@ -272,9 +268,12 @@ def divided(top: object, bottom: object) -> Any:
 
     def limits(level: float) -> tuple[float, float]:
         wide = [_wide_variance(e, level) for e in parts]
-        # Laws of a few points do not lean together as much as their covariance says.
-        normal = all(w <= _NORMAL * e.stderr**2 for w, e in zip(wide, parts, strict=True))
-        shared = both if normal or both * ratio < 0 else 0.0
+        shared = both
+        few = [e.wrong.stretch(level) for e in parts if e.wrong is not None and e.wrong.few]
+        if few and all(e.stderr for e in parts):
+            # Where few bits are wrong, each moves both parts: their errors are stretched alike.
+            by = max(max(few) ** 2, *(w / e.stderr**2 for w, e in zip(wide, parts, strict=True)))
+            wide, shared = [by * e.stderr**2 for e in parts], by * both
         found = fieller(value, wide[0] if len(wide) > 1 else 0.0, below, wide[-1], shared, level)
         return (-math.inf, math.inf) if found is None else found
 
@@ -404,6 +403,7 @@ class Composing(ABC):
 
     value: Any
     stderr: Any
+    wrong: Any
 
     @property
     @abstractmethod

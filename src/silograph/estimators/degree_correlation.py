@@ -25,9 +25,9 @@ import numpy as np
 from silograph.dp.channel import Channel
 from silograph.estimators.degrees import degree_values, edges_value
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.groups import RatioAnswer
 from silograph.estimators.local_clustering import node_wedge_values
 from silograph.estimators.pair_sums import GraphSums
+from silograph.estimators.ratio import RatioAnswer
 from silograph.estimators.stars import (
     kstars_edges_covariance,
     kstars_value,

@@ -102,12 +102,8 @@ _USUAL = {"local": "gradient"}
 _COUNTS = ("edges", "kstars", "triangles", "four_cycles")
 
 
-def uneven(
-    value: float, stderr: float, down: float, up: float, *, whole: bool = False
-) -> dict[str, Any]:
+def uneven(value: float, stderr: float, down: float, up: float) -> dict[str, Any]:
     """The ends of an interval by errors downwards and upwards, if one is above the standard error.
-
-    A short interval of a count can be between two ``whole`` numbers: its ends go out to them.
 
     >>> uneven(10.0, 1.0, 1.0, 1.0), uneven(10.0, 1.0, 1.0, 2.0)["ends"][0] < 9
     ({}, True)
@@ -115,8 +111,7 @@ def uneven(
 
     def limits(level: float) -> tuple[float, float]:
         z = NormalDist().inv_cdf((1 + level) / 2)
-        ends = value - z * down, value + z * up
-        return (math.floor(ends[0]) + 0.0, math.ceil(ends[1]) + 0.0) if whole else ends
+        return value - z * down, value + z * up
 
     return {"ends": limits(0.95), "limits": limits} if max(down, up) > stderr else {}
 
@@ -162,6 +157,8 @@ class Estimate(Composing, Generic[V]):
     places: Places | None = field(default=None, repr=False)
     #: The interval at any level, if it is not normal and is known.
     limits: Callable[[float], tuple[V, V]] | None = field(default=None, repr=False)
+    #: How many bits of its release are wrong, where they may be few.
+    wrong: Any = field(default=None, repr=False)
     #: How the answer weighs pairs, if it is a sum over them; of an array, by place of an entry.
     form: Any = field(default=None, repr=False)
     #: The estimates that this one is a sum of, with their weights; empty if it is no sum.

@@ -5,34 +5,156 @@ Model
     only a few bits are wrong, the law of the count has a few points, and a normal interval misses
     some of them.
 Interval
-    Normal limits and half a jump more on both sides, as continuity corrections have it. Jumps
-    differ: a hub's edge moves 2-stars by hundreds, others by a few. The one that counts is that of
-    an equal law with equal jumps, of the same variance Σ v·c² and fourth cumulant Σ v·c⁴. Its
-    square is their ratio. The number of edges, whose jumps are equal, has exact limits.
+    Normal limits and half a jump more on both sides, as continuity corrections have it; normal ones
+    alone where even one wrong bit is rarer than what an interval may miss. Jumps differ: a hub's
+    edge moves 2-stars by hundreds, others by a few. The one that counts is that of a law of equal
+    jumps, with the same variance Σ v·c² and fourth cumulant Σ v·c⁴. The ends of counts go out to
+    whole numbers.
 Cost
     Nothing where many bits are wrong; products of small matrices otherwise.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from silograph.dp.channel import Channel
-from silograph.estimators.degrees import edges_limits, edges_stderr, edges_value
-from silograph.estimators.estimate import Z95, FloatArray
+from silograph.estimators.degrees import edges_stderr
+from silograph.estimators.estimate import FloatArray
 from silograph.graph.bits import BitRows
 
-__all__ = ["Jumps", "cycle_jumps", "star_jumps", "stretch", "triangle_jumps"]
+__all__ = [
+    "Jumps",
+    "WrongBits",
+    "between_jumps",
+    "cycle_jumps",
+    "node_wrong_bits",
+    "ratio_jumps",
+    "star_jumps",
+    "triangle_jumps",
+    "wrong_bits",
+]
 
 #: How much a count changes with each pair, from the matrix of a graph's bits.
 Jumps = Callable[[FloatArray], FloatArray]
 
 # Where limits are wider than normal ones by less than this factor, the law is normal enough.
 _NORMAL = 1.05
-# With more wrong bits than this, or on larger graphs, no jump is rare enough to matter: even a
-# hub's edges are wrong often.
-_MANY, _LARGE = 400, 1024
+# With more wrong bits than this, or on larger graphs, jumps are not looked at: at every ε up to 8
+# the edges of a hub or of a dense core are then wrong often, or lost in the noise of all others.
+_MANY, _LARGE = 2000, 1024
+# Numbers that are this near to a whole one are that one.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class WrongBits:
+    """How many bits are wrong in the mean."""
+
+    bits: float
+    #: The same of the law of equal jumps that stands for a count's own; of an array, at each place.
+    equal: float | FloatArray = math.inf
+
+    @property
+    def few(self) -> bool:
+        """Whether 95 % intervals can be wider than normal ones."""
+        least = min(self.bits, float(np.min(self.equal, initial=math.inf)))
+        return 0 < least < _many_of(0.95)
+
+    def stretch(self, level: float = 0.95) -> Any:
+        """By how much an interval is wider than a normal one."""
+        every = (np.asarray(many, dtype=np.float64) for many in (self.bits, self.equal))
+        found: FloatArray = np.maximum(*(_stretch(many, level) for many in every))
+        return found if found.ndim else float(found)
+
+    def limits(self, value: Any, down: Any, up: Any, level: float) -> tuple[Any, Any]:
+        """The interval of a count, from its standard errors downwards and upwards."""
+        z = NormalDist().inv_cdf((1 + level) / 2) * self.stretch(level)
+        return self.whole(value - z * down, value + z * up)
+
+    def whole(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """The ends of a count's interval: whole numbers, where few bits are wrong."""
+        if not self.few:
+            return low, high
+        low, high = np.floor(low + _SAME), np.ceil(high - _SAME)
+        return (low, high) if np.ndim(low) else (float(low), float(high))
+
+
+def _stretch(many: FloatArray, level: float) -> FloatArray:
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    found = 1 + 0.5 / (z * np.sqrt(np.maximum(many, 1e-300)))
+    stretched: FloatArray = np.where((many > 1 - level) & (found > _NORMAL), found, 1.0)
+    return stretched
+
+
+def _many_of(level: float) -> float:
+    """So many wrong bits make a normal law."""
+    return (0.5 / (_NORMAL - 1) / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+
+
+def wrong_bits(
+    noisy: BitRows, channel: Channel, stderr: float = 0.0, jumps: Jumps | None = None
+) -> WrongBits:
+    """The wrong bits of a count with this standard error and these jumps."""
+    bits = (edges_stderr(noisy, channel) / float(channel.weights.gamma)) ** 2
+    if jumps is None or not stderr or not _looked_at(noisy, bits):
+        return WrongBits(bits)
+    matrix = _matrix(noisy)
+    relative = _unit(channel) * jumps(matrix) / stderr  # so that large counts do not overflow
+    fourth = float((_spread(matrix, channel) * relative**4).sum()) / 2
+    return WrongBits(bits, 1 / fourth if fourth else math.inf)
+
+
+def node_wrong_bits(
+    noisy: BitRows, channel: Channel, stderrs: FloatArray, ratios: FloatArray | None = None
+) -> WrongBits:
+    """The wrong bits of the triangles at every node, or of them less so many times the pairs of its
+    neighbours."""
+    bits = (edges_stderr(noisy, channel) / float(channel.weights.gamma)) ** 2
+    if not bits or not _looked_at(noisy, bits):
+        return WrongBits(math.inf)
+    known = np.where(stderrs > 0, stderrs, math.inf)
+    matrix, unit = _matrix(noisy), _unit(channel) / known
+    spread, degrees, common = _spread(matrix, channel), matrix.sum(axis=1), matrix @ matrix
+    less = 0.0 if ratios is None else ratios[:, None] * (degrees[:, None] - matrix)
+    # A pair at the node completes triangles with common neighbours; one of two neighbours is one.
+    fourth = (spread * (unit[:, None] * (common - less)) ** 4).sum(axis=1)
+    joined = (matrix * common).sum(axis=1) / 2
+    on, off = _spreads(channel)
+    fourth += (on * joined + off * (degrees * (degrees - 1) / 2 - joined)) * unit**4
+    return WrongBits(math.inf, np.where(fourth > 0, 1 / np.maximum(fourth, 1e-300), math.inf))
+
+
+def _looked_at(noisy: BitRows, bits: float) -> bool:
+    return bits < _MANY and noisy.n <= _LARGE
+
+
+def _matrix(noisy: BitRows) -> FloatArray:
+    return noisy.bits(slice(None)).astype(np.float64)
+
+
+def _unit(channel: Channel) -> float:
+    """What a wrong bit does to the unbiased number of edges."""
+    return float(channel.weights.gamma)
+
+
+def _spreads(channel: Channel) -> tuple[float, float]:
+    """The variances of the noisy bits of edges and of other pairs."""
+    p11, p01 = float(channel.p11), float(channel.p01)
+    return p11 * (1 - p11), p01 * (1 - p01)
+
+
+def _spread(matrix: FloatArray, channel: Channel) -> FloatArray:
+    found: FloatArray = np.where(matrix > 0, *_spreads(channel)) * (1 - np.eye(len(matrix)))
+    return found
+
+
+# --- Jumps ----------------------------------------------------------------------------------------
 
 
 def star_jumps(k: int) -> Jumps:
@@ -56,6 +178,19 @@ def triangle_jumps(bits: FloatArray) -> FloatArray:
     return bits @ bits
 
 
+def between_jumps(members: Sequence[NDArray[np.uint32]]) -> Jumps:
+    """The same, where triangles inside one of these groups do not count."""
+
+    def jumps(bits: FloatArray) -> FloatArray:
+        found = bits @ bits
+        for nodes in members:
+            inside = np.ix_(nodes, nodes)
+            found[inside] -= bits[inside] @ bits[inside]
+        return found
+
+    return jumps
+
+
 def cycle_jumps(bits: FloatArray) -> FloatArray:
     """A pair completes 4-cycles with the paths of three steps between its ends."""
     degrees = bits.sum(axis=1)
@@ -63,25 +198,6 @@ def cycle_jumps(bits: FloatArray) -> FloatArray:
     return found
 
 
-def stretch(
-    noisy: BitRows, channel: Channel, stderr: float = 0.0, jumps: Jumps | None = None
-) -> float:
-    """By how much a 95 % interval is wider than a normal one, for a count with these jumps.
-
-    Without jumps it is that of the number of edges, which is a guess for all other answers.
-    """
-    value, normal = float(edges_value(noisy, channel)), Z95 * edges_stderr(noisy, channel)
-    if not normal:
-        return 1.0
-    one = float(channel.weights.gamma)  # what a wrong bit does to the number of edges
-    exact = max(abs(end - value) for end in edges_limits(noisy, channel))
-    found = max(exact, normal + one / 2) / normal
-    wrong = (normal / Z95 / one) ** 2
-    if jumps is not None and stderr and wrong < _MANY and noisy.n <= _LARGE:
-        bits = noisy.bits(np.arange(noisy.n, dtype=np.uint32)).astype(np.float64)
-        p11, p01 = float(channel.p11), float(channel.p01)
-        spread = np.where(bits > 0, p11 * (1 - p11), p01 * (1 - p01)) * (1 - np.eye(noisy.n))
-        # In units of the standard error, so that large counts do not overflow.
-        fourth = float((spread * (one * jumps(bits) / stderr) ** 4).sum()) / 2
-        found = max(found, 1 + math.sqrt(fourth) / 2 / Z95)
-    return found if found > _NORMAL else 1.0
+def ratio_jumps(ratio: float) -> Jumps:
+    """Three times the triangles less so many times the 2-stars."""
+    return lambda bits: 3 * triangle_jumps(bits) - ratio * star_jumps(2)(bits)

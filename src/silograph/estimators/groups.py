@@ -42,10 +42,15 @@ from numpy.typing import NDArray
 from silograph.dp.channel import Channel, Weights
 from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.estimate import FloatArray, Places
-from silograph.estimators.few_wrong import stretch, triangle_jumps
+from silograph.estimators.few_wrong import (
+    WrongBits,
+    between_jumps,
+    triangle_jumps,
+    wrong_bits,
+)
 from silograph.estimators.inversion import count_limits
 from silograph.estimators.pair_sums import GraphSums
-from silograph.estimators.ratio import cut, fieller
+from silograph.estimators.ratio import RatioAnswer
 from silograph.estimators.triangles import (
     counts_of,
     perfect,
@@ -64,7 +69,6 @@ __all__ = [
     "GroupCounts",
     "Groups",
     "Ratio",
-    "RatioAnswer",
     "triangles_by_group",
 ]
 
@@ -195,45 +199,6 @@ class Ratio(NamedTuple):
 #: W/M − Σ (d_g/2M)², and the same over what it would be if all edges were inside groups.
 MODULARITY = Ratio(Form(1, 0, 1), Form(0, 1, 0), -0.5, 1.0)
 ASSORTATIVITY = Ratio(Form(1, 0, 1), Form(0, 1, 1), -1.0, 1.0)
-
-
-@dataclass(frozen=True)
-class RatioAnswer:
-    """The parts of a ratio: unbiased estimates, variances and their covariance."""
-
-    top: float
-    bottom: float
-    top_variance: float
-    bottom_variance: float
-    covariance: float
-
-    @property
-    def value(self) -> float:
-        """The ratio; NaN if the noise leaves nothing to divide by."""
-        return self.top / self.bottom if self.bottom > 0 else math.nan
-
-    @property
-    def stderr(self) -> float:
-        """The standard error of its linear part."""
-        if self.bottom <= 0:
-            return math.inf
-        ratio = self.value
-        variance = self.top_variance + ratio**2 * self.bottom_variance
-        return math.sqrt(max(variance - 2 * ratio * self.covariance, 0.0)) / self.bottom
-
-    def stretched(self, by: float) -> "RatioAnswer":
-        """The same with errors that are larger by this factor."""
-        spreads = (self.top_variance, self.bottom_variance, self.covariance)
-        return RatioAnswer(self.top, self.bottom, *(by**2 * spread for spread in spreads))
-
-    def ends(self, least: float, most: float, level: float = 0.95) -> tuple[float, float] | None:
-        """Fieller's interval, cut to what is possible; None if that is all of it."""
-        if self.bottom <= 0:
-            return None
-        found = fieller(
-            self.top, self.top_variance, self.bottom, self.bottom_variance, self.covariance, level
-        )
-        return cut(found, least, most)
 
 
 class GroupCounts:
@@ -408,9 +373,9 @@ class GroupCounts:
 
 def triangles_by_group(
     noisy: GraphSums, channel: Channel, groups: Groups
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The triangles inside each group, then those between groups; their standard errors; and by
-    how much intervals are wider than normal ones."""
+) -> tuple[FloatArray, FloatArray, list[WrongBits]]:
+    """The triangles inside each group, then those between groups; their standard errors; and the
+    wrong bits of each."""
     members = [groups.members(place) for place in range(len(groups.names))]
     parts = [GraphSums(noisy.graph.induced(nodes)) for nodes in members]
     inside = [triangles_value(part, channel) for part in parts]
@@ -419,19 +384,13 @@ def triangles_by_group(
     triples = math.comb(noisy.graph.n, 3) - sum(math.comb(len(nodes), 3) for nodes in members)
     floor = float(channel.weights.v0) ** 3 * triples
     variance = max(between_variance_estimate(noisy, channel, members, parts), floor)
-    return (
-        np.array([*map(float, inside), float(between)]),
-        np.array([*stderrs, math.sqrt(variance) if triples else 0.0]),
-        np.array(
-            [
-                *(
-                    stretch(part.graph, channel, stderr, triangle_jumps)
-                    for part, stderr in zip(parts, stderrs, strict=True)
-                ),
-                stretch(noisy.graph, channel),
-            ]
-        ),
-    )
+    stderrs.append(math.sqrt(variance) if triples else 0.0)
+    jumps = [*(triangle_jumps for _ in parts), between_jumps(members)]
+    wrong = [
+        wrong_bits(part.graph, channel, stderr, each)
+        for part, stderr, each in zip((*parts, noisy), stderrs, jumps, strict=True)
+    ]
+    return np.array([*map(float, inside), float(between)]), np.array(stderrs), wrong
 
 
 def between_variance_estimate(

@@ -21,8 +21,8 @@ import numpy as np
 
 from silograph.dp.channel import Channel
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.groups import RatioAnswer
 from silograph.estimators.pair_sums import GraphSums
+from silograph.estimators.ratio import RatioAnswer
 from silograph.estimators.triangles import node_triangle_values, node_triangle_variance_estimates
 
 __all__ = ["local_clustering", "node_wedge_values"]

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -20,18 +19,18 @@ from silograph.errors import ArgumentError, UniverseError
 from silograph.estimators.covariance import GroupTriangles, PairWeights
 from silograph.estimators.degree_correlation import degree_correlation
 from silograph.estimators.estimate import NO_ANSWER, Estimate, FloatArray, Places
-from silograph.estimators.few_wrong import stretch
+from silograph.estimators.few_wrong import node_wrong_bits, wrong_bits
 from silograph.estimators.groups import (
     ASSORTATIVITY,
     MODULARITY,
     GroupCounts,
     Groups,
     Ratio,
-    RatioAnswer,
     triangles_by_group,
 )
 from silograph.estimators.local_clustering import local_clustering
 from silograph.estimators.pair_sums import GraphSums
+from silograph.estimators.ratio import RatioAnswer
 from silograph.graph.bits import BitRows
 from silograph.graph.universe import NodeUniverse
 
@@ -195,11 +194,15 @@ class FurtherQuestions(ABC):
         [1.0, 0.0, 1.0]
         """
         chosen = self.groups(groups, rest)
-        value, stderr, by = triangles_by_group(self.sums, self.channel, chosen)
+        value, stderr, wrong = triangles_by_group(self.sums, self.channel, chosen)
 
         def limits(level: float) -> tuple[FloatArray, FloatArray]:
-            margin = NormalDist().inv_cdf((1 + level) / 2) * by * stderr
-            return value - margin, value + margin
+            ends = [
+                each.limits(count, error, error, level)
+                for each, count, error in zip(wrong, value, stderr, strict=True)
+            ]
+            low, high = np.array(ends).T
+            return low, high
 
         columns = {
             "group": [*chosen.names, "between groups"],
@@ -207,7 +210,7 @@ class FurtherQuestions(ABC):
         }
         places, form = Places("group", columns), partial(GroupTriangles, chosen.labels.tobytes())
         more = self._cost()
-        if (by > 1).any():
+        if any(each.few for each in wrong):
             more |= {"ends": limits(0.95), "limits": limits}
         return Estimate("triangles_by", value, stderr, places=places, form=form, **more)
 
@@ -365,9 +368,15 @@ class FurtherQuestions(ABC):
         [0.333, 1.0, 1.0, nan]
         """
         found = local_clustering(self.sums, self.channel)
+        # The errors of t̂ − R·ŵ; there is none where nothing is divided by.
+        errors = np.array([each.stderr * each.bottom if each.bottom > 0 else 0.0 for each in found])
+        ratios = np.clip(np.nan_to_num([each.value for each in found]), 0.0, 1.0)
+        wrong = node_wrong_bits(self.graph, self.channel, errors, ratios)
 
         def limits(level: float) -> tuple[FloatArray, FloatArray]:
-            ends = np.array([each.ends(0.0, 1.0, level) or (0.0, 1.0) for each in found])
+            by = np.broadcast_to(wrong.stretch(level), len(found)).tolist()
+            wide = (each.stretched(more) for each, more in zip(found, by, strict=True))
+            ends = np.array([each.ends(0.0, 1.0, level) or (0.0, 1.0) for each in wide])
             low, high = ends.reshape(-1, 2).T
             return low, high
 
@@ -419,9 +428,10 @@ class FurtherQuestions(ABC):
 
     def _ratio(self, query: str, found: RatioAnswer, least: float, most: float) -> Estimate[float]:
         """A ratio with Fieller's interval, both cut to what is possible."""
-        wide = found.stretched(stretch(self.graph, self.channel))
+        wrong = wrong_bits(self.graph, self.channel)
 
         def limits(level: float) -> tuple[float, float]:
+            wide = found.stretched(wrong.stretch(level))
             return wide.ends(least, most, level) or (least, most)
 
         value, note = found.value, _RATIO_NOTE

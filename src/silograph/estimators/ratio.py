@@ -13,12 +13,13 @@ Reference
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 from silograph.estimators.display import NO_ANSWER
 
-__all__ = ["RATIO_NOTE", "cut", "fieller", "said_share", "share"]
+__all__ = ["RATIO_NOTE", "RatioAnswer", "cut", "fieller", "said_share", "share"]
 
 RATIO_NOTE = "a ratio of two unbiased counts: consistent, not unbiased"
 NO_RATIO_NOTE = f"{NO_ANSWER}: the noise leaves every ratio possible; a larger ε would help"
@@ -96,6 +97,45 @@ def cut(found: tuple[float, float] | None, least: float, most: float) -> tuple[f
     low, high = min(low, most - half), max(high, least + half)
     ends = max(low, least), min(high, most)
     return None if ends == (least, most) else ends
+
+
+@dataclass(frozen=True)
+class RatioAnswer:
+    """The parts of a ratio: unbiased estimates, variances and their covariance."""
+
+    top: float
+    bottom: float
+    top_variance: float
+    bottom_variance: float
+    covariance: float
+
+    @property
+    def value(self) -> float:
+        """The ratio; NaN if the noise leaves nothing to divide by."""
+        return self.top / self.bottom if self.bottom > 0 else math.nan
+
+    @property
+    def stderr(self) -> float:
+        """The standard error of its linear part."""
+        if self.bottom <= 0:
+            return math.inf
+        ratio = self.value
+        variance = self.top_variance + ratio**2 * self.bottom_variance
+        return math.sqrt(max(variance - 2 * ratio * self.covariance, 0.0)) / self.bottom
+
+    def stretched(self, by: float) -> "RatioAnswer":
+        """The same with errors that are larger by this factor."""
+        spreads = (self.top_variance, self.bottom_variance, self.covariance)
+        return RatioAnswer(self.top, self.bottom, *(by**2 * spread for spread in spreads))
+
+    def ends(self, least: float, most: float, level: float = 0.95) -> tuple[float, float] | None:
+        """Fieller's interval, cut to what is possible; None if that is all of it."""
+        if self.bottom <= 0:
+            return None
+        found = fieller(
+            self.top, self.top_variance, self.bottom, self.bottom_variance, self.covariance, level
+        )
+        return cut(found, least, most)
 
 
 def said_share(

@@ -38,15 +38,15 @@ from silograph.estimators.estimate import (
     Origin,
     Provenance,
     definitions,
-    uneven,
     views_table,
 )
 from silograph.estimators.few_wrong import (
     Jumps,
     cycle_jumps,
+    node_wrong_bits,
     star_jumps,
-    stretch,
     triangle_jumps,
+    wrong_bits,
 )
 from silograph.estimators.histogram import PairBlur, histogram
 from silograph.estimators.inversion import degree_limits
@@ -350,6 +350,7 @@ class Release(PaidFor, FurtherQuestions):
         if self.n <= degrees.EXACT:
             limits = partial(degrees.edges_limits, self.graph, self.channel)
             more |= {"ends": limits(), "limits": limits}
+            more["wrong"] = wrong_bits(self.graph, self.channel)
         return self._estimate("edges", value, stderr, **more)
 
     def degrees(self) -> "Estimate[FloatArray]":
@@ -435,12 +436,11 @@ class Release(PaidFor, FurtherQuestions):
             even = stars.kstars_even(self.n, self.channel.weights, k, self._density)
             both = PairWeights.all_pairs(self.n).times(2.0)  # an edge is a star at both ends
             more: dict[str, Any] = {"parameters": {"k": k}, "form": both if k == 1 else Stars(k)}
-            if k <= 2:
-                more |= self._ends(value, stderr, even, star_jumps(k))
-            else:
-                errors = self._errors(stderr, even, star_jumps(k))
-                limits = partial(stars.kstars_ends, self.graph, self.channel, k, value, *errors)
-                ends = limits()
+            more |= self._ends(value, stderr, even, star_jumps(k), always=k > 2)
+            if k > 2:
+                given = (self.graph, self.channel, k, value, more["limits"])
+                limits = partial(stars.kstars_ends, *given)
+                ends = limits(0.95)
                 more |= {"ends": ends, "limits": limits}
                 more["note"] = NOISE_NOTE if stderr >= min(value, ends[1]) else ""
         except OverflowError:
@@ -485,7 +485,10 @@ class Release(PaidFor, FurtherQuestions):
         """
         value = triangles.node_triangle_values(self.sums, self.channel)
         stderr = triangles.node_triangle_stderrs(self.sums, self.channel)
-        return self._array("node_triangles", value, stderr)
+        wrong = node_wrong_bits(self.graph, self.channel, stderr)
+        limits = partial(wrong.limits, value, stderr, stderr)
+        more: dict[str, Any] = {"ends": limits(0.95), "limits": limits} if wrong.few else {}
+        return self._array("node_triangles", value, stderr, **more)
 
     def four_cycles(self) -> Estimate[float]:
         """The number of 4-cycles.
@@ -534,21 +537,22 @@ class Release(PaidFor, FurtherQuestions):
     def _density(self) -> float:
         return degrees.highest_density(self.graph, self.channel)
 
-    def _errors(self, stderr: float, even: float, jumps: Jumps) -> tuple[float, float]:
-        """A standard error downwards and upwards.
+    def _ends(
+        self, value: float, stderr: float, even: float, jumps: Jumps, *, always: bool = False
+    ) -> dict[str, Any]:
+        """The ends of an interval, if it is not the normal one or if they are ``always`` wanted.
 
         A dense graph that looks thin by chance has a small standard error too. So upwards the error
         is at least that of a graph whose edges are spread evenly, with as many edges as there can
         be (``even`` is its variance). Of all graphs with so many edges it has about the smallest.
         Where few bits are wrong, both are stretched.
         """
-        wider = stretch(self.graph, self.channel, stderr, jumps)
-        return wider * stderr, wider * max(stderr, math.sqrt(even))
-
-    def _ends(self, value: float, stderr: float, even: float, jumps: Jumps) -> dict[str, Any]:
-        """The ends of an interval, if it is not the normal one."""
-        down, up = self._errors(stderr, even, jumps)
-        return uneven(value, stderr, down, up, whole=down > stderr)
+        wrong = wrong_bits(self.graph, self.channel, stderr, jumps)
+        up = max(stderr, math.sqrt(even))
+        limits = partial(wrong.limits, value, stderr, up)
+        if up == stderr and not wrong.few and not always:
+            return {}
+        return {"ends": limits(0.95), "limits": limits, "wrong": wrong}
 
     @cached_property
     def sums(self) -> GraphSums:

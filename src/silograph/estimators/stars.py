@@ -30,10 +30,9 @@ import itertools
 import math
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -198,22 +197,21 @@ def kstars_ends(
     channel: Channel,
     k: int,
     value: float,
-    stderr: float,
-    upwards: float,
+    limits: Callable[[float], tuple[float, float]],
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """The interval of the number of k-stars, from its value and its standard errors downwards and
-    upwards."""
+    """The interval of the number of k-stars, from its value and the limits by its standard error:
+    it reaches as far up as the degrees can."""
     n, most = noisy.n, noisy.n * math.comb(noisy.n - 1, k)
-    _, limits = degree_limits(noisy, channel, level)
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    _, highest = degree_limits(noisy, channel, level)
     row = RowStars(channel.weights, n - 1, k)
     distances = {
         c: max(math.comb(top, k) * row.unit.denominator - max(row.units(c), 0), 0)
-        for c, top in set(zip(noisy.degrees.tolist(), limits.tolist(), strict=True))
+        for c, top in set(zip(noisy.degrees.tolist(), highest.tolist(), strict=True))
     }
     above = far_above([distances[c] for c in noisy.degrees.tolist()], row.unit)
-    low, high = value - z * stderr, value + max(z * upwards, above)
+    low, high = limits(level)
+    high = max(high, value + above)
     return min(max(low, 0.0), float(most)), min(max(high, 0.0), float(most))
 
 

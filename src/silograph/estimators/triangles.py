@@ -29,9 +29,9 @@ import numpy as np
 from silograph.dp.channel import Channel, Weights
 from silograph.estimators.degrees import edges_value
 from silograph.estimators.estimate import FloatArray
-from silograph.estimators.few_wrong import stretch
+from silograph.estimators.few_wrong import ratio_jumps, wrong_bits
 from silograph.estimators.pair_sums import ExactSums, GraphSums
-from silograph.estimators.ratio import fieller, share
+from silograph.estimators.ratio import RatioAnswer
 from silograph.estimators.stars import kstars_floor, kstars_value
 
 __all__ = [
@@ -145,9 +145,12 @@ def clustering_ends(
     top, bottom = max(at[1], floors[0]), max((at[0] + at[2]) / 2 - at[1], floors[1])
     limit = math.sqrt(top * bottom)
     covariance = min(max(float(at[0] - at[2]) / 4, -limit), limit)
-    more = stretch(noisy.graph, channel) ** 2
-    spreads = (more * float(top), float(wedges), more * float(bottom), more * covariance)
-    return None if wedges <= 0 else share(fieller(float(3 * triangles), *spreads, level))
+    if wedges <= 0:
+        return None
+    found = RatioAnswer(float(3 * triangles), float(wedges), float(top), float(bottom), covariance)
+    ratio = min(max(found.value, 0.0), 1.0)
+    wrong = wrong_bits(noisy.graph, channel, found.stderr * found.bottom, ratio_jumps(ratio))
+    return found.stretched(wrong.stretch(level)).ends(0.0, 1.0, level)
 
 
 def triangles_even(n: int, w: Weights, p: float) -> float:
