@@ -43,8 +43,8 @@ __all__ = [
 #: How much a count changes with each pair, from the matrix of a graph's bits.
 Jumps = Callable[[FloatArray], FloatArray]
 
-# Where limits are wider than normal ones by less than this factor, the law is normal enough.
-_NORMAL = 1.05
+# With so many wrong bits the law is normal enough: half of one is 5 % of a 95 % interval.
+_NORMAL = 26.0
 # With more wrong bits than this, or on larger graphs, jumps are not looked at: at every ε up to 8
 # the edges of a hub or of a dense core are then wrong often, or lost in the noise of all others.
 _MANY, _LARGE = 2000, 1024
@@ -64,7 +64,7 @@ class WrongBits:
     def few(self) -> bool:
         """Whether 95 % intervals can be wider than normal ones."""
         least = min(self.bits, float(np.min(self.equal, initial=math.inf)))
-        return 0 < least < _many_of(0.95)
+        return 0 < least < _NORMAL
 
     def stretch(self, level: float = 0.95) -> Any:
         """By how much an interval is wider than a normal one."""
@@ -87,14 +87,9 @@ class WrongBits:
 
 def _stretch(many: FloatArray, level: float) -> FloatArray:
     z = NormalDist().inv_cdf((1 + level) / 2)
-    found = 1 + 0.5 / (z * np.sqrt(np.maximum(many, 1e-300)))
-    stretched: FloatArray = np.where((many > 1 - level) & (found > _NORMAL), found, 1.0)
-    return stretched
-
-
-def _many_of(level: float) -> float:
-    """So many wrong bits make a normal law."""
-    return (0.5 / (_NORMAL - 1) / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+    half = 0.5 / (z * np.sqrt(np.maximum(many, 1e-300)))
+    found: FloatArray = np.where((many > 1 - level) & (many < _NORMAL), 1 + half, 1.0)
+    return found
 
 
 def wrong_bits(
