@@ -137,7 +137,7 @@ def kstars_above(noisy: Iterable[int], law: NoiseLaw, k: int, nodes: int) -> flo
     return square_root(Fraction(total, den**2))
 
 
-def effective_nodes(noisy: Iterable[int], k: int) -> int:
+def effective_nodes(noisy: Iterable[int], k: int) -> float:
     """How many equal noises would have tails as light as the noise of the stars has.
 
     The number is (Σw²)²/Σw⁴, where w = C(d, k−1) is the weight of a node's noise.
@@ -146,7 +146,7 @@ def effective_nodes(noisy: Iterable[int], k: int) -> int:
     largest = math.comb(max(counts), k - 1)
     weights = {y: float(Fraction(math.comb(y, k - 1), largest)) for y in counts}
     second, fourth = (sum(n * weights[y] ** e for y, n in counts.items()) for e in (2, 4))
-    return max(1, int(second**2 / fourth))
+    return max(1.0, round(second**2 / fourth, 6))
 
 
 def _coefficients(law: NoiseLaw, k: int) -> list[Fraction]:
@@ -566,7 +566,7 @@ class SealedRelease:
             value = float(kstars_value(values, law, k))
             variance = kstars_variance_estimate(values, law, k)
             stderr = square_root(max(variance, kstars_floor(self.n, law, k)))
-            margin = _factor(law.summed(min(effective_nodes(values, k), _MANY))) * stderr
+            margin = _factor(law, effective_nodes(values, k)) * stderr
             if k == 1:
                 return self._estimate("kstars", value, stderr, margin=margin, **more)
             above = max(margin, kstars_above(values, law, k, self.n))
@@ -738,9 +738,20 @@ def _distances(found: Estimate[float]) -> tuple[float, float]:
     return low - found.value, high - found.value
 
 
-def _factor(law: NoiseLaw) -> float:
-    """Half the width of a 95 % interval in standard errors; at least 1.96."""
-    return max(Z95, law.margin() / law.stderr) if law.stderr > 0 else Z95
+def _factor(law: NoiseLaw, nodes: float) -> float:
+    """Half the width of a 95 % interval of the noises of so many nodes, in standard errors; at
+    least 1.96.
+
+    Where the noise is of a few whole numbers, and the nodes' weights are not equal, some sums reach
+    further than those of equal ones: half a unit more leaves room for them, as continuity
+    corrections do.
+    """
+    found, many = Z95, min(nodes, float(_MANY))
+    for count in {math.floor(many), math.ceil(many)} if law.stderr > 0 else ():
+        margin = law.summed(count).margin()
+        half = 0.5 if margin and nodes % 1 else 0.0
+        found = max(found, (margin + half) / (law.stderr * math.sqrt(many)))
+    return found
 
 
 def _noise(
