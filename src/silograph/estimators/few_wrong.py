@@ -100,8 +100,8 @@ def wrong_bits(
     if jumps is None or not stderr or not _looked_at(noisy, bits):
         return WrongBits(bits)
     matrix = _matrix(noisy)
-    relative = _unit(channel) * jumps(matrix) / stderr  # so that large counts do not overflow
-    fourth = float((_spread(matrix, channel) * relative**4).sum()) / 2
+    relative = jumps(matrix) * (_unit(channel) / stderr)  # so that large counts do not overflow
+    fourth = float(np.vdot(_spread(matrix, channel), _fourth_powers(relative))) / 2
     return WrongBits(bits, 1 / fourth if fourth else math.inf)
 
 
@@ -118,7 +118,7 @@ def node_wrong_bits(
     spread, degrees, common = _spread(matrix, channel), matrix.sum(axis=1), matrix @ matrix
     less = 0.0 if ratios is None else ratios[:, None] * (degrees[:, None] - matrix)
     # A pair at the node completes triangles with common neighbours; one of two neighbours is one.
-    fourth = (spread * (unit[:, None] * (common - less)) ** 4).sum(axis=1)
+    fourth = np.einsum("uv,uv->u", spread, _fourth_powers(unit[:, None] * (common - less)))
     joined = (matrix * common).sum(axis=1) / 2
     on, off = _spreads(channel)
     fourth += (on * joined + off * (degrees * (degrees - 1) / 2 - joined)) * unit**4
@@ -145,8 +145,15 @@ def _spreads(channel: Channel) -> tuple[float, float]:
 
 
 def _spread(matrix: FloatArray, channel: Channel) -> FloatArray:
-    found: FloatArray = np.where(matrix > 0, *_spreads(channel)) * (1 - np.eye(len(matrix)))
+    on, off = _spreads(channel)
+    found: FloatArray = off + (on - off) * matrix
+    np.fill_diagonal(found, 0.0)
     return found
+
+
+def _fourth_powers(values: FloatArray) -> FloatArray:
+    squares: FloatArray = np.square(values)
+    return np.square(squares, out=squares)
 
 
 # --- Jumps ----------------------------------------------------------------------------------------
