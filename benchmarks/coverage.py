@@ -24,7 +24,8 @@ intervals are beside the truth. The exit code is 1 if an interval was missed.
 
 With ``--json`` the draws of every cell are kept, and a later call goes on where the last one ended.
 Calls with different graphs, methods or ε can run side by side, each with a file of its own;
-``--show`` puts files together.
+``--show`` puts files together. Figures for pages, and all tallies, are in
+``build/benchmarks/coverage.json``, from which draws can go on, too.
 """
 
 import argparse
@@ -45,6 +46,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import harness
 from benchmarks.fold import SURE, four_cycles, share_limits
 from benchmarks.made import communities, public_graph
 from reproduction.compared import draw_featplus
@@ -394,7 +396,7 @@ class Cell:
         self.seconds += time.perf_counter() - began
 
     def record(self) -> dict[str, Any]:
-        tallies = {query: asdict(tally) for query, tally in self.tallies.items()}
+        tallies = {query: list(asdict(tally).values()) for query, tally in self.tallies.items()}
         return {
             "graph": self.graph.name,
             "nodes": self.graph.n,
@@ -408,7 +410,7 @@ class Cell:
 
     def restore(self, record: dict[str, Any]) -> None:
         self.drawn, self.seconds = record["drawn"], record["seconds"]
-        self.tallies = {query: Tally(**tally) for query, tally in record["tallies"].items()}
+        self.tallies = {query: Tally(*tally) for query, tally in record["tallies"].items()}
 
 
 def cells(given: argparse.Namespace) -> Iterator[Cell]:
@@ -466,7 +468,7 @@ def show(kept: dict[str, Any], most: Callable[[int], int]) -> bool:
         # A few draws of a large graph decide nothing: what is not sure then stays open.
         last = most(cell["nodes"]) if cell["nodes"] <= SMALL else sys.maxsize
         for query, found in cell["tallies"].items():
-            tally = Tally(**found)
+            tally = Tally(*found)
             line = Line(cell, query, tally, tally.verdict(last))
             if tally.judged:
                 lines.setdefault(line.place, []).append(line)
@@ -491,9 +493,68 @@ def show(kept: dict[str, Any], most: Callable[[int], int]) -> bool:
         console.print(f"missed: {', '.join(line.place)}, ε {epsilon}, t {t}: {said}")
     for (method, query), graphs in without.items():
         console.print(f"no interval: {method}, {query} ({', '.join(sorted(graphs))})")
-    words = Counter(line.verdict for found in lines.values() for line in found)
-    console.print(", ".join(f"{words[word]} {word}" for word in VERDICTS if words[word]))
+    every = [line for found in lines.values() for line in found]
+    words = Counter(line.verdict for line in every)
+    said = ", ".join(f"{words[word]:,} {word}" for word in VERDICTS if words[word])
+    console.print(said)
+    write_figures(every, kept, said)
     return bool(words["missed"])
+
+
+def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
+    """Keep two tables for pages, and all tallies, where benchmarks keep their figures."""
+    load = os.getloadavg()[0]
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    made = harness.Report("coverage", today, harness.Machine.here(), 1, (load, load))
+    methods = [source for source in SOURCES if any(line.cell["method"] == source for line in every)]
+    made.tables["queries"] = harness.Table(
+        f"the lowest coverage of 95 % intervals over all graphs, ε and t, m = {SILOS}; in brackets "
+        f"its lower {100 * SURE:g} % limit",
+        ("query", *methods),
+        tuple(
+            (query, *(lowest_of(every, query=query, method=method) for method in methods))
+            for query in QUERIES
+        ),
+    )
+    rows = []
+    for graph in dict.fromkeys(line.cell["graph"] for line in every):
+        own = [line for line in every if line.cell["graph"] == graph]
+        verdicts = Counter(line.verdict for line in own)
+        draws = [line.tally.draws for line in own]
+        covered, judged = (
+            sum(getattr(line.tally, of) for line in own) for of in ("covered", "judged")
+        )
+        rows.append((
+            graph, f"{own[0].cell['nodes']:,}", f"{len(own):,}", f"{min(draws):,}–{max(draws):,}",
+            f"{covered / judged:.3f}", lowest_of(own),
+            *(f"{verdicts[word]:,}" for word in reversed(VERDICTS)),
+        ))  # fmt: skip
+    heads = ("graph", "nodes", "intervals", "draws of each", "mean", "lowest")
+    title = f"intervals by graph; ok: the limit is at least {COVERED:g}"
+    made.tables["graphs"] = harness.Table(title, (*heads, *reversed(VERDICTS)), tuple(rows))
+    made.texts["verdicts"] = said
+    made.more["cells"] = kept
+    harness.WRITTEN.mkdir(parents=True, exist_ok=True)
+    told = json.dumps(json.loads(made.to_json()), ensure_ascii=False)  # tallies on one line
+    (harness.WRITTEN / "coverage.json").write_text(told + "\n")
+
+
+def lowest_of(lines: list[Line], query: str = "", method: str = "") -> str:
+    """The lowest coverage of these lines, with its limit."""
+    found = [
+        line for line in lines if query in ("", line.query) and method in ("", line.cell["method"])
+    ]
+    if not found:
+        return ""
+    lowest = min(found, key=lambda line: line.coverage)
+    return f"{lowest.coverage:.3f} ({lowest.tally.limits[0]:.3f})"
+
+
+def kept_in(path: Path) -> dict[str, Any]:
+    """The cells of a file of draws, or of figures."""
+    told: dict[str, Any] = json.loads(path.read_text())
+    cells: dict[str, Any] = told["more"]["cells"] if "more" in told else told
+    return cells
 
 
 def main() -> int:
@@ -517,10 +578,10 @@ def main() -> int:
 
     first, most = share_of(given.draws), share_of(max(given.most, given.draws))
     if given.show:
-        files = [json.loads(path.read_text()) for path in given.show]
+        files = map(kept_in, given.show)
         return int(show({key: cell for kept in files for key, cell in kept.items()}, most))
     until = time.perf_counter() + given.seconds
-    kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    kept = kept_in(given.json) if given.json and given.json.exists() else {}
     done = {}
     console.print(f"load {os.getloadavg()[0]:.1f}, m = {SILOS}")
     for cell in cells(given):
