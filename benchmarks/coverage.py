@@ -6,7 +6,9 @@ goal for every promised interval: the lower 99.9 % limit of its coverage is at l
 
 An interval that covers 95 % shows this after some hundred draws, or some thousand in a long table.
 So cells that are not sure after the first draws get more, up to ``--most``. A query is then *ok* or
-*missed*, or *open* after fewer draws: graphs of more than 1,000 nodes get few by default.
+*missed*, or *open* after fewer draws: graphs of more than 1,000 nodes get few by default. To look
+after every draw is kind to an interval: one that covers 92.0 % is called ok in 1.2 % of such tries
+instead of 0.1 %, and one that covers 92.5 % in 7 %.
 Of answers with many values one is judged in each draw, in turn: a node, two groups, or a bin that
 the noise leaves in doubt. Questions about groups are asked of three groups, and ``subset`` is about
 a third of the nodes. ``change`` compares a release with another, of the graph without every tenth
@@ -95,7 +97,7 @@ MADE: dict[str, Callable[[], Silo]] = {
     "empty-200": lambda: of_edges(200, []),
     "ring-100": lambda: of_edges(100, [(u, (u + 1) % 100) for u in range(100)]),
     "hubs-500": lambda: clustered_power_law(500, 4, seed=2),
-    "communities-1000": lambda: communities(1000),
+    "communities-300": lambda: communities(300),
     "hubs-20000": lambda: clustered_power_law(20_000, 4, seed=2),
 }
 REAL = ("facebook", "wiki-vote", "ca-hepph")
