@@ -40,6 +40,7 @@ __all__ = [
     "Contest",
     "Contestant",
     "Machine",
+    "Meter",
     "Report",
     "Table",
     "Verdict",
@@ -418,6 +419,36 @@ def peak(process: int | str = "self") -> float:
     """The most memory that a process has taken so far, in MiB."""
     sizes = (line.split() for line in _lines(f"/proc/{process}/status"))
     return next((int(words[1]) / 1024 for words in sizes if words[0] == "VmHWM:"), 0.0)
+
+
+class Meter:
+    """Wall time, CPU seconds of each kind of process, and its peak memory, up to the last mark."""
+
+    def __init__(self, pids: Mapping[str, list[int]]) -> None:
+        self._pids = pids
+        self._began, self._before = time.perf_counter(), self._used()
+        self.mark()
+
+    def _used(self) -> dict[str, float]:
+        return {name: sum(map(cpu_seconds, pids)) for name, pids in self._pids.items()}
+
+    def mark(self) -> None:
+        """Note this moment; the last one counts."""
+        self.wall = time.perf_counter() - self._began
+        self.cpu = {name: used - self._before[name] for name, used in self._used().items()}
+        self.work = sum(self.cpu.values())
+        # This process takes part in all turns, so its peak would belong to none of them.
+        self.peaks = {
+            name: max(map(peak, pids))
+            for name, pids in self._pids.items()
+            if os.getpid() not in pids
+        }
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def apart(work: Callable[..., T], *given: Any) -> T:

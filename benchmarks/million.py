@@ -4,7 +4,8 @@ A made graph of 10^6 nodes and 10^7 edges in communities is split among four ove
 each silo's edges are written to a Parquet file. Then every party is a process of its own: it reads
 its file, folds its edges, and takes its part in the union; the coordinator counts. Messages go
 through this process, which counts their bytes. Wall time, processor time and peak memory are of
-each party; no broker is involved.
+each party. The first run is then made over a real broker, too: four silo services and a coordinator
+with identities, ledgers and mutual TLS.
 
 Goals: two minutes from files to answers, 2 GiB for a party, 100 MB from a silo (of a union),
 triangles within 1 % at ε = 3 and 3 % at ε = 2, edges within 0.2 %, sealed triangles within 1.5 % at
@@ -18,6 +19,7 @@ process that may take 1 GiB.
     python -m benchmarks.million --nodes 100000 --runs masked:3 --rows 0
 """
 
+import asyncio
 import multiprocessing
 import os
 import sys
@@ -32,7 +34,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from benchmarks.harness import Benchmark, Contest, apart, peak
+from benchmarks.harness import Benchmark, Contest, Meter, apart, peak
 from benchmarks.made import communities
 from silograph import NodeUniverse, Silo, split
 from silograph.graph.fold import Fold, Folding, Layout
@@ -44,6 +46,8 @@ from silograph.messages.machine import CoordinatorSession, SiloSession
 from silograph.methods.catalogue import settle_study
 from silograph.methods.sealed.method import sealed_delta
 from silograph.methods.study import COMMITTEE, RELEASE, Study, StudyMember, folded_index
+from silograph.nats.coordinator import CoordinatorService, Question
+from tests.support.local_deployment import LocalDeployment, Terms
 
 NODES, SILOS, COLLUSION = 1_000_000, 4, 1
 #: Groups for a million nodes: about half an edge in a cell. A cell has one bucket for each sign.
@@ -59,6 +63,11 @@ MOST_EDGES, MOST_TRIANGLES = 0.2, {3.0: 1.0, 2.0: 3.0, 1.0: 1.5}
 GROWTH_UNION, GROWTH_COUNT = 4.5, 9.0
 #: A silo larger than memory: its rows in all, in a file, and the GiB that it may take.
 ROWS, FILE_ROWS, MOST_PARTED_GIB = 10**8, 10**7, 1.0
+
+
+def groups_of(kind: str, nodes: int) -> int:
+    """As many groups as leave the load of a cell the same."""
+    return round(GROUPS[kind] * (nodes / NODES) ** 0.5)
 
 
 # --- A party in a process of its own --------------------------------------------------------------
@@ -334,6 +343,100 @@ def named(told: dict[str, Any]) -> str:
     return f"{told['kind']} {told['epsilon']:g}{' open' * told['open']}"
 
 
+# --- Over a broker --------------------------------------------------------------------------------
+
+
+def over_broker(
+    paths: Sequence[Path], nodes: int, protocol: str, epsilon: float, groups: int
+) -> dict[str, Any]:
+    """A deployment's study, from files to answers: the meters of both steps, and the answers."""
+    universe = NodeUniverse.range(nodes)
+    silos = [
+        Silo.from_file(universe, path, name=f"silo-{number}")
+        for number, path in enumerate(paths, 1)
+    ]
+    taken: dict[str, Meter] = {}
+    with tempfile.TemporaryDirectory(prefix="silograph-million-") as folder:
+        trial = LocalDeployment(Path(folder) / "trial", silos, Terms())
+        del silos  # services read their own
+        trial.broker.start()
+        service = CoordinatorService(trial.coordinator())
+        processes = trial.processes()
+        pids = {
+            "silos": [process.pid for process in processes],
+            "coordinator": [os.getpid()],
+            "broker": [trial.broker.pid],
+        }
+        try:
+            taken["starting and reading"] = reading = Meter(pids)
+            for name in trial.names:
+                while not (trial.silo(name).state / "status.json").exists():
+                    time.sleep(0.05)
+            reading.mark()
+            taken["fold, union and answers"] = study = Meter(pids)
+            question = Question(RELEASE, epsilon, protocol=protocol, fold=Fold(groups))
+            plan = service.propose(question, MOST_SECONDS)
+            asyncio.run(service.carry(plan.study.run))
+            release = service.answer(plan.study.run)
+            found = {query: getattr(release, query)(*QUERIES[query]) for query in QUERIES}
+            study.mark()
+        finally:
+            service.close()
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+            trial.broker.stop()
+    return {
+        "taken": {step: (meter.wall, meter.cpu, meter.peaks) for step, meter in taken.items()},
+        "answers": {query: (answer.value, answer.stderr) for query, answer in found.items()},
+        # The coordinator is this process, which has nothing else in it.
+        "memory": peak() / 1024,
+    }
+
+
+def deployed(
+    bench: Benchmark, truth: Truth, paths: Sequence[Path], kind: str, epsilon: float, rounds: int
+) -> None:
+    """Show the study of a deployment and its goals."""
+    contest = bench.contest(f"{truth.nodes:,} nodes, over a broker")
+    groups = groups_of(kind, truth.nodes)
+    runs = [apart(over_broker, paths, truth.nodes, kind, epsilon, groups) for _ in range(rounds)]
+    for told in runs:
+        steps = told["taken"].items()
+        for step, (wall, cpu, _) in steps:
+            contest.note(step, wall, sum(cpu.values()))
+        contest.note(
+            "files to answers",
+            sum(wall for _, (wall, *_) in steps),
+            sum(sum(cpu.values()) for _, (_, cpu, _) in steps),
+        )
+    rows = [
+        (step, f"{found.wall:.1f}", f"{found.work:.1f}", str(found.runs))
+        for step, found in contest.items()
+    ]
+    title = (
+        f"{kind} {epsilon:g} over a broker with mutual TLS: {truth.nodes:,} nodes, "
+        f"{truth.edges:,} edges, {groups:,} groups, seconds"
+    )
+    bench.table("broker", title, ("step", "wall", "CPU of all", "best of"), rows)
+    for step, (_, cpu, _) in runs[-1]["taken"].items():
+        bench.console.print(step, *(f"{who} {used:.1f} CPU s" for who, used in cpu.items()))
+    peaks = {
+        who: max(told["taken"][step][2][who] for told in runs for step in told["taken"]) / 1024
+        for who in ("silos", "broker")
+    } | {"coordinator": max(told["memory"] for told in runs)}
+    bench.text("broker-memory", ", ".join(f"{who} {gib:.2f} GiB" for who, gib in peaks.items()))
+    whole = contest["files to answers"].wall
+    bench.text("broker-seconds", f"{whole:.0f} seconds")
+    bench.goal("over a broker: seconds from files to answers", whole, most=MOST_SECONDS)
+    bench.goal("over a broker: GiB of the largest party", max(peaks.values()), most=MOST_GIB)
+    for query, most in (("edges", MOST_EDGES), ("triangles", MOST_TRIANGLES[epsilon])):
+        true = getattr(truth, query)
+        error = max(abs(told["answers"][query][0] / true - 1) for told in runs)
+        bench.goal(f"over a broker: error of {query}, %", 100 * error, most=most)
+
+
 # --- A silo larger than its memory ----------------------------------------------------------------
 
 
@@ -381,6 +484,7 @@ def main() -> int:
     ask("--runs", nargs="+", default=runs, help="protocol:epsilon, …:open, sealed:epsilon")
     ask("--rounds", type=int, default=2, help="take the best of so many")
     ask("--no-growth", action="store_true")
+    ask("--no-broker", action="store_true")
     ask("--rows", type=int, default=ROWS, help="of a silo larger than its memory")
     given = bench.start()
     asked = [(*one.split(":"), "")[:3] for one in given.runs]
@@ -395,7 +499,7 @@ def main() -> int:
         for _ in range(given.rounds):
             for nodes, runs_of in sizes:
                 for kind, epsilon, list_of in runs_of:
-                    groups, opened = round(GROUPS[kind] * (nodes / NODES) ** 0.5), list_of == "open"
+                    groups, opened = groups_of(kind, nodes), list_of == "open"
                     told = run(made[nodes][1], nodes, kind, float(epsilon), groups, opened=opened)
                     key = nodes, named(told)
                     last[key] = worst(last.get(key), told, made[nodes][0])
@@ -404,6 +508,10 @@ def main() -> int:
                         contests[key].note(step, *times)
                     work = sum(work for _, work in told["taken"].values())
                     contests[key].note("files to answers", told["whole"], work)
+        if not given.no_broker:
+            kind, epsilon, _ = asked[0]
+            found = made[given.nodes]
+            deployed(bench, *found, kind, float(epsilon), given.rounds)
     bench.report.more["runs"] = list(last.values())
     for key, told in last.items():
         if key[0] == given.nodes:

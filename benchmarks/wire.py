@@ -15,7 +15,7 @@ every party has cores of its own, the slower of both decides. The goals: the upl
 is shown beside the same 1.3, and is no goal.
 """
 
-from benchmarks.harness import Benchmark, Contest, peak, use_threads
+from benchmarks.harness import Benchmark, Contest, Meter, use_threads
 
 THREADS = use_threads(2)
 
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -48,38 +48,6 @@ GOAL = 1.3
 WINDOW = 4
 WHOLE, UPLOAD = "study, proposal to answer", "its upload, first chunk to last"
 MACHINES, BARE = "the same without a wire", "bare broker, the same bytes"
-
-_TICK = os.sysconf("SC_CLK_TCK")
-
-
-class Meter:
-    """Wall time, CPU seconds of each kind of process, and its peak memory, up to the last mark."""
-
-    def __init__(self, pids: Mapping[str, list[int]]) -> None:
-        self._pids = pids
-        self._began, self._before = time.perf_counter(), self._used()
-        self.mark()
-
-    def _used(self) -> dict[str, float]:
-        return {name: sum(map(cpu_seconds, pids)) for name, pids in self._pids.items()}
-
-    def mark(self) -> None:
-        """Note this moment; the last one counts."""
-        self.wall = time.perf_counter() - self._began
-        self.cpu = {name: used - self._before[name] for name, used in self._used().items()}
-        self.work = sum(self.cpu.values())
-        # This process takes part in all turns, so its peak would belong to none of them.
-        self.peaks = {
-            name: max(map(peak, pids))
-            for name, pids in self._pids.items()
-            if os.getpid() not in pids
-        }
-
-
-def cpu_seconds(pid: int) -> float:
-    """Of a process so far, of all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 #: Who was measured, by name.

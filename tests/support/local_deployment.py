@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.nats.broker import ServerSettings, write_broker_files
@@ -101,9 +99,7 @@ class LocalDeployment:
             self._certificates()
         self._broker_files(roster)
         for name, silo in zip(self.names, silos, strict=True):
-            ids = np.asarray(silo.universe.ids)[silo.pairs] if len(silo) else silo.pairs
-            lines = [f"{u},{v}\n" for u, v in ids]
-            (folder / f"{name}.csv").write_text("from,to\n" + "".join(lines))
+            silo.to_file(folder / f"{name}.csv")
             self._write(f"{name}.toml", self._silo_text(name))
         for name in self.helpers:
             self._write(f"{name}.toml", self._helper_text(name))
