@@ -542,9 +542,12 @@ def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
 
 
 def lowest_of(lines: list[Line], query: str = "", method: str = "") -> str:
-    """The lowest coverage of these lines, with its limit."""
+    """The lowest coverage of these lines, with its limit; what is open can be low by chance."""
     found = [
-        line for line in lines if query in ("", line.query) and method in ("", line.cell["method"])
+        line
+        for line in lines
+        if query in ("", line.query) and method in ("", line.cell["method"])
+        if line.verdict != "open"
     ]
     if not found:
         return ""

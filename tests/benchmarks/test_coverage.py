@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import harness
 from benchmarks.coverage import MADE, QUERIES, SOURCES, Cell, Graph, Tally, main
 from silograph import Estimate
 
@@ -77,8 +78,17 @@ def test_files_are_shown_together(
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(json.dumps({cell.key: cell.record()}))
     monkeypatch.setattr(sys, "argv", ["coverage", "--show", *map(str, files)])
+    monkeypatch.setattr(harness, "WRITTEN", tmp_path / "figures")
     assert main() == 1
     shown = capsys.readouterr().out
     assert re.search(r"path +│ masked +│ edges +│ 2 +│ 1 │ 1 │ 400 +│ 0.850 .* missed", shown)
     assert "missed: path, masked, edges, ε 1, t 1: coverage 0.850" in shown
     assert "1 missed, 1 ok" in shown
+
+    figures = tmp_path / "figures" / "coverage.json"
+    report = harness.Report.from_json(figures.read_text())
+    assert report.tables["queries"].rows[0] == ("edges", "0.850 (0.788)")
+    assert report.tables["graphs"].rows[0][-3:] == ("1", "0", "1")
+    monkeypatch.setattr(sys, "argv", ["coverage", "--show", str(figures)])
+    assert main() == 1
+    assert capsys.readouterr().out == shown
