@@ -87,10 +87,22 @@ mod tests {
     #[test]
     fn blake3_vectors() {
         for (length, expected) in [
-            (0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"),
-            (1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"),
-            (1025, "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444"),
-            (102_400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"),
+            (
+                0,
+                "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
+            ),
+            (
+                1,
+                "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213",
+            ),
+            (
+                1025,
+                "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444",
+            ),
+            (
+                102_400,
+                "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085",
+            ),
         ] {
             let payload: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
             assert_eq!(payload_digest(&payload), hex(expected));
