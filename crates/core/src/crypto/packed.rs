@@ -16,6 +16,8 @@ use crate::graph::simd::Level;
 pub const WORD: usize = 4;
 /// Words that are worked on together.
 const LANES: usize = 8;
+/// Words that are packed together.
+const PACKED: usize = 32;
 const LOW: u64 = u32::MAX as u64;
 
 /// What a packed vector can be refused for.
@@ -191,19 +193,28 @@ impl Digits {
 /// next ones, and so on.
 pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
     let (words, _) = packed.as_chunks_mut::<WORD>();
-    let mut planes = elements.chunks_exact(words.len().max(1)).rev();
-    let Some(top) = planes.next() else { return };
+    let planes = elements.chunks_exact(words.len().max(1)).rev();
     Level::best().run(
         #[inline(always)]
         || {
-            for (word, &digit) in words.iter_mut().zip(top) {
-                *word = u32::from(digit).to_le_bytes();
-            }
-            for digits in planes {
-                for (word, &digit) in words.iter_mut().zip(digits) {
-                    let above = u32::from_le_bytes(*word).wrapping_mul(ring.q);
-                    *word = above.wrapping_add(digit.into()).to_le_bytes();
+            let (wholes, rest) = words.as_chunks_mut::<PACKED>();
+            for (n, words) in wholes.iter_mut().enumerate() {
+                let mut sums = [0u32; PACKED];
+                for digits in planes.clone() {
+                    let digits: &[u16; PACKED] = digits[n * PACKED..].first_chunk().expect("whole");
+                    for i in 0..PACKED {
+                        sums[i] = sums[i].wrapping_mul(ring.q).wrapping_add(digits[i].into());
+                    }
                 }
+                *words = sums.map(u32::to_le_bytes);
+            }
+            let start = wholes.len() * PACKED;
+            for (i, word) in rest.iter_mut().enumerate() {
+                let next = |above: u32, digits: &[u16]| {
+                    let digit = digits[start + i];
+                    above.wrapping_mul(ring.q).wrapping_add(digit.into())
+                };
+                *word = planes.clone().fold(0, next).to_le_bytes();
             }
         },
     );
