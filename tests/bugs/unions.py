@@ -307,10 +307,11 @@ _CONTRIBUTIONS = [
     ),
     Bug(
         "last element never drawn",
-        "contributions are uniform on one element too few",
+        "contributions are uniform on one element too few, one digit of a word at least",
         _MASKED,
-        _SET,
-        "|sum, drawn| *sum = (u32::from(drawn) % (self.ring.q() - 1).max(2)) as u16,",
+        _OWN,
+        _OWN + " let q = self.ring.q() as u16;"
+        " self.own.iter_mut().for_each(|word| *word -= *word / q);",
         _LEAKS,
     ),
     Bug(
