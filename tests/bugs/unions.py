@@ -168,8 +168,8 @@ _SAMPLER = [
         "coins of 8 digits in the masked union",
         "the same where the first digits of many coins are compared together",
         _BERNOULLI,
-        "let mut i = TOGETHER;\n            while open != 0 {",
-        "let mut i = TOGETHER;\n            while open != 0 && i < TOGETHER {",
+        "open[word], TOGETHER);\n            while open != 0 {",
+        "open[word], TOGETHER);\n            while open != 0 && i < TOGETHER {",
         "cargo bernoulli",
     ),
     Bug(
@@ -203,19 +203,8 @@ _CHOSEN = "*eight = (chosen | held).to_le_bytes();"
 _CHOOSE = "desk.choose(bits, b, own.stream(COINS + block as u64));"
 _START = "let stream = own.stream(ELEMENTS + block);"
 _SET = "|sum, drawn| *sum = drawn,"
-_MASK = "desk.mask(&keys, block as u64);"
-#: Bytes modulo q instead of elements, from the stream of a key.
-_MODULO = (
-    "let mut bytes = vec![0u8; desk.sums.len()];"
-    " {key}.stream(block as u64).fill(&mut bytes);"
-    " for (sum, &byte) in desk.sums.iter_mut().zip(&bytes) {{"
-    " *sum = (({kept} + u32::from(byte)) % ring.q()) as u16; }}"
-)
-#: Goes over the pairs that are held, with the place of each.
-_EACH_HELD = (
-    "for k in (0..pairs).filter(|k| bits[k / 64] >> (k % 64) & 1 == 1) {"
-    " let place = k % ring.digits() * desk.words + k / ring.digits();"
-)
+_OWN = "self.uniform.draw(stream, places, &mut self.own);"
+_MASK = ".draw(key.stream(block), places, &mut masks.words);"
 
 _CONTRIBUTIONS = [
     Bug(
@@ -249,7 +238,7 @@ _CONTRIBUTIONS = [
         _CHOOSE,
         _CHOOSE
         + " let end = pairs - 1; if bits[end / 64] >> (end % 64) & 1 == 0 {"
-        + " desk.sums[end % ring.digits() * desk.words + end / ring.digits()] = 0; }",
+        + " desk.bytes[end / 8] &= !(1 << (end % 8)); }",
         _SILENT,
     ),
     Bug(
@@ -301,11 +290,11 @@ _CONTRIBUTIONS = [
         _LEAKS,
     ),
     Bug(
-        "modulo bias in contributions",
-        "a byte modulo q, with nothing refused",
+        "elements of a byte",
+        "contributions come of bytes, which are too few to be even, with nothing refused",
         _MASKED,
-        _CHOOSE,
-        _MODULO.format(key="own", kept="0") + _CHOOSE,
+        _OWN,
+        _OWN + " self.own.iter_mut().for_each(|word| *word &= 0xff00);",
         _LEAKS,
     ),
     Bug(
@@ -318,26 +307,27 @@ _CONTRIBUTIONS = [
     ),
     Bug(
         "last element never drawn",
-        "contributions are uniform on one element too few",
+        "contributions are uniform on one element too few, one digit of a word at least",
         _MASKED,
-        _SET,
-        "|sum, drawn| *sum = (u32::from(drawn) % (self.ring.q() - 1).max(2)) as u16,",
+        _OWN,
+        _OWN + " let q = self.ring.q() as u16;"
+        " self.own.iter_mut().for_each(|word| *word -= *word / q);",
         _LEAKS,
     ),
     Bug(
         "held pairs contribute 1",
-        "the sum counts holders instead of hiding them",
+        "the sum counts holders, and coins, instead of hiding them",
         _MASKED,
-        _CHOOSE,
-        _CHOOSE + _EACH_HELD + " desk.sums[place] = 1; }",
+        _SET,
+        "|sum, _drawn| *sum = 1,",
         _HELD,
     ),
     Bug(
-        "held pairs contribute one element in all",
-        "a uniform element, but the same for every pair that is held",
+        "elements of one word",
+        "uniform elements, but the same few for all pairs of a block",
         _MASKED,
-        _CHOOSE,
-        "let first = desk.sums[0]; " + _EACH_HELD + " desk.sums[place] = first; }" + _CHOOSE,
+        _OWN,
+        _OWN + " let first = self.own[0]; self.own.fill(first);",
         _LEAKS,
     ),
     Bug(
@@ -425,7 +415,7 @@ _MASKS = [
         "the masks of 65,536 pairs come again in the next ones",
         _MASKED,
         _MASK,
-        "desk.mask(&keys, block as u64 * 0);",
+        ".draw(key.stream(block * 0), places, &mut masks.words);",
         _LEAKS,
     ),
     Bug(
@@ -464,8 +454,8 @@ _MASKS = [
         "no masks",
         "every silo uploads its bare contributions",
         _MASKED,
-        _MASK,
-        "desk.mask(&keys[..0], block as u64);",
+        "desk.sum();\n                desk.finish",
+        "desk.masks.clear();\n                desk.sum();\n                desk.finish",
         _LEAKS,
     ),
     Bug(
@@ -501,11 +491,11 @@ _MASKS = [
         "cargo masked",
     ),
     Bug(
-        "modulo bias in the masks",
-        "a byte modulo q, with nothing refused",
+        "masks of a byte",
+        "masks come of bytes, which are too few to be even, with nothing refused",
         _MASKED,
         _MASK,
-        "for (key, _) in &keys { " + _MODULO.format(key="key", kept="u32::from(*sum)") + " }",
+        _MASK + " masks.words.iter_mut().for_each(|word| *word &= 0xff00);",
         _LEAKS,
     ),
     Bug(
@@ -564,8 +554,8 @@ _MESSAGES = [
         "signature without the payload",
         "what a silo said can be changed on the way",
         "src/silograph/messages/envelope.py",
-        "hashlib.sha256(memoryview(self.content)[self.start :]).digest()",
-        "hashlib.sha256().digest()",
+        "_core.payload_digest(self.content, self.start)",
+        "_core.payload_digest(self.content, len(self.content))",
         _HOSTILE,
     ),
     Bug(

@@ -59,6 +59,17 @@ def test_it_opens_where_it_belongs() -> None:
     assert open_envelope(BINDING, sealed(), receiver=COORDINATOR).payload == b"payload"
 
 
+def test_a_signature_covers_the_payload_by_its_digest() -> None:
+    """BLAKE3 of the payload alone, wherever it begins: the authors' vectors of 0 and 1025 bytes."""
+    payload = bytes(i % 251 for i in range(1025))
+    empty = Envelope("round", 0, COORDINATOR, 0, b"")
+    whole = Envelope("round", 0, COORDINATOR, 0, payload)
+    assert empty.digest.hex().startswith("af1349b9f5f9a1a6a0404dea36dcc949")
+    assert whole.digest.hex().startswith("d00278ae47eb27b34faecf67b4fe263f")
+    assert replace(whole, content=b"head" + payload, start=4).digest == whole.digest
+    assert replace(whole, content=b"head", start=9).digest == empty.digest
+
+
 @pytest.mark.parametrize(
     "other",
     [replace(BINDING, run=b"s" * 16), replace(BINDING, parameters=b"q" * 32)],

@@ -1,13 +1,14 @@
 //! What one core of this machine allows: a line for each, with its rate a second.
 //!
-//! `keystream`: bytes of AES-256-CTR as the masked union draws them. `memory`: bytes that copying
-//! reads and writes. `popcount LEVEL`: words whose ones are counted, those that four rows have in
+//! `keystream`: bytes of AES-256-CTR as the masked union draws them. `BLAKE3`: bytes that are hashed as
+//! payloads are. `memory`: bytes that copying reads and writes. `popcount LEVEL`: words whose ones are counted, those that four rows have in
 //! common with one, in the first cache. `products LEVEL`: products of 64 bits on registers. Each is
 //! the best of many rounds that are short: on a busy machine some of them are not interrupted.
 
 use std::hint::black_box;
 use std::time::Instant;
 
+use silograph_core::crypto::identity::payload_digest;
 use silograph_core::crypto::keystream::StreamKey;
 use silograph_core::graph::simd::Level;
 use silograph_core::symmetric::simd::on_registers;
@@ -15,6 +16,7 @@ use silograph_core::symmetric::simd::on_registers;
 const ROUNDS: usize = 300;
 const DRAWN: usize = 4096;
 const STREAM: usize = 1 << 20;
+const PAYLOAD: usize = 600_000;
 const COPIED: usize = 1 << 26;
 /// Words of a row in the first cache, and how often they are counted in a round.
 const WORDS: usize = 256;
@@ -68,6 +70,12 @@ fn main() {
         STREAM
     });
     println!("keystream {keystream:.0}");
+    let payload = vec![7u8; PAYLOAD];
+    let hashed = best(ROUNDS, || {
+        black_box(payload_digest(black_box(&payload)));
+        PAYLOAD
+    });
+    println!("BLAKE3 {hashed:.0}");
     let (source, mut target) = (vec![1u8; COPIED], vec![0u8; COPIED]);
     let copy = best(ROUNDS / 10, || {
         target.copy_from_slice(black_box(&source));

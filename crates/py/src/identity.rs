@@ -39,9 +39,18 @@ fn verify_signature(py: Python<'_>, public: [u8; 32], message: &[u8], signature:
     py.detach(|| identity::verify(&public, message, &signature))
 }
 
+/// The digest of a message's payload, which begins at `start`.
+#[pyfunction]
+fn payload_digest<'py>(py: Python<'py>, content: &[u8], start: usize) -> Bound<'py, PyBytes> {
+    let payload = content.get(start..).unwrap_or_default();
+    let digest = py.detach(|| identity::payload_digest(payload));
+    PyBytes::new(py, &digest)
+}
+
 /// Adds this file's names to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Identity>()?;
     module.add_function(wrap_pyfunction!(is_public_key, module)?)?;
+    module.add_function(wrap_pyfunction!(payload_digest, module)?)?;
     module.add_function(wrap_pyfunction!(verify_signature, module)?)
 }

@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from silograph import _core
 from silograph.errors import (
     ArgumentError,
     BindingError,
@@ -23,7 +24,7 @@ __all__ = ["EVERYONE", "Binding", "Envelope", "Outgoing", "open_envelope", "peek
 #: The receiver of messages that are addressed to all parties.
 EVERYONE = 0xFFFE
 
-_MAGIC = b"silograph/envelope/v1"
+_MAGIC = b"silograph/envelope/v2"
 _PLACES = struct.Struct("<HHI")
 _LARGEST_PAYLOAD = 1 << 26
 
@@ -67,8 +68,8 @@ class Envelope:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the payload."""
-        return hashlib.sha256(memoryview(self.content)[self.start :]).digest()
+        """BLAKE3 of the payload, which may be large."""
+        return _core.payload_digest(self.content, self.start)
 
 
 @dataclass(frozen=True)

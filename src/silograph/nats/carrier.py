@@ -48,9 +48,9 @@ UNPROVEN = (EnvelopeError, SignatureError, BindingError)
 #: How many messages may be on their way to the broker at the same time. On a slow line they are
 #: fewer: see ``nats/pace.py``.
 _WINDOW = 4
-#: For how many seconds messages are made that the store records together: a record waits for the
-#: disk, and what is quickly made should not wait for it each time. They are as many as the window.
-_TOGETHER_SECONDS = 0.02
+#: For how many seconds messages are made that the store records together, and how many at most: a
+#: record waits for the disk, and what is quickly made should not wait for it each time.
+_TOGETHER_SECONDS, _TOGETHER = 0.02, 2 * _WINDOW
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Carrier(Voice):
             made += (more := self.session.make(self._sent))
             if more:
                 self._point("made")
-            if not again or len(made) >= _WINDOW or time.monotonic() > until:
+            if not again or len(made) >= _TOGETHER or time.monotonic() > until:
                 break
         frozen = self._freeze(None, made, again=again)
         return [[message] for message in frozen] if again else [frozen]

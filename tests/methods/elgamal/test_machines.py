@@ -172,7 +172,7 @@ def test_golden_transcript() -> None:
     assert (
         transcripts[0]
         == transcripts[1]
-        == "d489592a0a35a885de3b57cbcad9dda8eee8ab87af874527069f97849fb45c4e"
+        == "e9270036401b6bdbb6bf1c5316d5d0b107a62f615298a03e5463de3170ea664f"
     )
 
 

@@ -141,7 +141,7 @@ class TestTranscript:
         spent, messages = recorded(1)
         assert spent == [16]  # four keys and confirmations, and what is relayed of them
         assert (
-            digest(messages) == "3aedb4b1b71342e5e34dd280e59a61ab2fb58fff33d24cb97d8083da8a953a47"
+            digest(messages) == "352a7d1e629bc7582251a5cb5a0d602d119ac7bc456ccd9327757686489490ab"
         )
 
     def test_sizes_do_not_depend_on_edges(self) -> None:

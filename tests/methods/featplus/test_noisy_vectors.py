@@ -103,7 +103,7 @@ def test_golden_transcript() -> None:
     raws = b"".join(silo.numbers([5, 6, 7]).raw for silo in run.silos)
     assert (
         hashlib.sha256(raws).hexdigest()
-        == "35894e868181337eb526193718b4103885fc2fb1f67beba27b9b10218d47208e"
+        == "1521989c3b16b4183a493286bc4f2c99348bae20199d8c27b72f9b8e6b4df799"
     )
 
 

@@ -87,7 +87,7 @@ def test_golden_transcript() -> None:
     raws = b"".join([*chunks, *signed, run.relay(signed)])
     assert (
         hashlib.sha256(raws).hexdigest()
-        == "e51067c4da8d7d4b03314e0bc80aca3c866c3c31aa0eba51fd76a344f7981284"
+        == "98606d4375cdd87ec895a3848aa7192deb82bdc7afc6d8464a2a4b39fb117b89"
     )
 
 

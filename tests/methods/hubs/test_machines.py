@@ -76,7 +76,7 @@ class TestResult:
         run = HubRun(parameters(share=NOISY)).agree()
         raw = run.chunk(0, 0, numbers(0))
         assert hashlib.sha256(raw).hexdigest() == (
-            "d09c044edf4d44db70895e3b3153818ffffad18aea2357c5caf9512ca4a10e16"
+            "85e90aa06c2b2a60736c902ad13b3e09c79359d385bbf69abecae5cdbf2be651"
         )
         assert raw == run.chunk(0, 0, numbers(0))
 

@@ -83,7 +83,7 @@ class TestResult:
         raw = run.chunk(0, 0, {1, 2, 3})
         assert (
             hashlib.sha256(raw).hexdigest()
-            == "cfca690cc9a9342b05092c8c8fbb8d849700647477b8c02927c19914770e05a1"
+            == "cfe206c48443e2e4ca9037f3670613b66e99a31f87b5a8b0977da7a8f6176976"
         )
         assert raw == run.chunk(0, 0, {1, 2, 3})
 

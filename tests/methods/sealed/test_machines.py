@@ -234,9 +234,9 @@ class TestAnswers:
                 digest.update(message.raw)
             found[kind] = digest.hexdigest()[:32]
         assert found == {
-            "coins": "8c282d5b17cb0873b255e6b43e5cdd54",
-            "parts": "c99b63c8fbb8154fc0bd031121afa024",
-            "bounded": "ebaf4a141b258b7d2b1e56d18415edf4",
+            "coins": "6aa7795aa54f632f75029fd751fab828",
+            "parts": "94b4bed5d054e47b91901a1309888984",
+            "bounded": "8e370fab1a4bc60baad16f57ba7ae063",
         }
 
 

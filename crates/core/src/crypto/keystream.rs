@@ -14,7 +14,7 @@
 //! The crate chooses between VAES, AES-NI, ARM's instructions and software when it runs; the bytes
 //! are the same. All of them are constant time: the software is bitsliced and has no tables. It is
 //! slow, and only needed by processors without AES instructions, which servers have had since 2010.
-//! AWS-LC may be faster still, but would bring C and assembler into a build that is Rust alone.
+//! AWS-LC may be faster still, but would bring a build in C.
 //!
 //! Sixteen-byte blocks under one key never repeat, where random ones might: n blocks are told from
 //! random ones with an advantage of n²/2^129 at most. A key serves one chunk: some 2^16 blocks,

@@ -70,9 +70,9 @@ pub fn contribute(
             || Desk::new(ring),
             |desk, (block, (wire, bits))| {
                 let pairs = size.min(pairs - block * size);
-                desk.start(wire.len() / WORD, &own, block as u64);
+                desk.draw(wire.len() / WORD, &own, &keys, block as u64);
                 desk.choose(bits, b, own.stream(COINS + block as u64));
-                desk.mask(&keys, block as u64);
+                desk.sum();
                 desk.finish(pairs, wire);
             },
         );
@@ -145,12 +145,13 @@ struct Desk {
     ring: Ring,
     uniform: Uniform,
     words: usize,
-    sums: Vec<u16>,
     own: Vec<u16>,
     masks: Vec<Masks>,
+    sums: Vec<u16>,
     chosen: Vec<u64>,
     bytes: Vec<u8>,
     groups: Vec<u16>,
+    places: Vec<u8>,
 }
 
 impl Desk {
@@ -159,67 +160,112 @@ impl Desk {
             ring,
             uniform: Uniform::new(ring.q()),
             words: 0,
-            sums: vec![],
             own: vec![],
             masks: vec![],
+            sums: vec![],
             chosen: vec![],
             bytes: vec![],
             groups: vec![],
+            places: vec![],
         }
     }
 
-    /// Uniform elements, one for each place of so many words.
-    fn start(&mut self, words: usize, own: &StreamKey, block: u64) {
+    /// Draws words with elements for all places of so many packed words: our own, and those of every
+    /// mask.
+    fn draw(&mut self, words: usize, own: &StreamKey, keys: &[(StreamKey, bool)], block: u64) {
         self.words = words;
         self.sums.resize(words * self.ring.digits(), 0);
+        let places = self.sums.len();
         let stream = own.stream(ELEMENTS + block);
-        self.uniform.draw(stream, self.sums.len(), &mut self.own);
-        self.uniform.spread(
-            &mut self.own,
-            &mut self.sums,
-            0,
-            #[inline(always)]
-            |sum, drawn| *sum = drawn,
-        );
+        self.uniform.draw(stream, places, &mut self.own);
+        self.masks.resize_with(keys.len(), Masks::default);
+        for ((key, plus), masks) in keys.iter().zip(&mut self.masks) {
+            masks.plus = *plus;
+            self.uniform
+                .draw(key.stream(block), places, &mut masks.words);
+        }
     }
 
-    /// Sets to zero what is neither held nor chosen by a coin.
+    /// Tosses the coins. A place is chosen where its pair is held, or by a coin.
     fn choose(&mut self, held: &[u64], b: &Probability, coins: Keystream<'_>) {
-        let (digits, mut coins) = (self.ring.digits(), coins.words());
+        let mut coins = coins.words();
         self.chosen.resize(held.len(), 0);
         bernoulli::fill(self.uniform.level, b, &mut self.chosen, |words| {
             coins.fill(words);
         });
-        // Bits of eight words at a time, each read as eight bytes, past the end as well.
+        // Bits are read as eight bytes, past the end as well.
         let eights = self.words.div_ceil(8);
-        self.bytes.resize(8 * held.len() + eights * digits + 16, 0);
+        let size = 8 * held.len() + eights * self.ring.digits() + 16;
+        self.bytes.resize(size, 0);
         let bytes = self.bytes.as_chunks_mut().0;
         for ((eight, chosen), held) in bytes.iter_mut().zip(&self.chosen).zip(held) {
             *eight = (chosen | held).to_le_bytes();
         }
         self.groups.resize(8 * eights, 0);
-        let (bytes, groups, words) = (&self.bytes, &mut self.groups, self.words);
-        let from =
-            |byte: usize| u64::from_le_bytes(*bytes[byte..].first_chunk().unwrap_or(&[0; 8]));
-        // Sixteen digits of all words, and then, of the least moduli, the others.
-        for (half, planes) in self.sums.chunks_mut(16 * words).enumerate() {
+    }
+
+    /// Sums of our own elements at chosen places, zeros elsewhere, and all masks.
+    fn sum(&mut self) {
+        let (level, q) = (self.uniform.level, self.uniform.q);
+        if simd::sums_at_once(level, q, self.masks.len(), self.words) {
+            self.place();
+            let own = (&self.own[..], &self.places[..]);
+            simd::sum(
+                level,
+                (q, self.uniform.digits),
+                own,
+                &self.masks,
+                &mut self.sums,
+            );
+            return;
+        }
+        self.uniform.spread(
+            &mut self.own,
+            &mut self.sums,
+            #[inline(always)]
+            |sum, drawn| *sum = drawn,
+        );
+        self.clear();
+        for Masks { words, plus } in &mut self.masks {
+            match plus {
+                true => self.uniform.spread(
+                    words,
+                    &mut self.sums,
+                    #[inline(always)]
+                    move |sum, mask| *sum = less(q, *sum, q.wrapping_sub(mask)),
+                ),
+                false => self.uniform.spread(
+                    words,
+                    &mut self.sums,
+                    #[inline(always)]
+                    move |sum, mask| *sum = less(q, *sum, mask),
+                ),
+            }
+        }
+    }
+
+    /// One bit for each place, and eight bytes more: which are chosen.
+    fn place(&mut self) {
+        let (row, digits) = (self.words / 8, self.ring.digits());
+        self.places.resize(row * digits + 8, 0);
+        for half in 0..digits.div_ceil(16) {
+            self.group(half);
+            let rows = &mut self.places[16 * half * row..(16 * half + 16).min(digits) * row];
+            simd::places(self.uniform.level, &self.groups, rows);
+        }
+    }
+
+    /// Sets to zero what is not chosen.
+    fn clear(&mut self) {
+        for half in 0..self.ring.digits().div_ceil(16) {
+            self.group(half);
+            let (words, groups) = (self.words, &self.groups);
+            let planes = self.sums[16 * half * words..].chunks_exact_mut(words);
             self.uniform.level.run(
                 #[inline(always)]
                 || {
-                    for (i, groups) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                        // The bits of eight words fill as many whole bytes as a word has digits.
-                        if digits <= 8 {
-                            let bits = from(i * digits);
-                            *groups = std::array::from_fn(|word| (bits >> (word * digits)) as u16);
-                        } else {
-                            *groups = std::array::from_fn(|word| {
-                                let bit = (8 * i + word) * digits + 16 * half;
-                                (from(bit / 8) >> (bit % 8)) as u16
-                            });
-                        }
-                    }
-                    for (digit, sums) in planes.chunks_exact_mut(words).enumerate() {
-                        for (sum, group) in sums.iter_mut().zip(&*groups) {
+                    for (digit, sums) in planes.take(16).enumerate() {
+                        for (sum, group) in sums.iter_mut().zip(groups) {
                             *sum &= 0u16.wrapping_sub(group >> digit & 1);
                         }
                     }
@@ -228,35 +274,29 @@ impl Desk {
         }
     }
 
-    /// Adds or subtracts the masks of every key.
-    fn mask(&mut self, keys: &[(StreamKey, bool)], block: u64) {
-        let q = self.ring.q() as u16;
-        self.masks.resize_with(keys.len(), Masks::default);
-        for ((key, plus), masks) in keys.iter().zip(&mut self.masks) {
-            masks.plus = *plus;
-            let stream = key.stream(block);
-            self.uniform.draw(stream, self.sums.len(), &mut masks.words);
-        }
-        let (level, digits) = (self.uniform.level, self.uniform.digits);
-        let done = simd::mask(level, q, digits, &self.masks, &mut self.sums);
-        for Masks { words, plus } in &mut self.masks {
-            match plus {
-                true => self.uniform.spread(
-                    words,
-                    &mut self.sums,
-                    done,
-                    #[inline(always)]
-                    move |sum, mask| *sum = less(q, *sum, q.wrapping_sub(mask)),
-                ),
-                false => self.uniform.spread(
-                    words,
-                    &mut self.sums,
-                    done,
-                    #[inline(always)]
-                    move |sum, mask| *sum = less(q, *sum, mask),
-                ),
-            }
-        }
+    /// Of every word the bits of its first sixteen digits, or, of the least moduli, of the others.
+    fn group(&mut self, half: usize) {
+        let (bytes, digits) = (&self.bytes, self.ring.digits());
+        let from =
+            |byte: usize| u64::from_le_bytes(*bytes[byte..].first_chunk().unwrap_or(&[0; 8]));
+        let groups = self.groups.as_chunks_mut::<8>().0;
+        self.uniform.level.run(
+            #[inline(always)]
+            || {
+                for (i, groups) in groups.iter_mut().enumerate() {
+                    // The bits of eight words fill as many whole bytes as a word has digits.
+                    if digits <= 8 {
+                        let bits = from(i * digits);
+                        *groups = std::array::from_fn(|word| (bits >> (word * digits)) as u16);
+                    } else {
+                        *groups = std::array::from_fn(|word| {
+                            let bit = (8 * i + word) * digits + 16 * half;
+                            (from(bit / 8) >> (bit % 8)) as u16
+                        });
+                    }
+                }
+            },
+        );
     }
 
     /// Packs what is there; places past the last pair are zero.
@@ -318,21 +358,14 @@ impl Uniform {
         });
     }
 
-    /// Hands out the digits of all words from the one at `first` on.
-    fn spread(
-        &self,
-        words: &mut [u16],
-        places: &mut [u16],
-        first: usize,
-        take: impl Fn(&mut u16, u16),
-    ) {
+    /// Hands out the digits of all words.
+    fn spread(&self, words: &mut [u16], places: &mut [u16], take: impl Fn(&mut u16, u16)) {
         let count = places.len().div_ceil(self.digits);
-        let (kept, q) = (&mut words[first..count], self.q);
+        let (kept, q) = (&mut words[..count], self.q);
         self.level.run(
             #[inline(always)]
             || {
                 for places in places.chunks_mut(count.max(1)) {
-                    let places = places.get_mut(first..).unwrap_or_default();
                     if q == 0 {
                         // The word is the element.
                         for (place, &word) in places.iter_mut().zip(&*kept) {
@@ -415,7 +448,6 @@ mod tests {
             uniform.spread(
                 &mut kept,
                 &mut places,
-                0,
                 #[inline(always)]
                 |place, digit| *place = digit,
             );
@@ -587,18 +619,20 @@ mod tests {
     fn all_levels_make_the_same_blocks() {
         let b = Probability::ratio(1, 7).unwrap();
         let (own, keys) = (StreamKey::new(&[9; 32]), stream_keys(&seeds(7, 2)));
-        for q in [2, 3, 5, 21, 256, 1000, 32_769, 40_000, 65_535, 65_536] {
+        for q in [
+            2, 3, 5, 21, 256, 1000, 13_107, 13_108, 40_000, 65_535, 65_536,
+        ] {
             let ring = Ring::new(q).unwrap();
-            for words in [1, 2, 7, 31, 100, BLOCK] {
+            for words in [1, 2, 7, 31, 64, 100, 960, BLOCK] {
                 let bits: Vec<u64> = (0..(words * ring.digits()).div_ceil(64) as u64)
                     .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
                     .collect();
                 let block = |level| {
                     let mut desk = Desk::new(ring);
                     desk.uniform.level = level;
-                    desk.start(words, &own, 3);
+                    desk.draw(words, &own, &keys, 3);
                     desk.choose(&bits, &b, own.stream(COINS + 3));
-                    desk.mask(&keys, 3);
+                    desk.sum();
                     desk.sums
                 };
                 let made: Vec<_> = Level::available().into_iter().map(block).collect();

@@ -16,6 +16,8 @@ use crate::graph::simd::Level;
 pub const WORD: usize = 4;
 /// Words that are worked on together.
 const LANES: usize = 8;
+/// Words that are packed together.
+const PACKED: usize = 32;
 const LOW: u64 = u32::MAX as u64;
 
 /// What a packed vector can be refused for.
@@ -191,19 +193,28 @@ impl Digits {
 /// next ones, and so on.
 pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
     let (words, _) = packed.as_chunks_mut::<WORD>();
-    let mut planes = elements.chunks_exact(words.len().max(1)).rev();
-    let Some(top) = planes.next() else { return };
+    let planes = elements.chunks_exact(words.len().max(1)).rev();
     Level::best().run(
         #[inline(always)]
         || {
-            for (word, &digit) in words.iter_mut().zip(top) {
-                *word = u32::from(digit).to_le_bytes();
-            }
-            for digits in planes {
-                for (word, &digit) in words.iter_mut().zip(digits) {
-                    let above = u32::from_le_bytes(*word).wrapping_mul(ring.q);
-                    *word = above.wrapping_add(digit.into()).to_le_bytes();
+            let (wholes, rest) = words.as_chunks_mut::<PACKED>();
+            for (n, words) in wholes.iter_mut().enumerate() {
+                let mut sums = [0u32; PACKED];
+                for digits in planes.clone() {
+                    let digits: &[u16; PACKED] = digits[n * PACKED..].first_chunk().expect("whole");
+                    for i in 0..PACKED {
+                        sums[i] = sums[i].wrapping_mul(ring.q).wrapping_add(digits[i].into());
+                    }
                 }
+                *words = sums.map(u32::to_le_bytes);
+            }
+            let start = wholes.len() * PACKED;
+            for (i, word) in rest.iter_mut().enumerate() {
+                let next = |above: u32, digits: &[u16]| {
+                    let digit = digits[start + i];
+                    above.wrapping_mul(ring.q).wrapping_add(digit.into())
+                };
+                *word = planes.clone().fold(0, next).to_le_bytes();
             }
         },
     );
@@ -256,44 +267,53 @@ fn add_lanes(ring: Ring, sums: &mut [[u8; WORD]; LANES], terms: &[[u8; WORD]; LA
 /// Which elements are not zero, one bit per pair.
 pub fn nonzero(ring: Ring, pairs: usize, packed: &[u8]) -> Result<Vec<u64>, PackedError> {
     ring.check(pairs, packed)?;
-    let (words, _) = packed.as_chunks::<WORD>();
-    let mut groups = vec![0u64; words.len().next_multiple_of(LANES)];
-    Level::best().run(
+    let (words, _) = packed.as_chunks();
+    // The bits of as many words as fit 64 bits are joined first.
+    let mut bits = Level::best().run(
         #[inline(always)]
-        || {
-            let (wholes, rest) = words.as_chunks::<LANES>();
-            let (of_wholes, of_rest) = groups.as_chunks_mut::<LANES>().0.split_at_mut(wholes.len());
-            for (group, words) in of_wholes.iter_mut().zip(wholes) {
-                nonzero_lanes(ring, group, words);
-            }
-            if let Some(group) = of_rest.first_mut() {
-                let mut words = [[0; WORD]; LANES];
-                words[..rest.len()].copy_from_slice(rest);
-                nonzero_lanes(ring, group, &words);
-            }
+        || match ring.digits {
+            ..=8 => joined::<8>(ring, words),
+            9..=16 => joined::<4>(ring, words),
+            _ => joined::<2>(ring, words),
         },
     );
-    // Groups one after the other, as bits of 64-bit words.
-    let mut bits = Vec::with_capacity(pairs.div_ceil(64));
-    let (mut word, mut filled) = (0, 0);
-    for &group in &groups[..words.len()] {
-        word |= group << filled;
-        filled += ring.digits;
-        if filled >= 64 {
-            filled -= 64;
-            bits.push(word);
-            word = group >> (ring.digits - filled);
-        }
-    }
-    bits.push(word);
     bits.truncate(pairs.div_ceil(64));
     Ok(bits)
 }
 
+/// The bits of all words, those of `TOGETHER` words at a time, as bits of 64-bit words.
+#[inline(always)]
+fn joined<const TOGETHER: usize>(ring: Ring, words: &[[u8; WORD]]) -> Vec<u64> {
+    let mut bits = Vec::with_capacity((words.len() + LANES) * ring.digits / 64 + 1);
+    let (mut word, mut filled) = (0u64, 0);
+    let (wholes, rest) = words.as_chunks();
+    let mut last = [[0; WORD]; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    for words in wholes.iter().chain([&last]) {
+        for groups in nonzero_lanes(ring, words).as_chunks::<TOGETHER>().0 {
+            let mut more = 0;
+            for (i, group) in groups.iter().enumerate() {
+                more |= group << (i * ring.digits);
+            }
+            word |= more << filled;
+            filled += TOGETHER * ring.digits;
+            if filled >= 64 {
+                bits.push(word);
+                filled -= 64;
+                // What did not fit; nothing, if all of it came to the beginning of a word.
+                let fitted = (TOGETHER * ring.digits - filled) as u32;
+                word = more.checked_shr(fitted).unwrap_or_default();
+            }
+        }
+    }
+    bits.push(word);
+    bits
+}
+
 /// Bit j of a group says whether digit j of its word is not zero.
 #[inline(always)]
-fn nonzero_lanes(ring: Ring, groups: &mut [u64; LANES], words: &[[u8; WORD]; LANES]) {
-    let mut digits = ring.split(&read(words));
+fn nonzero_lanes(ring: Ring, words: &[[u8; WORD]; LANES]) -> [u64; LANES] {
+    let (mut groups, mut digits) = ([0; LANES], ring.split(&read(words)));
     for left in (0..ring.digits).rev() {
         for (group, &digit) in groups.iter_mut().zip(&digits.high) {
             *group |= mask(digit, 1) & (1 << left);
@@ -302,6 +322,7 @@ fn nonzero_lanes(ring: Ring, groups: &mut [u64; LANES], words: &[[u8; WORD]; LAN
             digits.next(ring.q);
         }
     }
+    groups
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Two loops of the masked union with AVX-512, which a compiler does not find by itself: refusing
-//! words of a stream, and adding the masks of several streams at once.
+//! Loops of the masked union with AVX-512, which a compiler does not find by itself: refusing words
+//! of a stream, and summing our own elements and the masks of several streams at once.
 
 use crate::graph::simd::{Kind, Level};
 
@@ -93,80 +93,152 @@ pub struct Masks {
     pub plus: bool,
 }
 
-/// Adds or subtracts the digits of as many words as it can; how many words these are.
-///
-/// Digit i of word n goes to place n + i·k, where k words have digits for all places. q is 0 for
-/// 2^16; every sum is below q.
+/// Streams that are summed at once.
+const STREAMS: usize = 4;
+
+/// Whether [`sum`] knows how to sum the masks of so many streams for so many packed words.
+pub fn sums_at_once(level: Level, q: u16, streams: usize, words: usize) -> bool {
+    let room = u32::from(q) * (1 + streams.min(STREAMS) as u32) <= 1 << 16;
+    match level.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => q > 0 && room && words.is_multiple_of(64),
+        _ => false,
+    }
+}
+
+/// Bit j of every group in row j of `rows`, one bit for each group, a multiple of 64 of them.
 #[allow(unsafe_code)]
-pub fn mask(level: Level, q: u16, digits: usize, masks: &[Masks], sums: &mut [u16]) -> usize {
+pub fn places(level: Level, groups: &[u16], rows: &mut [u8]) {
     match level.kind() {
         // SAFETY: a Level of this kind was made only where the CPU has these features.
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => unsafe { mask_wide(q, digits, masks, sums) },
-        _ => 0,
+        Kind::Avx512 => unsafe { test_bits(groups, rows) },
+        _ => unreachable!("only what `sums_at_once` knows"),
     }
-}
-
-/// Up to four streams at a time: sums are loaded and stored once for all of them.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn mask_wide(q: u16, digits: usize, masks: &[Masks], sums: &mut [u16]) -> usize {
-    let count = sums.len().div_ceil(digits);
-    // The last digits may be fewer.
-    let whole = sums.len().saturating_sub((digits - 1) * count) / LANES;
-    for masks in masks.chunks(4) {
-        match masks {
-            [a] => mask_streams(q, (digits, count), whole, [a], sums),
-            [a, b] => mask_streams(q, (digits, count), whole, [a, b], sums),
-            [a, b, c] => mask_streams(q, (digits, count), whole, [a, b, c], sums),
-            [a, b, c, d] => mask_streams(q, (digits, count), whole, [a, b, c, d], sums),
-            _ => unreachable!("chunks of one to four"),
-        }
-    }
-    whole * LANES
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
 #[allow(unsafe_code)]
-fn mask_streams<const STREAMS: usize>(
+fn test_bits(groups: &[u16], rows: &mut [u8]) {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_set1_epi16, _mm512_test_epi16_mask};
+    for (j, row) in rows.chunks_exact_mut(groups.len() / 8).enumerate() {
+        let bit = _mm512_set1_epi16(1i16.wrapping_shl(j as u32));
+        let (groups, _) = groups.as_chunks::<LANES>();
+        for (four, groups) in row.as_chunks_mut().0.iter_mut().zip(groups) {
+            // SAFETY: the groups are 64 bytes that may be read.
+            let groups = unsafe { _mm512_loadu_si512(groups.as_ptr().cast()) };
+            *four = _mm512_test_epi16_mask(groups, bit).to_le_bytes();
+        }
+    }
+}
+
+/// The sums of our own elements, where a bit says so, and of the masks of all streams, in Z_q.
+///
+/// `own` are words as those of masks, and one bit for each place, with eight bytes more. Digit i of
+/// word n goes to place n + i·k, where k words have digits for all places.
+#[allow(unsafe_code)]
+pub fn sum(
+    level: Level,
+    (q, digits): (u16, usize),
+    own: (&[u16], &[u8]),
+    masks: &[Masks],
+    sums: &mut [u16],
+) {
+    match level.kind() {
+        // SAFETY: a Level of this kind was made only where the CPU has these features.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => unsafe { sum_wide(q, digits, own, masks, sums) },
+        _ => unreachable!("only what `sums_at_once` knows"),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn sum_wide(q: u16, digits: usize, own: (&[u16], &[u8]), masks: &[Masks], sums: &mut [u16]) {
+    let mut own = Some(own);
+    let mut rest = masks;
+    loop {
+        let (now, later) = rest.split_at(rest.len().min(STREAMS));
+        match now {
+            [] => sum_streams(q, digits, own.take(), [], sums),
+            [a] => sum_streams(q, digits, own.take(), [a], sums),
+            [a, b] => sum_streams(q, digits, own.take(), [a, b], sums),
+            [a, b, c] => sum_streams(q, digits, own.take(), [a, b, c], sums),
+            [a, b, c, d, ..] => sum_streams(q, digits, own.take(), [a, b, c, d], sums),
+        }
+        rest = later;
+        if rest.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Up to four streams on top of our own elements or, without them, of what is there. All together
+/// are below five times q, which fits 16 bits, and are reduced once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[allow(unsafe_code)]
+fn sum_streams<const COUNT: usize>(
     q: u16,
-    (digits, count): (usize, usize),
-    whole: usize,
-    masks: [&Masks; STREAMS],
+    digits: usize,
+    own: Option<(&[u16], &[u8])>,
+    masks: [&Masks; COUNT],
     sums: &mut [u16],
 ) {
     use std::arch::x86_64::{
-        __m512i, _mm512_cmplt_epu16_mask, _mm512_loadu_si512, _mm512_mask_add_epi16,
-        _mm512_mask_sub_epi16, _mm512_mullo_epi16, _mm512_set1_epi16, _mm512_storeu_si512,
-        _mm512_sub_epi16,
+        __m512i, _mm512_add_epi16, _mm512_loadu_si512, _mm512_mask_storeu_epi16,
+        _mm512_mask_sub_epi16, _mm512_maskz_loadu_epi16, _mm512_maskz_mov_epi16, _mm512_min_epu16,
+        _mm512_mullo_epi16, _mm512_set1_epi16, _mm512_setzero_si512, _mm512_sub_epi16,
     };
+    let all = |x: u16| _mm512_set1_epi16(x.cast_signed());
     // SAFETY: the words are 64 bytes that may be read.
     let load = |words: &[u16; LANES]| unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
-    let modulus = _mm512_set1_epi16(q.cast_signed());
+    let (zero, modulus) = (_mm512_setzero_si512(), all(q));
+    let count = sums.len().div_ceil(digits);
+    let whole = count.div_ceil(LANES);
     let words = masks.map(|masks| &masks.words.as_chunks::<LANES>().0[..whole]);
-    let plus = masks.map(|masks| if masks.plus { u32::MAX } else { 0 });
+    let minus = masks.map(|masks| if masks.plus { 0 } else { u32::MAX });
+    // What is taken away is q minus it, added.
+    let taken = minus.iter().filter(|&&minus| minus != 0).count();
+    let start = all(q * taken as u16);
+    let own = own.map(|(own, places)| (&own.as_chunks::<LANES>().0[..whole], places));
     for n in 0..whole {
-        let mut fractions: [__m512i; STREAMS] = std::array::from_fn(|s| load(&words[s][n]));
+        let mut fractions: [__m512i; COUNT] = std::array::from_fn(|s| load(&words[s][n]));
+        let mut ours = own.map_or(zero, |(own, _)| load(&own[n]));
         for digit in 0..digits {
-            let places = sums[digit * count + n * LANES..]
-                .first_chunk_mut()
-                .expect("whole");
-            let mut sum = load(places);
-            for (fraction, &plus) in fractions.iter_mut().zip(&plus) {
-                // As in `less`: q minus the mask, or the mask, is taken away.
-                let mask = match q {
-                    0 => *fraction,
-                    _ => high_halves(*fraction, modulus),
-                };
-                let taken = _mm512_mask_sub_epi16(mask, plus, modulus, mask);
-                let below = _mm512_cmplt_epu16_mask(sum, taken);
-                sum = _mm512_sub_epi16(sum, taken);
-                sum = _mm512_mask_add_epi16(sum, below, sum, modulus);
+            let first = digit * count + n * LANES;
+            let end = sums.len().min((digit + 1) * count).min(first + LANES);
+            let Some(places) = sums.get_mut(first..end) else {
+                break; // the last digits are fewer
+            };
+            let lanes = u32::MAX >> (LANES - places.len().max(1));
+            let mut sum = match own {
+                Some((_, bits)) => {
+                    let eight = bits[first / 8..].first_chunk().expect("eight bytes more");
+                    let chosen = (u64::from_le_bytes(*eight) >> (first % 8)) as u32;
+                    let element = high_halves(ours, modulus);
+                    ours = _mm512_mullo_epi16(ours, modulus);
+                    _mm512_maskz_mov_epi16(chosen, element)
+                }
+                // SAFETY: these lanes are places that may be read.
+                None => unsafe { _mm512_maskz_loadu_epi16(lanes, places.as_ptr().cast()) },
+            };
+            sum = _mm512_add_epi16(sum, start);
+            for (fraction, &minus) in fractions.iter_mut().zip(&minus) {
+                let mask = high_halves(*fraction, modulus);
                 *fraction = _mm512_mullo_epi16(*fraction, modulus);
+                sum = _mm512_add_epi16(sum, _mm512_mask_sub_epi16(mask, minus, zero, mask));
             }
-            // SAFETY: the places are 64 bytes that may be written.
-            unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), sum) };
+            // A difference below zero is large, and then the smaller one is what it was.
+            for times in [4, 2, 1] {
+                if times <= COUNT {
+                    let less = _mm512_sub_epi16(sum, all(q.wrapping_mul(times as u16)));
+                    sum = _mm512_min_epu16(sum, less);
+                }
+            }
+            // SAFETY: these lanes are places that may be written.
+            unsafe { _mm512_mask_storeu_epi16(places.as_mut_ptr().cast(), lanes, sum) };
         }
     }
 }

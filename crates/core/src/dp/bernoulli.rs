@@ -136,29 +136,37 @@ const GROUP: usize = 16;
 /// once, then what is left word by word.
 pub fn fill(level: Level, p: &Probability, bits: &mut [u64], mut draw: impl FnMut(&mut [u64])) {
     let mut words = [[0u64; GROUP]; TOGETHER];
+    let digits: [u64; TOGETHER] = std::array::from_fn(|i| p.digit(i));
     for bits in bits.chunks_mut(GROUP) {
         draw(words.as_flattened_mut());
         let (mut below, mut open) = ([0u64; GROUP], [u64::MAX; GROUP]);
         level.run(
             #[inline(always)]
             || {
-                for (i, words) in words.iter().enumerate() {
-                    let digit = p.digit(i);
-                    for ((below, open), word) in below.iter_mut().zip(&mut open).zip(words) {
-                        *below |= *open & digit & !word;
-                        *open &= !(word ^ digit);
+                for lane in 0..GROUP {
+                    let (mut under, mut left) = (0, u64::MAX);
+                    for (words, &digit) in words.iter().zip(&digits) {
+                        under |= left & digit & !words[lane];
+                        left &= !(words[lane] ^ digit);
                     }
+                    (below[lane], open[lane]) = (under, left);
                 }
             },
         );
-        for ((bits, below), mut open) in bits.iter_mut().zip(below).zip(open) {
+        let mut undecided = 0u32;
+        for (i, (bits, &below)) in bits.iter_mut().zip(&below).enumerate() {
             *bits = below;
-            let mut i = TOGETHER;
+            undecided |= u32::from(open[i] != 0) << i;
+        }
+        while undecided != 0 {
+            let word = undecided.trailing_zeros() as usize;
+            undecided &= undecided - 1;
+            let (bits, mut open, mut i) = (&mut bits[word], open[word], TOGETHER);
             while open != 0 {
-                let (mut word, digit) = ([0], p.digit(i));
-                draw(&mut word);
-                *bits |= open & digit & !word[0];
-                open &= !(word[0] ^ digit);
+                let (mut drawn, digit) = ([0], p.digit(i));
+                draw(&mut drawn);
+                *bits |= open & digit & !drawn[0];
+                open &= !(drawn[0] ^ digit);
                 i += 1;
             }
         }

@@ -27,8 +27,8 @@ What each party sees, and why that tells nothing
 What a cheat can do
     End a run, choose its own bits as it likes, and, with the coordinator, publish a wrong answer.
 Assumptions
-    ChaCha20-Poly1305, X25519, HKDF, SHA-256, AES-256-CTR and Ed25519 are what they should be; of
-    the four members at most one is dishonest.
+    ChaCha20-Poly1305, X25519, HKDF, SHA-256, BLAKE3, AES-256-CTR and Ed25519 are what they should
+    be; of the four members at most one is dishonest.
 """
 
 import hashlib
