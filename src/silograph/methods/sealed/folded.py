@@ -5,23 +5,34 @@ Model
     row shares with groups) and, for triangles, the weighted triangles of the cells, whose weights
     follow from the noisy loads (:mod:`silograph.dp.cells`). A row whose D edges fall into r groups
     at random occupies U = 2r·(1 − e^(−D/2r)) of its 2r buckets, so D = −2r·ln(1 − U/2r).
+Edges
+    All occupied buckets, and for each row what its cells hold beyond them; edges within a group
+    were dropped, so that those between groups are divided by 1 − 1/r. An edge has company in its
+    cell from both of its rows: from its own row at random, and from the row at its other end as
+    much as the mean end of an edge has beyond the mean row, Σd²/Σd. Σd² follows from the spread of
+    the loads.
 Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
-    at once. An edge with c common neighbours in groups, give or take √c, has c²/4r of these. And
-    more what weights from calm loads leave out: a node of degree d makes its own row fuller by d,
-    of which only the share that is not taken for noise is in the weights. The nodes of triangles
-    are taken to have the degrees of the ends of edges, Σd²/Σd.
-Edges
-    All occupied buckets, and for each row what its cells hold beyond them; edges within a group
-    were dropped, so that those between groups are divided by 1 − 1/r.
+    at once. An edge with c common neighbours in groups has c²/4r of these. And more what weights
+    from calm loads leave out: a node of degree d makes its own row fuller by d, of which only the
+    share that is not taken for noise is in the weights. Common neighbours are as uneven as degrees,
+    and corners of triangles have the degree Σd³/Σd², as far as the third moment of the loads shows
+    beyond doubt that this is more than Σd²/Σd.
 Error
-    The noise is known exactly. The error of the fold itself would have to be read from the cells,
-    which nobody has seen. It is a **model**: every edge has 3T/E common neighbours, and so has
-    every other pair that has any; paths of length 3 are those of communities, and those of a random
-    graph with the same Σd², which follows from the spread of the loads. On graphs that are far more
-    uneven than that the error is larger than stated; hubs of their own are what helps. Answers say
-    so. A planner that knows a similar graph can predict the error better.
+    The noise is known exactly. The error of the fold would have to be read from the cells, which
+    nobody has seen. It depends on where the triangles are: two nodes that share a group close all
+    paths of length 3 between them. So the answer allows for the worst that the opened numbers
+    allow, **one dense core**. T triangles fit into a clique of (6T)^(1/3) nodes, which alone makes
+    a standard error of T·√(18/r). But k nodes of degree k show in the loads: Σd³ is at least k⁴
+    and, if the number of nodes is known, Σ(d − mean)² at least k·(k − mean)². Triangles that do
+    not fit into the largest such core are taken to be in communities, whose nodes have the degrees
+    of the ends of edges. Without triangles (two sides, and edges between them) paths are those of
+    a random graph with the same Σd².
+
+    The error grows with the number itself. So the ends of the interval are the numbers of which
+    the one that was found is just within reach. Hubs, which share their rows with nobody, make all
+    of this smaller.
 """
 
 import math
@@ -42,7 +53,6 @@ from silograph.estimators.estimate import (
     FloatArray,
     Provenance,
 )
-from silograph.estimators.folded_loads import over_groups
 from silograph.estimators.folded_release import FoldedFace
 from silograph.graph.fold import Layout
 from silograph.methods.sealed.noise import Answer, SealedNoise
@@ -55,17 +65,25 @@ FOLDED_ANSWERS: dict[str, tuple[Answer, ...]] = {
     "triangles": ("edges", "degrees", "triangles"),
 }
 FOLD_NOTE = (
-    "from folded nodes: the noise is known exactly, the error of folding is that of a model, in "
-    "which all edges have about the same number of common neighbours"
+    "from folded nodes: the noise is known exactly, the error of folding is the largest that the "
+    "loads of groups allow; hubs and more groups make it smaller"
 )
-_OfLoad = Callable[[FloatArray], FloatArray]
 FULL_NOTE = "no usable answer: nearly all buckets are occupied, and more groups are needed"
 CROWDED_NOTE = "no usable answer: too many edges share a bucket, and more groups are needed"
+CORE_NOTE = (
+    "no usable answer: all triangles may be in one dense core, of which so few groups show too "
+    "little; hubs or more groups are needed"
+)
 #: Beyond this share of occupied buckets the weights of cells do not grow any more; and edges are
 #: counted too low.
 _FULL_ROWS, _CROWDED_ROWS = 0.75, 0.4
 #: The largest share of a row's buckets that is taken to be occupied.
 _FULL = 0.95
+#: By how many of their standard errors the moments of loads may be too low when they limit a core.
+#: Its size grows with their third and fourth roots: more would change little.
+_ROOM = 0.5
+#: Equations are solved in so many steps, or have no solution.
+_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +144,8 @@ class SealedFoldedRelease(FoldedFace):
         if self._occupied > _CROWDED_ROWS:
             return self._estimate("edges", self._edges, math.inf, note=CROWDED_NOTE)
         noise = self.noise.law("edges").stderr ** 2 + loads.edge_noise
-        return self._estimate(
-            "edges", self._edges, math.sqrt(noise + loads.edge_error), note=FOLD_NOTE
-        )
+        stderr = math.sqrt(noise + loads.edge_error)
+        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -149,16 +166,28 @@ class SealedFoldedRelease(FoldedFace):
             )
         scale = self.weights.scale**3
         law = self.noise.law("triangles", self.weights.change)
-        found = self.noisy_triangles / scale
+        found, noise = self.noisy_triangles / scale, law.stderr / scale
         if self._occupied > _FULL_ROWS:
             return self._estimate("triangles", math.nan, math.inf, note=FULL_NOTE)
-        extra, variance = self._model.triangle_error(found, self._edges)
-        stderr = math.hypot(law.stderr / scale, math.sqrt(variance))
-        # Laplace noise has longer tails than the model's part, which is nearly normal.
-        margin = math.hypot(float(law.margin()) / scale, Z95 * math.sqrt(variance))
-        return self._estimate(
-            "triangles", found - extra, stderr, note=FOLD_NOTE, margin=max(margin, Z95 * stderr)
-        )
+        fold = _Triangles(self._model, self._edges)
+
+        def reached(side: int) -> float:
+            """The number that is found on average, or just within reach of a number below it."""
+
+            def next_one(count: float) -> float:
+                variance = fold.variance(count)
+                # Laplace noise has longer tails than the fold's part, which is nearly normal.
+                spread = Z95 * math.hypot(noise, math.sqrt(variance))
+                margin = math.hypot(float(law.margin()) / scale, Z95 * math.sqrt(variance))
+                return found - fold.shift(count) + side * max(margin, spread)
+
+            return _fixed_point(next_one, found)
+
+        value, ends = reached(0), (reached(-1), reached(1))
+        if not all(map(math.isfinite, (value, *ends))):
+            return self._estimate("triangles", found, math.inf, note=CORE_NOTE)
+        stderr = math.hypot(noise, math.sqrt(fold.variance(value)))
+        return self._estimate("triangles", value, stderr, note=FOLD_NOTE, ends=ends)
 
     @property
     def _occupied(self) -> float:
@@ -171,7 +200,7 @@ class SealedFoldedRelease(FoldedFace):
 
     @cached_property
     def _model(self) -> "_Rows":
-        return _Rows(self.layout, self.noisy_loads, self.noise.law("degrees"))
+        return _Rows(self.layout, self.noisy_loads, self.noise.law("degrees"), self.nodes)
 
     # -- display ---------------------------------------------------------------------------
 
@@ -191,33 +220,104 @@ class SealedFoldedRelease(FoldedFace):
         }
 
 
+@dataclass(frozen=True)
+class _Degrees:
+    """Σd, Σd² and Σd³ over the nodes in groups, d being a node's edges to such nodes.
+
+    The edges of a group are those of nodes that fell into it by chance. So their numbers have the
+    variance Σd²/r and the third central moment Σd³/r.
+    """
+
+    first: float
+    second: float
+    third: float
+    #: The standard errors of the last two.
+    second_error: float
+    third_error: float
+
+    @classmethod
+    def of(cls, seen: FloatArray, width: int, slopes: FloatArray, noise: float) -> "_Degrees":
+        """From the loads of all groups, each of so many cells, with noise of this variance.
+
+        ``slopes`` say by how much a row's hidden edges grow with its load.
+        """
+        buckets = 2 * width
+        loads = -buckets * np.log1p(-np.minimum(seen / buckets, _FULL))
+        noise *= float(np.mean((1 + slopes) ** 2))
+        beyond = loads - loads.mean()
+        squares = beyond**2
+        cubes = beyond**3 - 3 * squares.mean() * beyond
+        first = max(float(loads.sum()), 1.0)
+        second = max(float((squares - noise).sum()), first)
+        # Noise is symmetric, but the logarithm bends it. (A Laplace variable's square varies by
+        # five times its mean's square.)
+        bent = 1.5 * (4 * second * noise + 5 * len(loads) * noise**2) / buckets
+        third = max(float(cubes.sum()) - bent, second**2 / first)
+        errors = (math.sqrt(len(x) * float(x.var())) for x in (squares, cubes))
+        return cls(first, second, third, *errors)
+
+    @property
+    def of_ends(self) -> float:
+        """The mean degree of an edge's end."""
+        return self.second / self.first
+
+    @property
+    def of_corners(self) -> float:
+        """The mean degree of a triangle's corner, if nodes have triangles by their squared degrees;
+        as far as that differs from an edge's end beyond doubt."""
+        return max((self.third - self.third_error) / self.second, self.of_ends)
+
+    def largest_core(self, nodes: int) -> float:
+        """The size of the largest clique that the loads allow, among so many nodes if not 0."""
+        size: float = (self.third + _ROOM * self.third_error) ** 0.25
+        if nodes:
+            mean = self.first / nodes
+            beyond = self.second + _ROOM * self.second_error - mean * self.first
+            size = min(size, mean + max(beyond, 0.0) ** (1 / 3))
+        return size
+
+
 class _Rows:
     """What noisy loads say about the rows of a fold, with one sub-bucket for each sign."""
 
-    def __init__(self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw) -> None:
+    def __init__(
+        self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int
+    ) -> None:
         self.hubs, self.groups = layout.hubs, layout.groups
         self.o = slice(layout.hubs, layout.rows)
-        self._noise = law.stderr**2
+        self._noise = law.variance
         self.seen: FloatArray = noisy.astype(np.float64)
+        is_hub = np.arange(layout.rows) < layout.hubs
         #: A row's number of cells with groups; the last ones have none with themselves.
-        self._width = np.where(np.arange(layout.rows) < layout.hubs, self.groups, self.groups - 1)
+        self._width = np.where(is_hub, self.groups, self.groups - 1)
         #: Which share of a load's distance from the mean the weights of cells keep.
         self.kept = self._kept(self.seen[self.o])
         calm = self._shrunk(self.seen)
         full = calm / (2 * self._width)
-        #: Each row's number of edges into groups, with noise drawn to the mean, and how many of
-        #: them are behind others; and by how much that changes with the load that is seen.
-        self.calm: FloatArray = -2 * self._width * np.log1p(-full)
-        self.unseen: FloatArray = self.calm - calm
+        #: By how much a row's hidden edges change with the load that is seen.
         self.slopes: FloatArray = full / (1 - full)
-        self.load: FloatArray = self.seen + self.unseen
-        self.inside = float(self.load[self.o].sum()) / 2
         #: The share of buckets between groups that is occupied.
         self.occupied = float(full[self.o].mean())
+        self.degrees = _Degrees.of(
+            self.seen[self.o], self.groups - 1, self.slopes[self.o], float(self._noise)
+        )
+        #: The largest clique of nodes in groups that the loads allow.
+        self.core = self.degrees.largest_core(max(nodes - layout.hubs, 0))
+        # An edge is no company to itself, at either end. Nobody shares the row of a hub: only the
+        # hub's own edges meet there.
+        beyond = np.where(is_hub, -1.0, self.degrees.of_ends - 2)
+        #: Each row's number of edges into groups, with noise drawn to the mean, and how many of
+        #: them are behind others.
+        self.calm: FloatArray = calm
+        for _ in range(_STEPS):
+            self.calm = calm + self.calm * _behind((self.calm + beyond) / self._width)
+        self.unseen: FloatArray = self.calm - calm
+        #: The number of edges between groups.
+        self.inside = float((self.seen + self.unseen)[self.o].sum()) / 2
 
     def _kept(self, loads: FloatArray) -> float:
         """The share of the loads' spread that is not noise."""
-        return max(0.0, 1 - self._noise / max(float(loads.var()), 1e-9))
+        return max(0.0, 1 - float(self._noise) / max(float(loads.var()), 1e-9))
 
     def _shrunk(self, load: FloatArray) -> FloatArray:
         """Loads drawn towards their mean, so that their spread is what it is without noise."""
@@ -229,99 +329,133 @@ class _Rows:
         # If nearly all buckets are occupied, nothing is known.
         return np.clip(calm, 0.0, _FULL * 2 * self._width)
 
-    def _summed(self, function: _OfLoad) -> FloatArray:
-        """For each row, the sum of a function over its cells, with loads as of their rows."""
-        own = self.calm[self.o]
-        ends = own / max(float(own.sum()), 1.0)
-        sums = over_groups(function, self.calm, ends)
-        sums[self.o] -= function(own * ends)
-        return sums
-
     # -- edges -----------------------------------------------------------------------------
 
     def edges(self, buckets: float) -> float:
         """The number of edges, if so many buckets are occupied."""
-        return buckets + self._counted(self.unseen) + self._doubt + self.inside / (self.groups - 1)
+        return buckets + self._counted(self.unseen) + self.inside / (self.groups - 1)
 
     def _counted(self, rows: FloatArray) -> float:
         """The sum of something over all edges, from its sums over rows."""
         return float(rows[self.o].sum()) / 2 + float(rows[: self.hubs].sum())
 
-    @cached_property
-    def _doubt(self) -> float:
-        """Half of what another model would change: that a cell's load is as those of both its rows.
-
-        Some graphs are like the one, some like the other: the truth is taken to be between them.
-        """
-        return self._counted(self._summed(_rest) - self.unseen) / 2
-
     @property
     def edge_noise(self) -> float:
-        """The variance that the noise of loads causes."""
+        """The variance that the noise of loads causes: in each row, and in Σd²/4r."""
         own, hubs = self.slopes[self.o] / 2, self.slopes[: self.hubs]
-        return self._noise * float(own @ own + hubs @ hubs)
+        noise = float(self._noise)
+        grown = noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
+        return noise * float(own @ own + hubs @ hubs) + 5 * grown**2 / (16 * self.groups)
 
     @cached_property
     def edge_error(self) -> float:
-        """The variance of the number of edges that folding causes."""
-        fuzz = self._counted(self._summed(_excess))
-        return fuzz + max(self.inside, 0.0) / self.groups + self._doubt**2
+        """The variance of the number of edges that folding causes.
 
-    # -- triangles -------------------------------------------------------------------------
+        Two nodes of a group hide an edge at each of their common neighbours, if they have the same
+        sign. The squared numbers of common neighbours are k⁴/2 in a core, and in communities at
+        most Σd³/2.
+        """
+        fuzz = self._counted(self._width * _excess(self.calm / self._width))
+        ties = (self.core**4 + self.degrees.second * self.degrees.of_ends) / 4
+        return fuzz + (max(self.inside, 0.0) + ties) / self.groups
 
-    def triangle_error(self, found: float, edges: float) -> tuple[float, float]:
-        """The triangles that are too many, and the variance that folding causes.
+
+class _Triangles:
+    """What a fold does to the number of triangles, on a graph with these loads and edges."""
+
+    def __init__(self, rows: _Rows, edges: float) -> None:
+        self._r, self._hubs, self._edges = rows.groups, rows.hubs, max(edges, 1.0)
+        self._degrees, self._core = rows.degrees, rows.core
+        calm, inside = rows.calm[: rows.hubs], max(rows.inside, 1.0)
+        beside = max(float(calm.sum()), 0.0)
+        between = max(self._edges - inside - beside, 0.0)
+        # Ends of edges that are nodes in groups, and Σd² of these nodes and of all.
+        ends = min((2 * inside + beside) / (2 * self._edges), 1.0)
+        own = rows.degrees.second * ((2 * inside + beside) / (2 * inside)) ** 2
+        squares = own + float(calm @ calm) * (1 + 2 * between / max(beside, 1.0)) ** 2
+        #: The share of dense parts that is in groups, by squared degrees; and the share of wedges
+        #: whose ends are: by their number, and by their degrees.
+        self._own = own / squares
+        share = math.sqrt(ends * self._own)
+        self._inside = share**2
+
+        cell = float(_variance(np.array([2 * inside / self._r**2]))[0])
+        hub_cells = _variance(calm / self._r)
+        hub_cell = float(hub_cells @ calm) / max(beside, 1.0)
+        #: The variance of a weighted cell that a wedge closes, and the number of wedges.
+        self._cell = share**2 * cell + 2 * share * (1 - share) * hub_cell
+        self._wedges = squares / 2
+        #: Products of three cells that have no edge in common.
+        self._strays = (self._r * cell) ** 3 / 6
+        self._strays += self._r**2 * cell * float(hub_cells @ hub_cells) / 2
+        #: The squared numbers of paths of length 3, in a random graph.
+        self._random = self._own**2 * (squares / (2 * self._edges)) ** 6 / 2
+        #: What weights leave out of a corner's degree, for all three corners.
+        self._left_out = 3 * self._inside * (1 - rows.kept) / self._r
+
+    def _largest(self, count: float) -> tuple[float, float]:
+        """The largest core of so many triangles: its nodes, and those of them in groups."""
+        size: float = (6 * count) ** (1 / 3)
+        own = min(self._core, self._own * size)
+        return min(size, own + self._hubs), own
+
+    def shift(self, count: float) -> float:
+        """How many triangles too many are found, if there are so many."""
+        count = max(count, 0.0)
+        return self._met(count) - self._lost(count, self._degrees.of_corners)
+
+    def _met(self, count: float) -> float:
+        """Triangles that edges in company add."""
+        common, degrees = 3 * count / self._edges * self._own, self._degrees
+        uneven = degrees.of_corners / degrees.of_ends
+        return self._edges * common**2 * uneven / (4 * self._r)
+
+    def _lost(self, count: float, degree: float) -> float:
+        """Triangles that calm weights leave out, if their corners have this degree."""
+        return count * math.expm1(min(self._left_out * degree, 1.0))
+
+    def variance(self, count: float) -> float:
+        """The variance that folding causes, if there are so many triangles.
 
         A weighted cell varies by V. So the count varies by V times the squared numbers of common
         neighbours of pairs that share the cell; by products of three cells that have no edge in
         common; and, over the hashes, by the squared numbers of paths of length 3 between nodes
-        that fall into one group.
+        that fall into one group. What the shift would be with a core is doubted: by half, where
+        edges meet, since only a clique adds so many.
         """
-        r, hubs, calm = self.groups, self.hubs, self.calm
-        edges = max(edges, 1.0)
-        common = 3 * max(found, 0.0) / edges
-        inside, beside = max(self.inside, 1.0), max(float(calm[:hubs].sum()), 0.0)
-        between = max(edges - inside - beside, 0.0)
-        # Ends of edges that are nodes in groups, and Σd² of these nodes and of hubs.
-        ends = min((2 * inside + beside) / (2 * edges), 1.0)
-        own = self._own_squares * ((2 * inside + beside) / (2 * inside)) ** 2
-        alone = float(calm[:hubs] @ calm[:hubs]) * (1 + 2 * between / max(beside, 1.0)) ** 2
-        walks, own_walks = (own + alone) / (2 * edges), self._own_squares / (2 * inside)
-        # The share of wedges whose ends are in groups: by their number, and by their degrees.
-        share = math.sqrt(ends * own / (own + alone))
-        pairs = (own + alone) / 2 * common
-
-        cell = float(_variance(np.array([2 * inside / r**2]))[0])
-        rows = _variance(calm[:hubs] / r)
-        row = float(rows @ calm[:hubs]) / max(beside, 1.0)
-        closed = pairs * (share**2 * cell + 2 * share * (1 - share) * row)
-        third = (r * cell) ** 3 / 6 + r**2 * cell * float(rows @ rows) / 2
-        paths = inside * common * own_walks**3 + own**2 * walks**4 / (8 * edges**2)
-        extra = edges * (common * own / (own + alone)) ** 2 / (4 * r)
-        # Three cells of a triangle have two ends each; only those between groups have such weights.
-        low = 3 * inside / edges * (1 - self.kept) / (2 * inside * r)
-        lost, most_lost = (
-            max(found, 0.0) * math.expm1(min(low * squares, 1.0))
-            for squares in (self._own_squares, self._most_squares)
+        count = max(count, 0.0)
+        size, own = self._largest(count)
+        rest, degrees = count - size**3 / 6, self._degrees
+        pairs = self._wedges * 3 * count / self._edges + size**4 / 2
+        paths = own**2 * size**4 / 2 + 3 * rest * self._inside * degrees.of_ends**3
+        met, lost = self._met(count), self._lost(count, degrees.of_corners)
+        more_met = own**2 * size**2 / (8 * self._r) + self._met(rest) - met
+        steeper = degrees.of_corners * (1 + degrees.second_error / degrees.second)
+        more_lost = self._lost(count - rest, max(own, steeper)) + self._lost(rest, steeper) - lost
+        return (
+            pairs * self._cell
+            + self._strays
+            + max(paths, self._random) / self._r
+            + max(more_met / 2, 0.0) ** 2
+            + more_lost**2
         )
-        return extra - lost, closed + third + paths / r + extra**2 + most_lost**2
 
-    @cached_property
-    def _own_squares(self) -> float:
-        """Σd² of nodes in groups, counting their edges to such nodes: how unequal loads are."""
-        spread = float(self.load[self.o].var()) - self._own_noise
-        return max(self.groups * spread, 2 * self.inside, 1.0)
 
-    @property
-    def _most_squares(self) -> float:
-        """The same and a standard error more, which is that of the noise: a Laplace variable's
-        square varies by five times its mean's square."""
-        return self._own_squares + self._own_noise * math.sqrt(5 * self.groups)
+def _fixed_point(function: Callable[[float], float], start: float) -> float:
+    """The x with function(x) = x; infinite if there is none near."""
+    at = start
+    for _ in range(_STEPS):
+        last, at = at, function(at)
+        if abs(at - last) <= 1e-9 * abs(at):
+            return at
+    return math.inf
 
-    @property
-    def _own_noise(self) -> float:
-        """The variance of the noise of a group's load."""
-        return self._noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
+
+def _behind(company: FloatArray) -> FloatArray:
+    """The share of edges that are behind others, if an edge has so many others in its cell."""
+    each = np.maximum(company, 1e-9) / 2
+    share: FloatArray = 1 + np.expm1(-each) / each
+    return share
 
 
 def _occupied(load: FloatArray) -> FloatArray:
@@ -330,14 +464,8 @@ def _occupied(load: FloatArray) -> FloatArray:
     return share
 
 
-def _rest(load: FloatArray) -> FloatArray:
-    """How many edges of a cell are behind others in its two buckets."""
-    left: FloatArray = load - 2 * _occupied(load)
-    return left
-
-
 def _excess(load: FloatArray) -> FloatArray:
-    """The variance of that number about its mean: of k − 1 for each bucket with k ≥ 1 edges."""
+    """The variance of a cell's hidden edges: of k − 1 for each bucket with k ≥ 1 of them."""
     q, each = _occupied(load), load / 2
     variance: FloatArray = 2 * (each + q * (1 - q) - 2 * each * (1 - q))
     return variance
