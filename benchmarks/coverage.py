@@ -58,11 +58,13 @@ from silograph.estimators.estimate import NO_ANSWER, Estimate
 from silograph.estimators.groups import Groups
 from silograph.estimators.questions import GROUP_QUERIES
 from silograph.estimators.release import Release
+from silograph.graph.fold import Layout
 from silograph.graph.samples import seed_bytes
 from silograph.methods.baseline.answer import Reports
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.sealed.answer import SealedRelease
+from silograph.methods.sealed.folded import FOLDED_ANSWERS, SealedFoldedRelease
 from silograph.methods.sealed.noise import SealedNoise
 from silograph.methods.union import settle_union
 from silograph.whole_files import written_whole
@@ -90,6 +92,15 @@ def dense(n: int, share: float) -> Silo:
     return of_edges(n, np.argwhere(np.triu(coins, 1)))
 
 
+def core(n: int, size: int, share: float) -> Silo:
+    """A dense core in a sparse graph."""
+    rng = np.random.default_rng(1)
+    inside = np.array(np.triu_indices(size, 1)).T
+    far = rng.integers(0, n, (4 * n, 2))
+    edges = np.concatenate([inside[rng.random(len(inside)) < share], far[far[:, 0] != far[:, 1]]])
+    return of_edges(n, np.unique(np.sort(edges, axis=1), axis=0))
+
+
 MADE: dict[str, Callable[[], Silo]] = {
     "dense-10": lambda: dense(10, 0.8),
     "dense-100": lambda: dense(100, 0.5),
@@ -98,6 +109,7 @@ MADE: dict[str, Callable[[], Silo]] = {
     "ring-100": lambda: of_edges(100, [(u, (u + 1) % 100) for u in range(100)]),
     "hubs-500": lambda: clustered_power_law(500, 4, seed=2),
     "communities-300": lambda: communities(300),
+    "core-5000": lambda: core(5000, 120, 0.8),
     "hubs-20000": lambda: clustered_power_law(20_000, 4, seed=2),
 }
 REAL = ("facebook", "wiki-vote", "ca-hepph")
@@ -262,6 +274,25 @@ def sealed_draw(*answers: Any) -> Draw:
     return draw
 
 
+def fold_draw(hubs: bool) -> Draw:
+    """Sealed counts on folded nodes, with up to a quarter as many hubs as groups, or none."""
+
+    @cache
+    def noise_of(epsilon: float, layout: Layout, t: int) -> SealedNoise:
+        opened = FOLDED_ANSWERS["triangles"]
+        return SealedNoise.choose_folded(epsilon, layout.groups, layout.hubs, SILOS, t, opened)
+
+    def draw(graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]) -> Answers:
+        groups = max(20, round(2 * len(graph.whole) ** 0.5))
+        layout = Layout(groups, min(groups // 4, graph.n // 20) if hubs else 0)
+        top = np.argsort(-graph.degrees, kind="stable")[: layout.hubs]
+        names = tuple(graph.whole.universe.id(int(node)) for node in top)
+        noise = noise_of(epsilon, layout, t)
+        return asked(SealedFoldedRelease.draw(graph.whole, layout, names, noise, seed), queries)
+
+    return draw
+
+
 def baseline_draw(
     graph: Graph, epsilon: float, t: int, seed: int, queries: Sequence[str]
 ) -> Answers:
@@ -305,6 +336,8 @@ SOURCES: dict[str, tuple[Draw, Sequence[int]]] = {
     "committee": (union_draw("committee"), (0, 1)),
     "sealed degrees": (sealed_draw("degrees"), (0, 1)),
     "sealed counts": (sealed_draw("degrees", "two_stars", "triangles"), (0, 1)),
+    "sealed fold": (fold_draw(hubs=False), (0, 1)),
+    "sealed fold hubs": (fold_draw(hubs=True), (0, 1)),
     "baseline": (baseline_draw, (0,)),
     "feat+ gradient": (featplus_draw("gradient"), (1, 2)),
     "feat+ paper": (featplus_draw("paper"), (1, 2)),

@@ -42,6 +42,7 @@ from silograph.methods.sealed.noise import PARTS, Answer, Parts, SealedNoise
 
 __all__ = [
     "SealedRelease",
+    "drawn_noise",
     "effective_nodes",
     "kstars_above",
     "kstars_floor",
@@ -322,7 +323,7 @@ class SealedRelease:
                     exact = np.array([int((truth * (truth - 1) // 2).sum())])
                 case "triangles":
                     exact = np.array([graph.triangles()])
-            drawn = exact + _noise(noise, answer, bound, len(exact), seed)
+            drawn = exact + drawn_noise(noise, answer, bound, len(exact), seed)
             array = answer in ("degrees", "mixing")
             opened[f"noisy_{answer}"] = drawn if array else int(drawn[0])
         provenance = Provenance("sealed", "clear", noise.silos, noise.collusion)
@@ -754,10 +755,10 @@ def _factor(law: NoiseLaw, nodes: float) -> float:
     return found
 
 
-def _noise(
+def drawn_noise(
     noise: SealedNoise, answer: Answer, bound: int | None, count: int, seed: int
 ) -> NDArray[np.int64]:
-    """The total noise of an answer."""
+    """The total noise of an answer, from a seed. **For experiments only.**"""
     scale = noise.scale(answer, bound)
     ratio = scale.numerator, scale.denominator
     if noise.kind == "committee":

@@ -15,10 +15,11 @@ Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
     at once. An edge with c common neighbours in groups has c²/4r of these. And more what weights
-    from calm loads leave out: a node of degree d makes its own row fuller by d, of which only the
-    share that is not taken for noise is in the weights. Common neighbours are as uneven as degrees,
-    and corners of triangles have the degree Σd³/Σd², as far as the third moment of the loads shows
-    beyond doubt that this is more than Σd²/Σd.
+    leave out. A node of degree d makes its own row fuller by d, of which only the share that is not
+    taken for noise is in the weights; and nodes that share a group hide half of the edges to their
+    common neighbours from its load, d·d′/2r if neighbours have the degree d′. Common neighbours
+    are as uneven as degrees, and corners of triangles have the degree Σd³/Σd², as far as the third
+    moment of the loads shows beyond doubt that this is more than Σd²/Σd.
 Error
     The noise is known exactly. The error of the fold would have to be read from the cells, which
     nobody has seen. It depends on where the triangles are: two nodes that share a group close all
@@ -30,7 +31,7 @@ Error
     of the ends of edges. Without triangles (two sides, and edges between them) paths are those of
     a random graph with the same Σd².
 
-    The error grows with the number itself. So the ends of the interval are the numbers of which
+    The error grows with the number itself. So the upper end of the interval is the number of which
     the one that was found is just within reach. Hubs, which share their rows with nobody, make all
     of this smaller.
 """
@@ -54,7 +55,10 @@ from silograph.estimators.estimate import (
     Provenance,
 )
 from silograph.estimators.folded_release import FoldedFace
-from silograph.graph.fold import Layout
+from silograph.graph.fold import BucketCounts, Folding, Layout
+from silograph.graph.samples import seed_bytes
+from silograph.graph.silo import Silo
+from silograph.methods.sealed.answer import drawn_noise
 from silograph.methods.sealed.noise import Answer, SealedNoise
 
 __all__ = ["FOLDED_ANSWERS", "FOLD_NOTE", "FULL_NOTE", "SealedFoldedRelease"]
@@ -112,6 +116,61 @@ class SealedFoldedRelease(FoldedFace):
         counted = self.noisy_triangles is not None
         if set(self.noise.answers) != {"edges", "degrees", *(["triangles"] * counted)}:
             raise ArgumentError(f"the noise is for {', '.join(self.noise.answers)}")
+
+    @classmethod
+    def draw(
+        cls, graph: Silo, layout: Layout, hubs: tuple[str, ...], noise: SealedNoise, seed: int
+    ) -> "SealedFoldedRelease":
+        """Fold a known graph and count in its cells. **For experiments only.**
+
+        This needs the true graph in one place and is as predictable as its seed, so it protects
+        nobody's edges. What is opened has the distribution of a run.
+
+        Parameters
+        ----------
+        graph
+            The true graph.
+        layout
+            The numbers of groups and hubs.
+        hubs
+            The identifiers of the hubs.
+        noise
+            The noise, and the answers that are opened.
+        seed
+            The seed of the hash and of all noise.
+
+        Returns
+        -------
+        SealedFoldedRelease
+            The simulated release.
+
+        Examples
+        --------
+        >>> from silograph.graph.universe import NodeUniverse
+        >>> graph = Silo.from_edges(NodeUniverse.range(4), [[0, 1], [1, 2], [0, 2]])
+        >>> noise = SealedNoise.choose_folded(50.0, 9, 0, 4, 1, ["edges", "degrees"])
+        >>> SealedFoldedRelease.draw(graph, Layout(9), (), noise, seed=1).noisy_buckets
+        3
+        """
+        folding = Folding.of(seed_bytes("sealed/fold", seed), layout, hubs)
+        counts = BucketCounts(layout, folding.fold(graph.nodes, graph.pairs).tobytes())
+        plus, minus = (x.astype(np.float64) for x in counts.rows(0, layout.rows))
+        loads = (plus + minus)[:, layout.hubs :].sum(axis=1).astype(np.int64)
+        loads += drawn_noise(noise, "degrees", None, layout.rows, seed)
+        buckets = counts.ones + int(drawn_noise(noise, "edges", None, 1, seed)[0])
+        triangles = None
+        if noise.cells is not None:
+            weights = noise.cells.weights(loads)
+            cells = plus - minus
+            for a in range(layout.rows - 1):
+                cells[a, a + 1 :] *= weights.row(a)
+                cells[a + 1 :, a] = cells[a, a + 1 :]
+            count = round(float(((cells @ cells) * cells).sum()) / 6)
+            drawn = drawn_noise(noise, "triangles", weights.change, 1, seed)
+            triangles = count + int(drawn[0])
+        made = Provenance("sealed", "clear", noise.silos, noise.collusion)
+        nodes = graph.universe
+        return cls(noise, layout, len(nodes), nodes.digest, made, loads, buckets, triangles)
 
     @property
     def views(self) -> tuple[View, ...]:  # type: ignore[override]
@@ -171,22 +230,19 @@ class SealedFoldedRelease(FoldedFace):
             return self._estimate("triangles", math.nan, math.inf, note=FULL_NOTE)
         fold = _Triangles(self._model, self._edges)
 
-        def reached(side: int) -> float:
-            """The number that is found on average, or just within reach of a number below it."""
+        def margin(count: float) -> float:
+            """How far from this number a found one may be."""
+            hashed = math.sqrt(fold.variance(count))
+            # Laplace noise has longer tails than the fold's part, which is nearly normal.
+            long = math.hypot(float(law.margin()) / scale, Z95 * hashed)
+            return max(long, Z95 * math.hypot(noise, hashed))
 
-            def next_one(count: float) -> float:
-                variance = fold.variance(count)
-                # Laplace noise has longer tails than the fold's part, which is nearly normal.
-                spread = Z95 * math.hypot(noise, math.sqrt(variance))
-                margin = math.hypot(float(law.margin()) / scale, Z95 * math.sqrt(variance))
-                return found - fold.shift(count) + side * max(margin, spread)
-
-            return _fixed_point(next_one, found)
-
-        value, ends = reached(0), (reached(-1), reached(1))
-        if not all(map(math.isfinite, (value, *ends))):
+        value = _fixed_point(lambda count: found - fold.shift(count), found)
+        high = _fixed_point(lambda count: found - fold.shift(count) + margin(count), value)
+        if not math.isfinite(high):
             return self._estimate("triangles", found, math.inf, note=CORE_NOTE)
         stderr = math.hypot(noise, math.sqrt(fold.variance(value)))
+        ends = value - margin(value), high
         return self._estimate("triangles", value, stderr, note=FOLD_NOTE, ends=ends)
 
     @property
@@ -280,12 +336,10 @@ class _Degrees:
 class _Rows:
     """What noisy loads say about the rows of a fold, with one sub-bucket for each sign."""
 
-    def __init__(
-        self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int
-    ) -> None:
+    def __init__(self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int) -> None:
         self.hubs, self.groups = layout.hubs, layout.groups
         self.o = slice(layout.hubs, layout.rows)
-        self._noise = law.variance
+        self._noise = float(law.variance)
         self.seen: FloatArray = noisy.astype(np.float64)
         is_hub = np.arange(layout.rows) < layout.hubs
         #: A row's number of cells with groups; the last ones have none with themselves.
@@ -299,7 +353,7 @@ class _Rows:
         #: The share of buckets between groups that is occupied.
         self.occupied = float(full[self.o].mean())
         self.degrees = _Degrees.of(
-            self.seen[self.o], self.groups - 1, self.slopes[self.o], float(self._noise)
+            self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise
         )
         #: The largest clique of nodes in groups that the loads allow.
         self.core = self.degrees.largest_core(max(nodes - layout.hubs, 0))
@@ -317,7 +371,7 @@ class _Rows:
 
     def _kept(self, loads: FloatArray) -> float:
         """The share of the loads' spread that is not noise."""
-        return max(0.0, 1 - float(self._noise) / max(float(loads.var()), 1e-9))
+        return max(0.0, 1 - self._noise / max(float(loads.var()), 1e-9))
 
     def _shrunk(self, load: FloatArray) -> FloatArray:
         """Loads drawn towards their mean, so that their spread is what it is without noise."""
@@ -343,7 +397,7 @@ class _Rows:
     def edge_noise(self) -> float:
         """The variance that the noise of loads causes: in each row, and in Σd²/4r."""
         own, hubs = self.slopes[self.o] / 2, self.slopes[: self.hubs]
-        noise = float(self._noise)
+        noise = self._noise
         grown = noise * float(np.mean((1 + self.slopes[self.o]) ** 2))
         return noise * float(own @ own + hubs @ hubs) + 5 * grown**2 / (16 * self.groups)
 
@@ -352,12 +406,16 @@ class _Rows:
         """The variance of the number of edges that folding causes.
 
         Two nodes of a group hide an edge at each of their common neighbours, if they have the same
-        sign. The squared numbers of common neighbours are k⁴/2 in a core, and in communities at
-        most Σd³/2.
+        sign. The squared numbers of common neighbours of nodes in groups are at most Σd³/2 in
+        communities, and y²·(x + y)²/2 in a core of y nodes in groups and x hubs.
         """
         fuzz = self._counted(self._width * _excess(self.calm / self._width))
-        ties = (self.core**4 + self.degrees.second * self.degrees.of_ends) / 4
-        return fuzz + (max(self.inside, 0.0) + ties) / self.groups
+        # Hubs of a core have y edges into groups, or more.
+        hubs = np.arange(self.hubs + 1)
+        own = np.minimum(np.append(np.inf, -np.sort(-self.calm[: self.hubs])), self.core)
+        pairs = float((own * (own + hubs)).max()) ** 2
+        pairs += self.degrees.second * self.degrees.of_ends
+        return fuzz + (max(self.inside, 0.0) + pairs / 4) / self.groups
 
 
 class _Triangles:
@@ -390,8 +448,8 @@ class _Triangles:
         self._strays += self._r**2 * cell * float(hub_cells @ hub_cells) / 2
         #: The squared numbers of paths of length 3, in a random graph.
         self._random = self._own**2 * (squares / (2 * self._edges)) ** 6 / 2
-        #: What weights leave out of a corner's degree, for all three corners.
-        self._left_out = 3 * self._inside * (1 - rows.kept) / self._r
+        #: The share of a corner's degree that calm weights leave out.
+        self._left_out = 1 - rows.kept
 
     def _largest(self, count: float) -> tuple[float, float]:
         """The largest core of so many triangles: its nodes, and those of them in groups."""
@@ -410,9 +468,12 @@ class _Triangles:
         uneven = degrees.of_corners / degrees.of_ends
         return self._edges * common**2 * uneven / (4 * self._r)
 
-    def _lost(self, count: float, degree: float) -> float:
-        """Triangles that calm weights leave out, if their corners have this degree."""
-        return count * math.expm1(min(self._left_out * degree, 1.0))
+    def _lost(self, count: float, degree: float, beyond: float | None = None) -> float:
+        """Triangles that weights leave out, if their corners have this degree, and the neighbours
+        of corners the degree ``beyond``."""
+        beyond = self._degrees.of_ends if beyond is None else beyond
+        hidden = degree * (self._left_out + beyond / (2 * self._r)) / self._r
+        return count * math.expm1(min(3 * self._inside * hidden, 1.0))
 
     def variance(self, count: float) -> float:
         """The variance that folding causes, if there are so many triangles.
@@ -420,8 +481,8 @@ class _Triangles:
         A weighted cell varies by V. So the count varies by V times the squared numbers of common
         neighbours of pairs that share the cell; by products of three cells that have no edge in
         common; and, over the hashes, by the squared numbers of paths of length 3 between nodes
-        that fall into one group. What the shift would be with a core is doubted: by half, where
-        edges meet, since only a clique adds so many.
+        that fall into one group. A core would also shift the count otherwise: what it hides is
+        known, and of what it adds, which is most in a clique, a half more or less.
         """
         count = max(count, 0.0)
         size, own = self._largest(count)
@@ -431,13 +492,14 @@ class _Triangles:
         met, lost = self._met(count), self._lost(count, degrees.of_corners)
         more_met = own**2 * size**2 / (8 * self._r) + self._met(rest) - met
         steeper = degrees.of_corners * (1 + degrees.second_error / degrees.second)
-        more_lost = self._lost(count - rest, max(own, steeper)) + self._lost(rest, steeper) - lost
+        dense = max(own, steeper)
+        more_lost = self._lost(count - rest, dense, dense) + self._lost(rest, steeper) - lost
         return (
             pairs * self._cell
             + self._strays
             + max(paths, self._random) / self._r
-            + max(more_met / 2, 0.0) ** 2
-            + more_lost**2
+            + (more_met / 2 - more_lost) ** 2
+            + (more_met / 2) ** 2
         )
 
 

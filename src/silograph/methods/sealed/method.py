@@ -498,8 +498,9 @@ def _check(study: Study) -> None:
         raise StudyError(f"{study.nodes:,} nodes are too many to seal; the limit is {MOST_NODES:,}")
 
 
-#: The loads' share of epsilon on folded nodes. Their noise hardly matters: weights change slowly.
-_LOAD_SHARE = 0.05
+#: The loads' share of epsilon on folded nodes. Weights change slowly with them, but how uneven
+#: loads are tells how large the error of folding may be.
+_LOAD_SHARE = 0.1
 
 
 def _check_folded(study: Study, layout: Layout) -> None:

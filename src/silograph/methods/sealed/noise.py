@@ -340,7 +340,7 @@ class SealedNoise:
         collusion: int,
         answers: Sequence[Answer],
         *,
-        degree_share: Fraction | float = Fraction(1, 20),
+        degree_share: Fraction | float = Fraction(1, 10),
         inside: bool = False,
     ) -> "SealedNoise":
         """The smallest noise for rows of folded nodes that costs at most epsilon.
