@@ -86,6 +86,8 @@ _FULL = 0.95
 #: By how many of their standard errors the moments of loads may be too low when they limit a core.
 #: Its size grows with their third and fourth roots: more would change little.
 _ROOM = 0.5
+#: The most edges of a bucket that are told from whether it is occupied.
+_MOST_EACH = 20.0
 #: Equations are solved in so many steps, or have no solution.
 _STEPS = 100
 
@@ -200,11 +202,13 @@ class SealedFoldedRelease(FoldedFace):
             The count.
         """
         loads = self._model
-        if self._occupied > _CROWDED_ROWS:
+        if self._occupied > _CROWDED_ROWS or loads.overflows:
             return self._estimate("edges", self._edges, math.inf, note=CROWDED_NOTE)
-        noise = self.noise.law("edges").stderr ** 2 + loads.edge_noise
-        stderr = math.sqrt(noise + loads.edge_error)
-        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE)
+        law, fold = self.noise.law("edges"), math.sqrt(loads.edge_noise + loads.edge_error)
+        stderr = math.hypot(law.stderr, fold)
+        # Laplace noise has longer tails than the sum of all else.
+        margin = max(math.hypot(float(law.margin()), Z95 * fold), Z95 * stderr)
+        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE, margin=margin)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -225,20 +229,21 @@ class SealedFoldedRelease(FoldedFace):
             )
         scale = self.weights.scale**3
         law = self.noise.law("triangles", self.weights.change)
-        found, noise = self.noisy_triangles / scale, law.stderr / scale
         if self._occupied > _FULL_ROWS:
             return self._estimate("triangles", math.nan, math.inf, note=FULL_NOTE)
         fold = _Triangles(self._model, self._edges)
+        unit = fold.grown / scale
+        found, noise = self.noisy_triangles * unit, law.stderr * unit
 
         def margin(count: float) -> float:
             """How far from this number a found one may be."""
             hashed = math.sqrt(fold.variance(count))
             # Laplace noise has longer tails than the fold's part, which is nearly normal.
-            long = math.hypot(float(law.margin()) / scale, Z95 * hashed)
+            long = math.hypot(float(law.margin()) * unit, Z95 * hashed)
             return max(long, Z95 * math.hypot(noise, hashed))
 
-        value = _fixed_point(lambda count: found - fold.shift(count), found)
-        high = _fixed_point(lambda count: found - fold.shift(count) + margin(count), value)
+        value = _fixed_point(lambda count: found - fold.met(count), found)
+        high = _fixed_point(lambda count: found - fold.met(count) + margin(count), value)
         if not math.isfinite(high):
             return self._estimate("triangles", found, math.inf, note=CORE_NOTE)
         stderr = math.hypot(noise, math.sqrt(fold.variance(value)))
@@ -352,6 +357,8 @@ class _Rows:
         self.slopes: FloatArray = full / (1 - full)
         #: The share of buckets between groups that is occupied.
         self.occupied = float(full[self.o].mean())
+        #: Whether a row, such as that of a hub, is too full to tell how many edges it has.
+        self.overflows = bool((full >= _FULL).any())
         self.degrees = _Degrees.of(
             self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise
         )
@@ -448,8 +455,11 @@ class _Triangles:
         self._strays += self._r**2 * cell * float(hub_cells @ hub_cells) / 2
         #: The squared numbers of paths of length 3, in a random graph.
         self._random = self._own**2 * (squares / (2 * self._edges)) ** 6 / 2
-        #: The share of a corner's degree that calm weights leave out.
+        #: The share of a corner's degree that calm weights leave out; and how many times too small
+        #: the weights of a triangle are.
         self._left_out = 1 - rows.kept
+        self._small = self._hidden(rows.degrees.of_corners, rows.degrees.of_ends)
+        self.grown = math.exp(min(self._small, 1.0))
 
     def _largest(self, count: float) -> tuple[float, float]:
         """The largest core of so many triangles: its nodes, and those of them in groups."""
@@ -457,23 +467,21 @@ class _Triangles:
         own = min(self._core, self._own * size)
         return min(size, own + self._hubs), own
 
-    def shift(self, count: float) -> float:
-        """How many triangles too many are found, if there are so many."""
-        count = max(count, 0.0)
-        return self._met(count) - self._lost(count, self._degrees.of_corners)
-
-    def _met(self, count: float) -> float:
-        """Triangles that edges in company add."""
-        common, degrees = 3 * count / self._edges * self._own, self._degrees
+    def met(self, count: float) -> float:
+        """How many triangles edges in company add to so many."""
+        common, degrees = 3 * max(count, 0.0) / self._edges * self._own, self._degrees
         uneven = degrees.of_corners / degrees.of_ends
         return self._edges * common**2 * uneven / (4 * self._r)
 
-    def _lost(self, count: float, degree: float, beyond: float | None = None) -> float:
-        """Triangles that weights leave out, if their corners have this degree, and the neighbours
-        of corners the degree ``beyond``."""
-        beyond = self._degrees.of_ends if beyond is None else beyond
-        hidden = degree * (self._left_out + beyond / (2 * self._r)) / self._r
-        return count * math.expm1(min(3 * self._inside * hidden, 1.0))
+    def _hidden(self, degree: float, beyond: float) -> float:
+        """The logarithm of what weights leave out of a triangle, if its corners have this degree
+        and their neighbours the degree ``beyond``."""
+        corner = degree * (self._left_out + beyond / (2 * self._r)) / self._r
+        return 3 * self._inside * corner
+
+    def _more(self, count: float, degree: float, beyond: float) -> float:
+        """How many of so many triangles are hidden, with such corners, beyond what is allowed."""
+        return count * math.expm1(min(self._hidden(degree, beyond) - self._small, 1.0))
 
     def variance(self, count: float) -> float:
         """The variance that folding causes, if there are so many triangles.
@@ -489,16 +497,16 @@ class _Triangles:
         rest, degrees = count - size**3 / 6, self._degrees
         pairs = self._wedges * 3 * count / self._edges + size**4 / 2
         paths = own**2 * size**4 / 2 + 3 * rest * self._inside * degrees.of_ends**3
-        met, lost = self._met(count), self._lost(count, degrees.of_corners)
-        more_met = own**2 * size**2 / (8 * self._r) + self._met(rest) - met
+        more_met = own**2 * size**2 / (8 * self._r) + self.met(rest) - self.met(count)
         steeper = degrees.of_corners * (1 + degrees.second_error / degrees.second)
         dense = max(own, steeper)
-        more_lost = self._lost(count - rest, dense, dense) + self._lost(rest, steeper) - lost
+        hidden = self._more(count - rest, dense, dense)
+        hidden += self._more(rest, steeper, degrees.of_ends)
         return (
             pairs * self._cell
             + self._strays
             + max(paths, self._random) / self._r
-            + (more_met / 2 - more_lost) ** 2
+            + (more_met / 2 - hidden) ** 2
             + (more_met / 2) ** 2
         )
 
@@ -527,9 +535,9 @@ def _occupied(load: FloatArray) -> FloatArray:
 
 
 def _excess(load: FloatArray) -> FloatArray:
-    """The variance of a cell's hidden edges: of k − 1 for each bucket with k ≥ 1 of them."""
-    q, each = _occupied(load), load / 2
-    variance: FloatArray = 2 * (each + q * (1 - q) - 2 * each * (1 - q))
+    """The variance of a cell's number of edges, if it is told from its occupied buckets."""
+    each = np.minimum(load / 2, _MOST_EACH)
+    variance: FloatArray = 2 * (np.expm1(each) - each)
     return variance
 
 
