@@ -171,7 +171,7 @@ def protocols() -> tuple[Measured, ...]:
         union("committee", 2_000),
         union("elgamal/replace", 60, 0),
         union("elgamal/blinded", 60),
-        Measured("baseline", "protocol", 2, 4_000, reports, lambda n: reports_cost(n, SILOS)),
+        Measured("baseline", "protocol", 2, 8_000, reports, lambda n: reports_cost(n, SILOS)),
         # A release, and triangles of it at every silo.
         Measured("feat+, triangles", "protocol", 3, 2_000, local_answers, committee),
         sealed("sealed, edges", ("edges",), 2, 1_000, 2**18),

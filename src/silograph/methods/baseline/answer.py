@@ -110,8 +110,8 @@ class ReportWeights:
 class ReportCounts:
     """For each pair of n nodes, the number of ones among m reports.
 
-    The counts take n² bytes of memory (16 MB at n = 4,039), and three times as much while they are
-    made. Sums are computed over blocks of rows, with 8 bytes per entry.
+    The counts take n² bytes of memory (16 MB at n = 4,039). Sums are computed over blocks of rows,
+    with 8 bytes per entry.
 
     >>> one = BitRows.from_pairs(3, np.array([[0, 1], [1, 2]], dtype=np.uint32))
     >>> two = BitRows.from_pairs(3, np.array([[0, 1]], dtype=np.uint32))
@@ -129,6 +129,9 @@ class ReportCounts:
         np.fill_diagonal(matrix, 0)
         if int(matrix.max(initial=0)) > silos:
             raise ArgumentError(f"counts of {silos} reports must be from 0 to {silos}")
+        self._keep(matrix, silos)
+
+    def _keep(self, matrix: NDArray[np.uint8], silos: int) -> None:
         np.fill_diagonal(matrix, _NO_PAIR)
         matrix.flags.writeable = False
         self._matrix = matrix
@@ -148,7 +151,10 @@ class ReportCounts:
             for start in range(0, n, BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 matrix[block] += report.bits(block)
-        return cls(matrix, len(reports))
+        # Rows of bits are symmetric, so that nothing is left to check, and nobody else has these.
+        made = cls.__new__(cls)
+        made._keep(matrix, len(reports))
+        return made
 
     @property
     def n(self) -> int:
