@@ -336,7 +336,7 @@ class TestAnswers:
     def test_dense_core(self, hubs: int, epsilon: float) -> None:
         """Triangles in one core are the worst for a fold: intervals allow for it.
 
-        Of 100 intervals that cover 95 %, fewer than 85 hold the truth in one of 30,000 cases.
+        Of 100 intervals that cover 95 %, fewer than 85 hold the truth in one of 27,000 cases.
         """
         graph, layout = dense_core(5000, 20_000, 100, 0.9, 1), Layout(500, hubs)
         noise = SealedNoise.choose_folded(

@@ -357,8 +357,9 @@ class _Rows:
         self.slopes: FloatArray = full / (1 - full)
         #: The share of buckets between groups that is occupied.
         self.occupied = float(full[self.o].mean())
-        #: Whether a row, such as that of a hub, is too full to tell how many edges it has.
-        self.overflows = bool((full >= _FULL).any())
+        #: Whether a hub's row may be so full that it does not tell how many edges the hub has.
+        noisy_share = 2 * law.stderr / (2 * self.groups)
+        self.overflows = bool((full[: self.hubs] + noisy_share > _FULL).any())
         self.degrees = _Degrees.of(
             self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise
         )
