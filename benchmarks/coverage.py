@@ -568,7 +568,12 @@ def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
     title = f"intervals by graph; ok: the limit is at least {COVERED:g}"
     made.tables["graphs"] = harness.Table(title, (*heads, *reversed(VERDICTS)), tuple(rows))
     made.texts["verdicts"] = said
-    made.more["cells"] = kept
+    # Widths need few digits.
+    made.more["cells"] = {
+        key: cell
+        | {"tallies": {q: [*t[:-1], float(f"{t[-1]:.4g}")] for q, t in cell["tallies"].items()}}
+        for key, cell in kept.items()
+    }
     harness.WRITTEN.mkdir(parents=True, exist_ok=True)
     told = json.dumps(json.loads(made.to_json()), ensure_ascii=False)  # tallies on one line
     (harness.WRITTEN / "coverage.json").write_text(told + "\n")
