@@ -13,7 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from silograph import Channel, FoldedRelease, Release, Silo, View, clustered_power_law
+from silograph import (
+    Channel,
+    FoldedRelease,
+    NodeUniverse,
+    Release,
+    Silo,
+    View,
+    clustered_power_law,
+)
 from silograph.dp.loss import worst_losses
 from silograph.errors import ArgumentError, ReleaseError
 from silograph.estimators.estimate import Provenance
@@ -49,6 +57,12 @@ def made(
     )  # fmt: skip
 
 
+def wheels(hubs: int, nodes: int) -> Silo:
+    """A few nodes that know most others, and nothing else."""
+    edges = [(u, v) for u in range(hubs) for v in range(u + 1, nodes) if (u + v) % 3]
+    return Silo.from_edges(NodeUniverse.range(nodes), edges)
+
+
 @pytest.fixture(scope="module")
 def exact() -> FoldedRelease:
     return made()
@@ -73,10 +87,21 @@ class TestQueries:
         low, high = made(groups=10, hubs=()).ask(query, k).interval_at(0.5)
         assert (low, high) == ((0.0, 1.0) if query == "clustering" else (-math.inf, math.inf))
 
-    def test_the_number_of_groups_that_is_advised_is_enough(self) -> None:
-        note = made(groups=24, hubs=()).edges().note
-        advised = int(note.rsplit("fold into ", 1)[1].split()[0])
-        assert made(groups=advised, hubs=()).edges().note == FOLD_NOTE
+    @pytest.mark.parametrize(
+        ("silo", "groups", "hubs"), [(SILO, 24, ()), (wheels(8, 800), 300, tuple("01234567"))]
+    )
+    def test_the_number_of_groups_that_is_advised_is_enough(
+        self, silo: Silo, groups: int, hubs: tuple[str, ...]
+    ) -> None:
+        """Full rows of hubs are noticed, too: 2-stars were twice as many, with an interval."""
+        release = made(silo, groups, hubs)
+        note = release.edges().note
+        assert note.startswith("no usable answer: "), note
+        advised = int(note.rsplit("fold into ", 1)[1].split()[0].replace(",", ""))
+        assert advised > groups
+        enough = made(silo, advised, hubs)
+        assert enough.edges().note == FOLD_NOTE
+        assert 0.15 < enough.sums.load < 0.35
 
     def test_without_noise_and_collisions_they_are_right(self, exact: FoldedRelease) -> None:
         degrees = SILO.degrees()

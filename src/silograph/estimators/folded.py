@@ -325,9 +325,24 @@ class FoldedSums:
 
     @property
     def load(self) -> float:
-        """Edges in a bucket of two ordinary groups, in the mean."""
-        shape = self.shape
-        return self.loads.inside / (shape.groups * (shape.groups - 1) * shape.sub)
+        """Edges in the bucket of an edge, in the mean: rows of hubs can be full where those of
+        groups are nearly empty."""
+        inside, beside = self._meetings
+        return inside / (self.shape.groups * (self.shape.groups - 1)) + beside / self.shape.groups
+
+    def enough(self, load: float) -> int:
+        """So many groups that there would be at most this load."""
+        inside, beside = self._meetings
+        # inside/x² + beside/x = load, with one group less than there are.
+        return math.ceil((beside + math.sqrt(beside**2 + 4 * inside * load)) / (2 * load)) + 1
+
+    @property
+    def _meetings(self) -> tuple[float, float]:
+        """The load between groups, times the square of their number; and that of hubs' rows."""
+        loads, sub = self.loads, self.shape.sub
+        inside, hubs = max(loads.inside, 0.0), np.maximum(loads.calm[: self.shape.hubs], 0.0)
+        buckets = sub * max(inside + float(hubs.sum()), 1.0)
+        return inside**2 / buckets, float(hubs @ hubs) / 2 / buckets
 
     # --- Edges and degrees ---
 

@@ -273,8 +273,9 @@ class Loads:
             load = seen.ordinary + (proportional + equal) / 2
         more = sum(self._left_out(calm, calm + 1, width)) / 2 - (proportional + equal) / 2
 
-        #: Each row's number of edges into ordinary groups.
+        #: Each row's number of edges into ordinary groups; and with noise drawn to the mean.
         self.load: FloatArray = load
+        self.calm: FloatArray = calm
         #: What one edge more in a row that is seen adds to its load: noise grows as much.
         self.gain: FloatArray = 1 / (1 - np.minimum(kept * more, _STEEPEST))
         #: The same of one edge more in all rows together, by their loads. What the series leaves

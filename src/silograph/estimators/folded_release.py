@@ -192,10 +192,9 @@ class FoldedRelease(FoldedFace):
         load = self.sums.load
         if load <= _CROWDED:
             return ""
-        enough = math.ceil(self.layout.groups * (load / _ADVISED) ** 0.5)
         return (
-            f"{NO_ANSWER}: {load:.1f} edges share a bucket on average, and counts are too low; "
-            f"fold into {enough:,} groups at least"
+            f"{NO_ANSWER}: {load:.1f} edges share a bucket on average, and counts are wrong; "
+            f"fold into {self.sums.enough(_ADVISED):,} groups at least"
         )
 
     def ask(self, query: str, k: int | None = None) -> Estimate[float]:

@@ -204,6 +204,20 @@ def test_a_choice_is_within_its_limits(shape: FoldShape) -> None:
         assert 0 < choice.bytes_per_silo < 3 * choice.buckets
 
 
+@pytest.mark.parametrize("query", ["edges", "kstars", "triangles"])
+def test_rows_of_hubs_are_not_too_full(query: str) -> None:
+    """Eight nodes know most others. Folds were chosen in which such a row has more edges than
+    buckets; 2-stars were then off by 67 times the error that was predicted."""
+    nodes, many = 800, 8
+    edges = [(u, v) for u in range(many) for v in range(u + 1, nodes) if (u + v) % 3]
+    shape = shape_of(Silo.from_edges(NodeUniverse.range(nodes), edges))
+    for epsilon in (1.0, 3.0):
+        found = choose_fold(query, shape, epsilon, 4, 1, "committee", hubs_known=True)
+        if found is not None and found.hubs >= many:
+            into_groups = 2 / 3 * (nodes - found.hubs)
+            assert into_groups / found.groups <= 0.55 * found.sub
+
+
 @pytest.mark.parametrize("query", ["edges", "kstars", "clustering"])
 def test_other_queries_have_choices_whose_error_falls_with_epsilon(
     shape: FoldShape, query: str

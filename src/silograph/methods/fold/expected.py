@@ -14,7 +14,8 @@ What
 Bias
     Edges that collide are lost, and cells are weighted for that by their expected load. What
     remains is bounded in :func:`predicted_error`. A fold is chosen only where the bound is below a
-    third of the standard deviation, and loads are below :data:`LARGEST_LOAD`.
+    third of the standard deviation, and loads are below :data:`LARGEST_LOAD`, those of hubs'
+    rows, too: they can be full where cells of groups are nearly empty.
 """
 
 import itertools
@@ -47,7 +48,8 @@ __all__ = [
 
 #: The queries whose folded errors are predicted. Of k-stars those with k = 2.
 FOLDED = ("edges", "kstars", "triangles", "clustering")
-#: The largest mean number of edges in an ordinary cell, for each sub-bucket.
+#: The largest mean number of edges in an ordinary cell, and in the cell of an edge, for each
+#: sub-bucket.
 LARGEST_LOAD = 0.5
 #: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
@@ -138,6 +140,8 @@ class FoldError:
     #: An upper bound of the bias, and the mean number of edges in an ordinary cell.
     bias: FloatArray
     load: FloatArray
+    #: The mean number of edges in the cell of an edge, whether of groups or of a hub.
+    met: FloatArray
     #: What the variance consists of.
     parts: dict[str, FloatArray]
 
@@ -180,7 +184,7 @@ def predicted_error(
         case _:
             raise ArgumentError(f"the error of a folded release is not predicted for {query}")
     sd = np.sqrt(np.sum(list(parts.values()), axis=0))
-    return FoldError(fold.r, sd, bias, fold.load, parts)
+    return FoldError(fold.r, sd, bias, fold.load, fold.met, parts)
 
 
 class _Fold:
@@ -202,6 +206,9 @@ class _Fold:
         self.apart = 1 / (1 - 1 / groups)
         #: The load of a hub's cells, by band.
         self.hub_load = self.out / groups[:, None]
+        beside = self.many * self.out
+        edges = max(self.inside + float(beside.sum()), 1e-9)
+        self.met: FloatArray = (self.inside * self.load + self.hub_load @ beside) / edges
 
     def _hub_mean(self, values: FloatArray) -> FloatArray:
         mean: FloatArray = values @ self.many / max(self.h, 1e-9)
@@ -426,7 +433,8 @@ def choose_fold(
             return None
         found = predicted_error(query, shape, found_hubs, fits, sub, channel.weights)
         sd = np.where(
-            (found.bias < found.sd * _BIAS_SHARE) & (found.load <= LARGEST_LOAD * sub),
+            (found.bias < found.sd * _BIAS_SHARE)
+            & (np.maximum(found.load, found.met) <= LARGEST_LOAD * sub),
             found.sd,
             np.inf,
         )
