@@ -75,6 +75,8 @@ EPSILONS, COLLUSIONS = (0.1, 0.5, 1.0, 3.0, 8.0), (0, 1, 2)
 COVERED = 0.92
 #: Graphs up to this size get all draws, larger ones this share of them.
 SMALL, FEW = 1000, 0.05
+#: The draws that every cell gets.
+FIRST = 400
 
 Answers = dict[str, Estimate[Any]]
 console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
@@ -537,7 +539,12 @@ def show(kept: dict[str, Any], most: Callable[[int], int]) -> bool:
 
 
 def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
-    """Keep two tables for pages, and all tallies, where benchmarks keep their figures."""
+    """Keep two tables for pages, and all tallies, where benchmarks keep their figures.
+
+    Cells that have not had their first draws are not in the tables.
+    """
+    least = {True: FIRST, False: int(FEW * FIRST)}
+    every = [line for line in every if line.cell["drawn"] >= least[line.cell["nodes"] <= SMALL]]
     load = os.getloadavg()[0]
     today = time.strftime("%Y-%m-%d", time.gmtime())
     made = harness.Report("coverage", today, harness.Machine.here(), 1, (load, load))
@@ -568,15 +575,17 @@ def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
     title = f"intervals by graph; ok: the limit is at least {COVERED:g}"
     made.tables["graphs"] = harness.Table(title, (*heads, *reversed(VERDICTS)), tuple(rows))
     made.texts["verdicts"] = said
-    # Widths need few digits.
     made.more["cells"] = {
-        key: cell
-        | {"tallies": {q: [*t[:-1], float(f"{t[-1]:.4g}")] for q, t in cell["tallies"].items()}}
+        key: cell | {"tallies": {query: packed(tally) for query, tally in cell["tallies"].items()}}
         for key, cell in kept.items()
     }
     harness.WRITTEN.mkdir(parents=True, exist_ok=True)
-    told = json.dumps(json.loads(made.to_json()), ensure_ascii=False)  # tallies on one line
-    (harness.WRITTEN / "coverage.json").write_text(told + "\n")
+    (harness.WRITTEN / "coverage.json").write_text(made.to_json())
+
+
+def packed(tally: list[float]) -> str:
+    """A tally as few characters: its numbers, of which the width needs few digits."""
+    return " ".join([*map(str, tally[:-1]), f"{tally[-1]:.4g}"])
 
 
 def lowest_of(lines: list[Line], query: str = "", method: str = "") -> str:
@@ -596,7 +605,12 @@ def lowest_of(lines: list[Line], query: str = "", method: str = "") -> str:
 def kept_in(path: Path) -> dict[str, Any]:
     """The cells of a file of draws, or of figures."""
     told: dict[str, Any] = json.loads(path.read_text())
-    cells: dict[str, Any] = told["more"]["cells"] if "more" in told else told
+    if "more" not in told:
+        return told
+    cells: dict[str, Any] = told["more"]["cells"]
+    for cell in cells.values():
+        of_query = {query: tally.split() for query, tally in cell["tallies"].items()}
+        cell["tallies"] = {q: [*map(int, t[:-1]), float(t[-1])] for q, t in of_query.items()}
     return cells
 
 
@@ -609,7 +623,7 @@ def main() -> int:
     parser.add_argument("--queries", nargs="+", default=QUERIES, choices=QUERIES)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--collusions", nargs="+", type=int, default=COLLUSIONS)
-    parser.add_argument("--draws", type=int, default=400, help="of a cell, up to 1,000 nodes")
+    parser.add_argument("--draws", type=int, default=FIRST, help="of a cell, up to 1,000 nodes")
     parser.add_argument("--most", type=int, default=4000, help="of a cell that is not sure")
     parser.add_argument("--seconds", type=float, default=math.inf, help="at most, for everything")
     parser.add_argument("--json", type=Path, help="keep draws there, and go on from there")

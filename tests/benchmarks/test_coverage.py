@@ -74,7 +74,7 @@ def test_files_are_shown_together(
     files = []
     for name, t, covered in (("one", 0, 392), ("two", 1, 340)):
         graph, tallies = Graph("path", MADE["dense-10"]()), {"edges": Tally(400, covered)}
-        cell = Cell(graph, "masked", 1.0, t, tallies)
+        cell = Cell(graph, "masked", 1.0, t, tallies, drawn=400)
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(json.dumps({cell.key: cell.record()}))
     monkeypatch.setattr(sys, "argv", ["coverage", "--show", *map(str, files)])
