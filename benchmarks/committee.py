@@ -106,22 +106,16 @@ def deployed(bench: Benchmark) -> None:
         with trial.broker._config.open("a") as config:
             config.write(f"http: 127.0.0.1:{port}\n")
         trial.broker.start()
-        processes = trial.processes()
         service = CoordinatorService(trial.coordinator())
         try:
-            for name in trial.names:
-                while not (trial.silo(name).state / "status.json").exists():
-                    time.sleep(0.1)
-            before, began = counted(port), time.perf_counter()
-            plan = service.propose(Question("edges", EPSILON, protocol="committee"), 600.0)
-            asyncio.run(service.carry(plan.study.run))
-            seconds, after = time.perf_counter() - began, counted(port)
+            with trial.serving():
+                trial.wait_for_silos()
+                before, began = counted(port), time.perf_counter()
+                plan = service.propose(Question("edges", EPSILON, protocol="committee"), 600.0)
+                asyncio.run(service.carry(plan.study.run))
+                seconds, after = time.perf_counter() - began, counted(port)
         finally:
             service.close()
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                process.wait()
             trial.broker.stop()
     pairs = SMALL * (SMALL - 1) // 2
     taken, given = ((now - then) / pairs / SILOS for now, then in zip(after, before, strict=True))

@@ -532,13 +532,12 @@ def show(kept: dict[str, Any], most: Callable[[int], int]) -> bool:
         console.print(f"no interval: {method}, {query} ({', '.join(sorted(graphs))})")
     every = [line for found in lines.values() for line in found]
     words = Counter(line.verdict for line in every)
-    said = ", ".join(f"{words[word]:,} {word}" for word in VERDICTS if words[word])
-    console.print(said)
-    write_figures(every, kept, said)
+    console.print(", ".join(f"{words[word]:,} {word}" for word in VERDICTS if words[word]))
+    write_figures(every, kept)
     return bool(words["missed"])
 
 
-def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
+def write_figures(every: list[Line], kept: dict[str, Any]) -> None:
     """Keep two tables for pages, and all tallies, where benchmarks keep their figures.
 
     Cells that have not had their first draws are not in the tables.
@@ -574,7 +573,6 @@ def write_figures(every: list[Line], kept: dict[str, Any], said: str) -> None:
     heads = ("graph", "nodes", "intervals", "draws of each", "mean", "lowest")
     title = f"intervals by graph; ok: the limit is at least {COVERED:g}"
     made.tables["graphs"] = harness.Table(title, (*heads, *reversed(VERDICTS)), tuple(rows))
-    made.texts["verdicts"] = said
     made.more["cells"] = {
         key: cell | {"tallies": {query: packed(tally) for query, tally in cell["tallies"].items()}}
         for key, cell in kept.items()

@@ -361,31 +361,25 @@ def over_broker(
         del silos  # services read their own
         trial.broker.start()
         service = CoordinatorService(trial.coordinator())
-        processes = trial.processes()
-        pids = {
-            "silos": [process.pid for process in processes],
-            "coordinator": [os.getpid()],
-            "broker": [trial.broker.pid],
-        }
         try:
-            taken["starting and reading"] = reading = Meter(pids)
-            for name in trial.names:
-                while not (trial.silo(name).state / "status.json").exists():
-                    time.sleep(0.05)
-            reading.mark()
-            taken["fold, union and answers"] = study = Meter(pids)
-            question = Question(RELEASE, epsilon, protocol=protocol, fold=Fold(groups))
-            plan = service.propose(question, MOST_SECONDS)
-            asyncio.run(service.carry(plan.study.run))
-            release = service.answer(plan.study.run)
-            found = {query: getattr(release, query)(*QUERIES[query]) for query in QUERIES}
-            study.mark()
+            with trial.serving() as processes:
+                pids = {
+                    "silos": [process.pid for process in processes],
+                    "coordinator": [os.getpid()],
+                    "broker": [trial.broker.pid],
+                }
+                taken["starting and reading"] = reading = Meter(pids)
+                trial.wait_for_silos()
+                reading.mark()
+                taken["fold, union and answers"] = study = Meter(pids)
+                question = Question(RELEASE, epsilon, protocol=protocol, fold=Fold(groups))
+                plan = service.propose(question, MOST_SECONDS)
+                asyncio.run(service.carry(plan.study.run))
+                release = service.answer(plan.study.run)
+                found = {query: getattr(release, query)(*QUERIES[query]) for query in QUERIES}
+                study.mark()
         finally:
             service.close()
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                process.wait()
             trial.broker.stop()
     return {
         "taken": {step: (meter.wall, meter.cpu, meter.peaks) for step, meter in taken.items()},

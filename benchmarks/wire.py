@@ -25,7 +25,6 @@ import multiprocessing
 import os
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
@@ -59,13 +58,7 @@ Meters = dict[str, Meter]
 
 def study(trial: LocalDeployment) -> Meters:
     """A study, and its upload."""
-    silos = trial.processes()
     service = CoordinatorService(trial.coordinator())
-    pids = {
-        "silos": [process.pid for process in silos],
-        "coordinator": [os.getpid()],
-        "broker": [trial.broker.pid],
-    }
     found: Meters = {}
     uploaded = False
 
@@ -78,19 +71,19 @@ def study(trial: LocalDeployment) -> Meters:
             uploaded = True
 
     try:
-        for name in trial.names:  # a silo that serves has read its edges
-            while not (trial.silo(name).state / "status.json").exists():
-                time.sleep(0.1)
-        found[WHOLE] = Meter(pids)
-        plan = service.propose(Question("edges", EPSILON, protocol="masked"), 1500.0)
-        asyncio.run(service.carry(plan.study.run, watch))
-        found[WHOLE].mark()
+        with trial.serving() as silos:
+            pids = {
+                "silos": [process.pid for process in silos],
+                "coordinator": [os.getpid()],
+                "broker": [trial.broker.pid],
+            }
+            trial.wait_for_silos()
+            found[WHOLE] = Meter(pids)
+            plan = service.propose(Question("edges", EPSILON, protocol="masked"), 1500.0)
+            asyncio.run(service.carry(plan.study.run, watch))
+            found[WHOLE].mark()
     finally:
         service.close()
-        for process in silos:
-            process.terminate()
-        for process in silos:
-            process.wait()
     return found
 
 

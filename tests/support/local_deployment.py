@@ -6,7 +6,9 @@ only one machine, and all secrets lie in one folder: no real data belongs here.
 """
 
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,6 +223,24 @@ class LocalDeployment:
         """Silos and helpers as processes of their own; whoever starts them ends them."""
         everyone = (*self.names, *self.helpers)
         return [self.process(name) for name in (everyone if names is None else names)]
+
+    @contextmanager
+    def serving(self) -> "Iterator[list[subprocess.Popen[bytes]]]":
+        """All silos and helpers as processes, which are ended at the end."""
+        processes = self.processes()
+        try:
+            yield processes
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait()
+
+    def wait_for_silos(self) -> None:
+        """Until every silo serves: it has read its edges then."""
+        for name in self.names:
+            while not (self.silo(name).state / "status.json").exists():
+                time.sleep(0.05)
 
     def process(self, name: str) -> "subprocess.Popen[bytes]":
         """One silo or helper as a process."""
