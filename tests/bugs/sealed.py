@@ -601,6 +601,14 @@ _FOLDS = [
         "return self.exact(a) >> np.uint64(_PLACES)",
         f"{_WEIGHTS} -k rounding",
     ),
+    Bug(
+        "a hub's row taken for noise",
+        "the intervals of edges miss the truth on a star",
+        "src/silograph/methods/sealed/folded.py",
+        "self._edges + margin + loads.edges_more",
+        "self._edges + margin",
+        f"{_FOLDED} -k one_hub",
+    ),
 ]
 
 BUGS = [*_NUMBERS_OF_BITS, *_GROUPS, *_COUNTS, *_DRAWN, *_BOUNDS, *_ORDER, *_FOLDS]

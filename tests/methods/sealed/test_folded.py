@@ -354,6 +354,27 @@ class TestAnswers:
             values = np.array([answer.value for answer in found])
             assert abs(values.mean() - true) < 0.6 * values.std(), query
 
+    def test_one_hub(self) -> None:
+        """The one row of a star is full, and no more than noise beside all others.
+
+        Of 400 intervals that cover 95 %, fewer than 365 hold the truth in one of 5,000 cases.
+        """
+        graph = Silo.from_edges(NodeUniverse.range(200), [(0, leaf) for leaf in range(1, 200)])
+        noise = SealedNoise.choose_folded(2.0, 28, 0, 3, 0, ["edges", "degrees", "triangles"])
+        drawn = [simulated(graph, Layout(28), noise, seed) for seed in range(400)]
+        ends = np.array([release.edges().interval for release in drawn])
+        assert sum((ends[:, 0] <= 199) & (ends[:, 1] >= 199)) >= 365
+        # If anyone may be a node, there is no limit to what a full row hides.
+        full = max(drawn, key=lambda release: int(release.noisy_loads.max()))
+        assert math.isinf(replace(full, nodes=0).edges().stderr)
+
+    def test_no_hub(self) -> None:
+        """Where no row can be full, there is little to allow for."""
+        graph = communities(200, 20, 0.4, 3000, 1)
+        noise = SealedNoise.choose_folded(1.0, 500, 0, 4, 1, ["edges", "degrees", "triangles"])
+        release = simulated(graph, Layout(500), noise, 1)
+        assert release._model.edges_more < 0.3 * release.edges().stderr
+
     def test_core_limits(self) -> None:
         """Degrees follow from loads, and limit the size of a clique."""
         graph, layout = dense_core(5000, 20_000, 100, 1.0, 1), Layout(1000)

@@ -10,7 +10,8 @@ Edges
     were dropped, so that those between groups are divided by 1 − 1/r. An edge has company in its
     cell from both of its rows: from its own row at random, and from the row at its other end as
     much as the mean end of an edge has beyond the mean row, Σd²/Σd. Σd² follows from the spread of
-    the loads.
+    the loads. The interval allows for **one hub** that noise hides: a row that is full, or nearly,
+    holds many more edges than buckets. With many groups no row is.
 Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
@@ -202,13 +203,14 @@ class SealedFoldedRelease(FoldedFace):
             The count.
         """
         loads = self._model
-        if self._occupied > _CROWDED_ROWS or loads.overflows:
+        if self._occupied > _CROWDED_ROWS or loads.overflows or math.isinf(loads.edges_more):
             return self._estimate("edges", self._edges, math.inf, note=CROWDED_NOTE)
         law, fold = self.noise.law("edges"), math.sqrt(loads.edge_noise + loads.edge_error)
         stderr = math.hypot(law.stderr, fold)
         # Laplace noise has longer tails than the sum of all else.
         margin = max(math.hypot(float(law.margin()), Z95 * fold), Z95 * stderr)
-        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE, margin=margin)
+        ends = self._edges - margin, self._edges + margin + loads.edges_more
+        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE, ends=ends)
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -344,7 +346,7 @@ class _Rows:
     def __init__(self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int) -> None:
         self.hubs, self.groups = layout.hubs, layout.groups
         self.o = slice(layout.hubs, layout.rows)
-        self._noise = float(law.variance)
+        self._noise, self._reach = float(law.variance), float(law.margin())
         self.seen: FloatArray = noisy.astype(np.float64)
         is_hub = np.arange(layout.rows) < layout.hubs
         #: A row's number of cells with groups; the last ones have none with themselves.
@@ -363,6 +365,7 @@ class _Rows:
         self.degrees = _Degrees.of(
             self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise
         )
+        self._nodes = nodes
         #: The largest clique of nodes in groups that the loads allow.
         self.core = self.degrees.largest_core(max(nodes - layout.hubs, 0))
         # An edge is no company to itself, at either end. Nobody shares the row of a hub: only the
@@ -424,6 +427,21 @@ class _Rows:
         pairs = float((own * (own + hubs)).max()) ** 2
         pairs += self.degrees.second * self.degrees.of_ends
         return fuzz + (max(self.inside, 0.0) + pairs / 4) / self.groups
+
+    @property
+    def edges_more(self) -> float:
+        """How many more edges the fullest row of a group may hide than its calm load says.
+
+        Calm loads are right for many rows, but take the one row of a large hub for noise as well.
+        It may be as full as its noise allows; if it is full, with as many edges as a node can have,
+        which nobody knows if anyone may be a node.
+        """
+        row = self.hubs + int(np.argmax(self.seen[self.o]))
+        buckets = 2 * (self.groups - 1)
+        load = float(self.seen[row]) + self._reach
+        most = -buckets * math.log1p(-load / buckets) if load < _FULL * buckets else math.inf
+        hidden = min(most, self._nodes - 1 if self._nodes else math.inf) - min(load, buckets)
+        return max(0.0, hidden - float(self.unseen[row]))
 
 
 class _Triangles:
