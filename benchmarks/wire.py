@@ -1,18 +1,20 @@
 """Throughput over the wire: four silos upload a masked union of 20,000 nodes over mutual TLS.
 
-Three contestants in one run, all on this machine, all through brokers with the same settings
+Four contestants in one run, all on this machine, all through brokers with the same settings
 (mutual TLS, JetStream, every write synced):
 
 1. the study: four silo processes and a coordinator; its upload is from the first chunk to the last;
 2. the same messages in one process without a wire: masks, signatures, sums;
 3. the bare broker: four processes that publish as many messages of the same sizes, four at a time,
-   and one that reads them.
+   and one that reads them, with the client of the broker as it comes;
+4. the same with the settings of our connections: large reads, and memory that is kept.
 
 All parties share one machine's cores, so the CPU seconds of all processes together stand beside the
 wall time, and whatever the machines of 2 do is time that a broker on the same cores has not. Where
-every party has cores of its own, the slower of both decides. The goals: the upload takes at most
-1.3 times 2 and 3 together, by the clock and in CPU seconds. How it stands to the bare broker alone
-is shown beside the same 1.3, and is no goal.
+every party has cores of its own, the slower of both decides. The goal: the upload takes at most 1.3
+times as long as 3. CPU seconds, and how it stands to 4 and to 2 and 4 together, are shown beside
+it: what our settings save, they save the bare broker, too. (The reader of 3 is this process, which
+keeps memory since it was the coordinator of 1; that is to the advantage of 3.)
 """
 
 from benchmarks.harness import Benchmark, Contest, Meter, use_threads
@@ -32,21 +34,24 @@ from pathlib import Path
 from typing import Any
 
 import nats
+from nats.aio.client import Client
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
 
 from silograph import Federation, Silo, clustered_power_law, split
 from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.nats.coordinator import CoordinatorService, Question, StudyProgress
+from silograph.nats.heard import keep_memory, set_up
 from silograph.party.config import CoordinatorConfig, SiloConfig
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 NODES, SILOS, EPSILON, ROUNDS = 20_000, 4, 3.0, 3
-#: The upload as a multiple of its machines and the bare broker, each by itself.
+#: The upload as a multiple of the bare broker.
 GOAL = 1.3
 WINDOW = 4
 WHOLE, UPLOAD = "study, proposal to answer", "its upload, first chunk to last"
 MACHINES, BARE = "the same without a wire", "bare broker, the same bytes"
+TUNED = "bare broker, set up as ours"
 
 
 #: Who was measured, by name.
@@ -108,16 +113,27 @@ def quiet() -> None:
     logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 
+async def connected(options: dict[str, Any], tuned: bool) -> Client:
+    """A client of the broker as it comes, or set up as ours."""
+    if tuned:
+        keep_memory()
+    client = await nats.connect(**options, error_cb=ignore)
+    if tuned:
+        set_up(client)
+    return client
+
+
 def publisher(*given: Any) -> None:
     """A process that publishes."""
     quiet()
     asyncio.run(publish(*given))
 
 
-async def publish(config: Path, name: str, sizes: list[int], together: Barrier) -> None:
+async def publish(
+    config: Path, name: str, sizes: list[int], tuned: bool, together: Barrier
+) -> None:
     """Publish messages of these sizes, a few at a time, each acknowledged."""
-    options = SiloConfig.read(config).broker.connect_options(name)
-    client = await nats.connect(**options, error_cb=ignore)
+    client = await connected(SiloConfig.read(config).broker.connect_options(name), tuned)
     streams = client.jetstream(timeout=30)
     await streams.add_stream(StreamConfig(name=f"raw-{name}", subjects=[f"silograph.raw.{name}.>"]))
     payload, window = memoryview(os.urandom(max(sizes))), asyncio.Semaphore(WINDOW)
@@ -139,10 +155,12 @@ async def publish(config: Path, name: str, sizes: list[int], together: Barrier) 
     await client.close()
 
 
-async def read(trial: LocalDeployment, messages: int, begin: Callable[[], Meter]) -> Meter:
+async def read(
+    trial: LocalDeployment, messages: int, tuned: bool, begin: Callable[[], Meter]
+) -> Meter:
     """Read all messages of all publishers, which are told to begin."""
     options = CoordinatorConfig.read(trial.folder / f"{HUB}.toml").broker.connect_options(HUB)
-    client = await nats.connect(**options, error_cb=ignore)
+    client = await connected(options, tuned)
     streams = client.jetstream(timeout=30)
     config = ConsumerConfig(ack_policy=AckPolicy.NONE)
 
@@ -158,12 +176,12 @@ async def read(trial: LocalDeployment, messages: int, begin: Callable[[], Meter]
     return meter
 
 
-def bare(trial: LocalDeployment, sizes: list[int]) -> Meters:
+def bare(trial: LocalDeployment, sizes: list[int], tuned: bool) -> Meters:
     """Processes that publish messages of these sizes, and this one, which reads them."""
     spawn = multiprocessing.get_context("spawn")
     together = spawn.Barrier(len(trial.names) + 1, timeout=300)
     publishers = [
-        spawn.Process(target=publisher, args=(trial.silo_file(name), name, sizes, together))
+        spawn.Process(target=publisher, args=(trial.silo_file(name), name, sizes, tuned, together))
         for name in trial.names
     ]
     for process in publishers:
@@ -180,11 +198,11 @@ def bare(trial: LocalDeployment, sizes: list[int]) -> Meters:
         together.wait()
         return meter
 
-    meter = asyncio.run(read(trial, len(sizes), begin))
+    meter = asyncio.run(read(trial, len(sizes), tuned, begin))
     together.wait()
     for process in publishers:
         process.join()
-    return {BARE: meter}
+    return {TUNED if tuned else BARE: meter}
 
 
 def on_a_broker(silos: list[Silo], measure: Callable[[LocalDeployment], Meters]) -> Meters:
@@ -222,7 +240,8 @@ def main() -> int:
         for measure in (
             lambda: on_a_broker(silos, study),
             lambda: alone(silos),
-            lambda: on_a_broker(silos, lambda trial: bare(trial, sizes)),
+            lambda: on_a_broker(silos, lambda trial: bare(trial, sizes, tuned=False)),
+            lambda: on_a_broker(silos, lambda trial: bare(trial, sizes, tuned=True)),
         ):
             for name, meter in measure().items():
                 contest.note(name, meter.wall, meter.work)
@@ -234,7 +253,7 @@ def main() -> int:
 def show(bench: Benchmark, contest: Contest, turns: Meters, megabytes: float) -> None:
     """Everyone's times and shares, and the upload as a multiple of what it is made of."""
     rows = []
-    for name in (WHOLE, UPLOAD, MACHINES, BARE):
+    for name in (WHOLE, UPLOAD, MACHINES, BARE, TUNED):
         found, turn = contest[name], turns[name]
         shares = (
             f"{who} {cpu:.2f}" + (f" ({turn.peaks[who]:.0f} MiB)" if who in turn.peaks else "")
@@ -245,24 +264,24 @@ def show(bench: Benchmark, contest: Contest, turns: Meters, megabytes: float) ->
     title = f"{SILOS} silos upload {megabytes:,.0f} MB over mutual TLS"
     columns = ("what", "wall s", "MB/s", "CPU s", "CPU s of each (at the peak)")
     bench.table("upload", title, columns, rows)
-    upload, machines, raw = (contest[name] for name in (UPLOAD, MACHINES, BARE))
-    both = upload.wall / (raw.wall + machines.wall), upload.work / (raw.work + machines.work)
+    upload, machines, raw, tuned = (contest[name] for name in (UPLOAD, MACHINES, BARE, TUNED))
     only = upload.wall / raw.wall, upload.work / raw.work
+    same = upload.wall / tuned.wall, upload.work / tuned.work
+    both = upload.wall / (tuned.wall + machines.wall), upload.work / (tuned.work + machines.work)
     bench.table(
         "multiples",
         "the upload as a multiple",
-        ("of", "wall", "CPU", "at most", "reached"),
+        ("of", "wall", "CPU", "at most"),
         [
-            (of, *(f"{ratio:.2f}" for ratio in ratios), f"{GOAL:g}{kind}",
-             "yes" if max(ratios) <= GOAL else "no")
-            for of, ratios, kind in (
-                ("the bare broker and the machines, each by itself", both, ""),
-                ("the bare broker alone", only, " wished"),
+            (of, *(f"{ratio:.2f}" for ratio in ratios), most)
+            for of, ratios, most in (
+                ("the bare broker", only, f"{GOAL:g}"),
+                ("the bare broker, set up as ours", same, ""),
+                ("the latter and the machines, each by itself", both, ""),
             )
         ],
-    )  # fmt: skip
-    for clock, ratio in zip(("wall", "CPU"), both, strict=True):
-        bench.goal(f"{clock}: upload / (bare + machines)", ratio, most=GOAL)
+    )
+    bench.goal("upload / bare broker, by the clock", only[0], most=GOAL)
 
 
 if __name__ == "__main__":

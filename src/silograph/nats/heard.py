@@ -1,12 +1,15 @@
-"""What is known of a connection to the broker beside its messages: causes, and signs of life.
+"""A connection to the broker beside its messages: settings, causes of trouble, and signs of life.
 
 The client tries again for ever and says little. So its reports are kept, with what helps against
 each cause, and looked for by hand if they do not tell enough. The operating system is told when a
-connection without a sign of life is dead, which a slow one is not.
+connection without a sign of life is dead, which a slow one is not. The client is made for small
+messages: connections are set to read large pieces, and the process keeps the memory of a message
+for the next one.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import math
 import socket
@@ -20,7 +23,7 @@ from silograph.party.connection import BrokerConfig
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["SILENT", "Heard", "give_up_when_dead", "no_news", "silent_for"]
+__all__ = ["SILENT", "Heard", "keep_memory", "no_news", "set_up", "silent_for"]
 
 #: What is said of an attempt that left no better reason.
 _CUT = "what answers there ends the connection: not a broker that begins with TLS, or a proxy"
@@ -30,6 +33,13 @@ SILENT = "no answer: a firewall drops the connection, or the broker is overloade
 _DEAD_SECONDS = 20
 #: Where ``tcpi_last_data_recv`` (milliseconds) stands in Linux's ``struct tcp_info``.
 _RECEIVED = 52
+#: How much is read from a connection at once, in bytes, more than a message has; by itself the
+#: client reads 32 KiB, and stops the line whenever twice that has come.
+_PIECE = 1 << 20
+#: Options of glibc's ``mallopt``, and their values in bytes: how much free memory a process keeps,
+#: and from which size on a block is asked of the system and given back to it.
+_M_TRIM_THRESHOLD, _KEPT = -1, 1 << 26
+_M_MMAP_THRESHOLD, _LARGE = -3, 1 << 25
 
 
 class Heard:
@@ -83,7 +93,7 @@ class Heard:
 
     async def _restored(self) -> None:
         self.cause = ""
-        give_up_when_dead(self._client)
+        set_up(self._client)
 
     async def _end(self) -> None:
         self._closed = self._closed or self.cause or "the broker has ended the connection"
@@ -95,7 +105,13 @@ class Heard:
             raise TransportError(f"{self.where}: {self._closed}", lasting=True)
 
 
-def give_up_when_dead(client: "Client") -> None:
+def set_up(client: "Client") -> None:
+    """Set up a connection that was made or made again."""
+    _give_up_when_dead(client)
+    _read_large(client)
+
+
+def _give_up_when_dead(client: "Client") -> None:
     """Let the system notice a dead connection soon, and leave a slow one alone.
 
     Answers to the client's own pings come behind everything that is under way, so they are late on
@@ -105,6 +121,27 @@ def give_up_when_dead(client: "Client") -> None:
         line = _socket(client)
         if line is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
+
+
+def _read_large(client: "Client") -> None:
+    """Let the client read as much as there is. A WebSocket has whole messages anyway."""
+    way: Any = client._transport
+    with contextlib.suppress(AttributeError):
+        way._io_reader._limit = _PIECE
+        # A connection that is made again has another reader before anyone is told.
+        way.read = lambda _size: way._io_reader.read(_PIECE)
+
+
+def keep_memory() -> None:
+    """Let the process keep the memory of large messages that come and go.
+
+    Otherwise the system takes it back after each message, and clears it for the next one, which
+    takes longer than to encrypt a message. Does nothing where the C library is not glibc.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        options = ctypes.CDLL(None).mallopt
+        options(_M_TRIM_THRESHOLD, _KEPT)
+        options(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def silent_for(client: "Client") -> float:

@@ -35,7 +35,7 @@ from nats.js.api import RetentionPolicy, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
 from silograph.errors import TransportError
-from silograph.nats.heard import SILENT, Heard, give_up_when_dead, no_news, silent_for
+from silograph.nats.heard import SILENT, Heard, keep_memory, no_news, set_up, silent_for
 from silograph.nats.pace import Pace, Rates
 from silograph.nats.reader import PASSING, Reader, Traffic, heed
 from silograph.party import connection
@@ -125,6 +125,7 @@ class Link:
         Raises :class:`TransportError` with the cause and what helps. It is lasting if the broker
         takes the party for another one: it would answer nothing that the party asks.
         """
+        keep_memory()
         client = Client()
         heard = Heard(broker, party, client)
         options = broker.connect_options(party) | heard.callbacks
@@ -138,7 +139,7 @@ class Link:
             if not connecting.done():
                 raise TimeoutError
             connecting.result()
-            give_up_when_dead(client)
+            set_up(client)
             link = cls(client, party, heard)
             await link._try_subjects()
         except PASSING as error:
