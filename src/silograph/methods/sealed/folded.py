@@ -87,6 +87,8 @@ _FULL = 0.95
 #: By how many of their standard errors the moments of loads may be too low when they limit a core.
 #: Its size grows with their third and fourth roots: more would change little.
 _ROOM = 0.5
+#: By how many standard errors the spread of loads may differ from what was found.
+_LEAN = 2.0
 #: The most edges of a bucket that are told from whether it is occupied.
 _MOST_EACH = 20.0
 #: Equations are solved in so many steps, or have no solution.
@@ -202,15 +204,19 @@ class SealedFoldedRelease(FoldedFace):
         Estimate
             The count.
         """
-        loads = self._model
+        loads, value = self._model, self._edges
         if self._occupied > _CROWDED_ROWS or loads.overflows or math.isinf(loads.edges_more):
-            return self._estimate("edges", self._edges, math.inf, note=CROWDED_NOTE)
+            return self._estimate("edges", value, math.inf, note=CROWDED_NOTE)
+        # The less even the loads are without their noise, the more edges they hide.
+        even, uneven = (self._rows(lean).edges(self.noisy_buckets) for lean in (-_LEAN, _LEAN))
         law, fold = self.noise.law("edges"), math.sqrt(loads.edge_noise + loads.edge_error)
         stderr = math.hypot(law.stderr, fold)
         # Laplace noise has longer tails than the sum of all else.
         margin = max(math.hypot(float(law.margin()), Z95 * fold), Z95 * stderr)
-        ends = self._edges - margin, self._edges + margin + loads.edges_more
-        return self._estimate("edges", self._edges, stderr, note=FOLD_NOTE, ends=ends)
+        low = value - math.hypot(margin, max(value - even, 0.0))
+        high = value + math.hypot(margin, max(uneven - value, 0.0)) + loads.edges_more
+        stderr = math.hypot(stderr, (uneven - even) / (2 * _LEAN))
+        return self._estimate("edges", value, stderr, note=FOLD_NOTE, ends=(low, high))
 
     def triangles(self) -> Estimate[float]:
         """The number of triangles.
@@ -263,7 +269,10 @@ class SealedFoldedRelease(FoldedFace):
 
     @cached_property
     def _model(self) -> "_Rows":
-        return _Rows(self.layout, self.noisy_loads, self.noise.law("degrees"), self.nodes)
+        return self._rows()
+
+    def _rows(self, lean: float = 0.0) -> "_Rows":
+        return _Rows(self.layout, self.noisy_loads, self.noise.law("degrees"), self.nodes, lean)
 
     # -- display ---------------------------------------------------------------------------
 
@@ -299,10 +308,13 @@ class _Degrees:
     third_error: float
 
     @classmethod
-    def of(cls, seen: FloatArray, width: int, slopes: FloatArray, noise: float) -> "_Degrees":
+    def of(
+        cls, seen: FloatArray, width: int, slopes: FloatArray, noise: float, lean: float
+    ) -> "_Degrees":
         """From the loads of all groups, each of so many cells, with noise of this variance.
 
-        ``slopes`` say by how much a row's hidden edges grow with its load.
+        ``slopes`` say by how much a row's hidden edges grow with its load. Σd² is taken to be so
+        many of its standard errors (``lean``) above what was found.
         """
         buckets = 2 * width
         loads = -buckets * np.log1p(-np.minimum(seen / buckets, _FULL))
@@ -311,13 +323,13 @@ class _Degrees:
         squares = beyond**2
         cubes = beyond**3 - 3 * squares.mean() * beyond
         first = max(float(loads.sum()), 1.0)
-        second = max(float((squares - noise).sum()), first)
+        second_error, third_error = (math.sqrt(len(x) * float(x.var())) for x in (squares, cubes))
+        second = max(float((squares - noise).sum()) + lean * second_error, first)
         # Noise is symmetric, but the logarithm bends it. (A Laplace variable's square varies by
         # five times its mean's square.)
         bent = 1.5 * (4 * second * noise + 5 * len(loads) * noise**2) / buckets
         third = max(float(cubes.sum()) - bent, second**2 / first)
-        errors = (math.sqrt(len(x) * float(x.var())) for x in (squares, cubes))
-        return cls(first, second, third, *errors)
+        return cls(first, second, third, second_error, third_error)
 
     @property
     def of_ends(self) -> float:
@@ -341,9 +353,14 @@ class _Degrees:
 
 
 class _Rows:
-    """What noisy loads say about the rows of a fold, with one sub-bucket for each sign."""
+    """What noisy loads say about the rows of a fold, with one sub-bucket for each sign.
 
-    def __init__(self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int) -> None:
+    The loads' spread is taken to be so many of its standard errors (``lean``) above what was found.
+    """
+
+    def __init__(
+        self, layout: Layout, noisy: NDArray[np.int64], law: NoiseLaw, nodes: int, lean: float
+    ) -> None:
         self.hubs, self.groups = layout.hubs, layout.groups
         self.o = slice(layout.hubs, layout.rows)
         self._noise, self._reach = float(law.variance), float(law.margin())
@@ -353,7 +370,7 @@ class _Rows:
         self._width = np.where(is_hub, self.groups, self.groups - 1)
         #: Which share of a load's distance from the mean the weights of cells keep.
         self.kept = self._kept(self.seen[self.o])
-        calm = self._shrunk(self.seen)
+        calm = self._shrunk(self.seen, lean)
         full = calm / (2 * self._width)
         #: By how much a row's hidden edges change with the load that is seen.
         self.slopes: FloatArray = full / (1 - full)
@@ -363,7 +380,7 @@ class _Rows:
         noisy_share = 2 * law.stderr / (2 * self.groups)
         self.overflows = bool((full[: self.hubs] + noisy_share > _FULL).any())
         self.degrees = _Degrees.of(
-            self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise
+            self.seen[self.o], self.groups - 1, self.slopes[self.o], self._noise, lean
         )
         self._nodes = nodes
         #: The largest clique of nodes in groups that the loads allow.
@@ -380,17 +397,19 @@ class _Rows:
         #: The number of edges between groups.
         self.inside = float((self.seen + self.unseen)[self.o].sum()) / 2
 
-    def _kept(self, loads: FloatArray) -> float:
+    def _kept(self, loads: FloatArray, lean: float = 0.0) -> float:
         """The share of the loads' spread that is not noise."""
-        return max(0.0, 1 - self._noise / max(float(loads.var()), 1e-9))
+        squares = (loads - loads.mean()) ** 2
+        spread = float(squares.mean()) + lean * math.sqrt(float(squares.var()) / len(squares))
+        return max(0.0, 1 - self._noise / max(spread, 1e-9))
 
-    def _shrunk(self, load: FloatArray) -> FloatArray:
+    def _shrunk(self, load: FloatArray, lean: float) -> FloatArray:
         """Loads drawn towards their mean, so that their spread is what it is without noise."""
         calm = load.copy()
         for part in (slice(0, self.hubs), self.o):
             if len(calm[part]) > 1:
                 mean = float(calm[part].mean())
-                calm[part] = mean + (calm[part] - mean) * math.sqrt(self._kept(calm[part]))
+                calm[part] = mean + (calm[part] - mean) * math.sqrt(self._kept(calm[part], lean))
         # If nearly all buckets are occupied, nothing is known.
         return np.clip(calm, 0.0, _FULL * 2 * self._width)
 
