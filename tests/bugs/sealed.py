@@ -609,6 +609,14 @@ _FOLDS = [
         "self._edges + margin",
         f"{_FOLDED} -k one_hub",
     ),
+    Bug(
+        "the logarithm of noise",
+        "noise makes loads uneven, and edges are counted far too high",
+        "src/silograph/methods/sealed/folded.py",
+        "self._of_ends(calm[self.o])",
+        "self._of_ends(np.clip(self.seen[self.o], 0, _FULL * 2 * (self.groups - 1)))",
+        f"{_FOLDED} -k mostly_noise",
+    ),
 ]
 
 BUGS = [*_NUMBERS_OF_BITS, *_GROUPS, *_COUNTS, *_DRAWN, *_BOUNDS, *_ORDER, *_FOLDS]

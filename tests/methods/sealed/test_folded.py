@@ -368,6 +368,15 @@ class TestAnswers:
         full = max(drawn, key=lambda release: int(release.noisy_loads.max()))
         assert math.isinf(replace(full, nodes=0).edges().stderr)
 
+    def test_rows_that_are_mostly_noise(self) -> None:
+        """The spread of loads is small beside their noise, which the logarithm must not bend."""
+        graph = silograph.clustered_power_law(20_000, 4, seed=2)
+        noise = SealedNoise.choose_folded(0.1, 566, 0, 4, 1, ["edges", "degrees", "triangles"])
+        found = [simulated(graph, Layout(566), noise, seed).edges() for seed in range(20)]
+        true, values = len(graph), np.array([answer.value for answer in found])
+        assert abs(values.mean() - true) < 0.05 * true
+        assert sum(low <= true <= high for low, high in (one.interval for one in found)) >= 16
+
     def test_no_hub(self) -> None:
         """Where no row can be full, there is little to allow for."""
         graph = communities(200, 20, 0.4, 3000, 1)

@@ -387,7 +387,7 @@ class _Rows:
         self.core = self.degrees.largest_core(max(nodes - layout.hubs, 0))
         # An edge is no company to itself, at either end. Nobody shares the row of a hub: only the
         # hub's own edges meet there.
-        beyond = np.where(is_hub, -1.0, self.degrees.of_ends - 2)
+        beyond = np.where(is_hub, -1.0, self._of_ends(calm[self.o]) - 2)
         #: Each row's number of edges into groups, with noise drawn to the mean, and how many of
         #: them are behind others.
         self.calm: FloatArray = calm
@@ -396,6 +396,13 @@ class _Rows:
         self.unseen: FloatArray = self.calm - calm
         #: The number of edges between groups.
         self.inside = float((self.seen + self.unseen)[self.o].sum()) / 2
+
+    def _of_ends(self, calm: FloatArray) -> float:
+        """The mean degree of an edge's end. Calm loads are as uneven as loads without noise, of
+        which the logarithm would make more."""
+        buckets = 2 * (self.groups - 1)
+        edges = -buckets * np.log1p(-calm / buckets)
+        return max(1.0, len(edges) * float(edges.var()) / max(float(edges.sum()), 1.0))
 
     def _kept(self, loads: FloatArray, lean: float = 0.0) -> float:
         """The share of the loads' spread that is not noise."""
