@@ -605,8 +605,8 @@ _FOLDS = [
         "a hub's row taken for noise",
         "the intervals of edges miss the truth on a star",
         "src/silograph/methods/sealed/folded.py",
-        "self._edges + margin + loads.edges_more",
-        "self._edges + margin",
+        "max(uneven - value, 0.0)) + loads.edges_more",
+        "max(uneven - value, 0.0))",
         f"{_FOLDED} -k one_hub",
     ),
     Bug(

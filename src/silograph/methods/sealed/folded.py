@@ -10,8 +10,9 @@ Edges
     were dropped, so that those between groups are divided by 1 − 1/r. An edge has company in its
     cell from both of its rows: from its own row at random, and from the row at its other end as
     much as the mean end of an edge has beyond the mean row, Σd²/Σd. Σd² follows from the spread of
-    the loads. The interval allows for **one hub** that noise hides: a row that is full, or nearly,
-    holds many more edges than buckets. With many groups no row is.
+    the loads, of which noise leaves a part unknown: the interval allows for it, and for **one hub**
+    that noise hides. A row that is full, or nearly, holds many more edges than buckets. With many
+    groups no row is.
 Triangles
     T̂ = V/scale³, less the expected number of triangles that edges in company add: a node that is
     joined to both ends of an edge and shares the group of their common neighbour disturbs two cells
