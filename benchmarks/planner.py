@@ -221,7 +221,7 @@ def predictions(every: Iterable[Known], epsilons: list[float], runs: int, consol
                         cells += [said, f"{wide:.1f}", {True: "yes", False: "NO"}.get(held, "–")]  # type: ignore[arg-type]
                         if held is not None:
                             widths[place].append(wide)
-                            inside[place].append(held)
+                            inside[place].append((known.name, held))
                     ratio = seen / option.error
                     if math.isfinite(ratio):
                         ratios.append((ratio, f"{known.name} {shown} ε {epsilon:g} {option.label}"))
@@ -242,6 +242,7 @@ def predictions(every: Iterable[Known], epsilons: list[float], runs: int, consol
                 regrets.add_row(known.name, shown, f"{epsilon:g}", best, *cells)
     console.print(table)
     console.print(regrets)
+    console.print(by_graph(inside))
     worst = sorted(ratios)
     console.print(
         f"realised / predicted: {worst[0][0]:.2f} ({worst[0][1]}) to {worst[-1][0]:.2f} "
@@ -249,11 +250,22 @@ def predictions(every: Iterable[Known], epsilons: list[float], runs: int, consol
     )
     for place, source in ((1, "a release at ε = 1"), (2, "n and edges")):
         console.print(
-            f"from {source}: the error is in the range in {sum(inside[place])} of "
+            f"from {source}: the error is in the range in {sum(h for _, h in inside[place])} of "
             f"{len(inside[place])}; width × {median(widths[place]):.1f} in the middle, "
             f"× {max(widths[place]):.3g} at most; regret {median(lost[place]):.2f} in the middle, "
             f"{max(lost[place]):.2f} at most"
         )
+
+
+def by_graph(inside: dict[int, list[tuple[str, bool]]]) -> Table:
+    """How many errors of each graph are in their ranges."""
+    table = Table("graph", title="errors in their ranges")
+    for column in ("from a release", "from n, edges"):
+        table.add_column(column, justify="right")
+    for name in dict.fromkeys(name for name, _ in inside[1]):
+        own = [[held for other, held in every if other == name] for every in inside.values()]
+        table.add_row(name, *(f"{sum(held)} of {len(held)}" for held in own))
+    return table
 
 
 def main() -> int:

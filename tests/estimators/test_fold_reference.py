@@ -91,17 +91,52 @@ def test_a_shape_needs_three_nodes_and_a_known_query() -> None:
         shape_of(clustered_power_law(50, 3, seed=1)).count("degrees")
 
 
-def test_guesses_have_the_sums_that_are_known() -> None:
+def test_stand_ins_have_about_as_many_nodes_and_edges() -> None:
     few = stand_ins(300, 1500)
     assert [shape.nodes for shape in few] == [300, 300]
     assert few[0].triangles > few[1].triangles
-    wide = stand_ins(50_000, 400_000, (1e6, 1e9))
-    for shape in wide:
+    for shape in stand_ins(50_000, 400_000):
         assert shape.nodes == pytest.approx(50_000, rel=0.05)
         assert shape.edges == pytest.approx(400_000, rel=0.05)
-        assert shape.triangles == 1e6
-        squares = (shape.edge_squares.sum() + shape.open_squares.sum()) / 2
-        assert squares >= 1e9 * (1 - 1e-9)
+
+
+def test_a_shape_resembles_a_graph_in_all_that_is_known_of_it() -> None:
+    """A graph of five communities, where the stand-in is a power law."""
+    rng = np.random.default_rng(4)
+    pairs = np.stack(np.triu_indices(250, 1), axis=1)
+    near = pairs[:, 0] % 5 == pairs[:, 1] % 5
+    kept = pairs[rng.random(len(pairs)) < np.where(near, 0.5, 0.01)]
+    true = shape_of(Silo.from_pairs(NodeUniverse.range(250), kept))
+    sums = [float(m.sum()) / 2 for m in (true.edge_squares, true.open_squares)]
+    for like in stand_ins(250, true.edges):
+        found = like.resembling(true.degrees, true.triangles, sums[0], sum(sums))
+        assert np.array_equal(found.degrees, true.degrees)
+        assert found.triangles == true.triangles
+        assert found.edges == pytest.approx(true.edges, rel=0.01)
+        assert found.joined.sum(axis=1) == pytest.approx(true.joined.sum(axis=1), rel=0.05)
+        assert [found.edge_squares.sum() / 2, found.open_squares.sum() / 2] == pytest.approx(
+            sums, rel=0.01
+        )
+        # Paths are not known; they follow from the rest, roughly.
+        assert 1 / 2 < found.path_squares.sum() / true.path_squares.sum() < 2
+
+
+def test_a_shape_resembles_itself() -> None:
+    shape = shape_of(clustered_power_law(400, 5, seed=3))
+    sums = [float(m.sum()) / 2 for m in (shape.edge_squares, shape.open_squares)]
+    same = shape.resembling(shape.degrees[::-1], shape.triangles, sums[0], sum(sums))
+    for name in ("joined", "edge_squares", "open_squares", "path_squares", "twos", "threes"):
+        assert getattr(same, name) == pytest.approx(getattr(shape, name), rel=1e-6), name
+
+
+def test_between_bands_there_are_no_more_edges_than_pairs() -> None:
+    """Eight nodes that know nearly all others are more than a power law's top can be scaled to."""
+    degrees = np.array([700] * 8 + [7] * 792)
+    for like in stand_ins(800, degrees.sum() / 2):
+        found = like.resembling(degrees, 6000.0, 9e4, 4e6)
+        most = np.outer(found.sizes, found.sizes) - np.diag(found.sizes)
+        assert (found.joined <= most).all()
+        assert found.edges == pytest.approx(degrees.sum() / 2, rel=0.05)
 
 
 def test_copies_are_graphs_side_by_side() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.made import communities
 from silograph import (
     Channel,
     Federation,
@@ -19,11 +20,11 @@ from silograph import (
     plan,
     split,
 )
-from silograph.estimators.reference import guess, reference_of
+from silograph.estimators.reference import guess, reference_of, reference_of_release
 from silograph.graph.bits import BitRows
 from silograph.methods.catalogue import TRUST
 from silograph.methods.featplus.method import choose_split
-from silograph.methods.planner import Option, Plan, plan_options
+from silograph.methods.planner import Option, Plan, options_of, plan_options
 from silograph.methods.prediction import Question, feat_error, owned_share, union_channel
 
 pytestmark = pytest.mark.filterwarnings("ignore::silograph.errors.LedgerWarning")
@@ -239,6 +240,24 @@ def test_few_numbers_give_a_range_that_holds_the_error(closure: float) -> None:
             for one in (true, likely, *likely.others)
         ]
         assert min(relative[1:]) <= relative[0] <= max(relative[1:]), query
+
+
+@pytest.mark.parametrize("query", ["edges", "kstars", "triangles"])
+def test_ranges_of_folds_hold_the_error(query: str) -> None:
+    """Communities are no power law, and their degrees are alike. Ranges that knew of triangles, and
+    not of degrees, held neither the errors of 2-stars here nor those of triangles."""
+    graph = communities(600)
+    past = reference_of_release(Release.draw(graph, union_channel("committee", 1.0, 4, 1), 1))
+    numbers = guess(600, float(len(graph)))
+    for epsilon in (1.0, 3.0):
+        asked = Question(query, epsilon, 4, 1, 2 if query == "kstars" else None)
+        exact = options_of("feat folded", reference_of(graph), asked)
+        assert exact
+        for like, option in itertools.product((past, numbers), exact):
+            found = options_of("feat folded", like, asked)
+            same = next(one for one in found if one.protocol == option.protocol)
+            low, high = same.span or (same.relative, same.relative)
+            assert low / 1.1 <= option.relative <= high * 1.1
 
 
 def test_what_is_known_narrows_the_range_and_all_of_it_leaves_none() -> None:

@@ -144,23 +144,60 @@ class FoldShape:
             **{name: getattr(self, name) * copies for name in _SUMS},
         )
 
-    def with_sums(self, triangles: float, common_squares: float) -> "FoldShape":
-        """The same shape with other triangles and squared numbers of common neighbours.
+    def resembling(
+        self, degrees: Integers, triangles: float, edge_squares: float, common_squares: float
+    ) -> "FoldShape":
+        """The same shape with other degrees, triangles and squared numbers of common neighbours.
 
-        What else comes with denser neighbourhoods grows by powers of the same factors, never less
-        than here: a guess that errs on the side of larger errors.
+        Nodes keep their ranks. Common neighbours and paths of two nodes grow as both of their
+        degrees do, and all by one factor, so that the sums are as given; a path of length 3 goes on
+        from one of length 2 by as many ways as an edge's end has further neighbours. What collides
+        in company grows with the triangles of an edge. This is only a rough approximation.
+
+        Parameters
+        ----------
+        degrees
+            The degrees, in any order; each stands for as many nodes as it takes.
+        triangles
+            The number of triangles.
+        edge_squares
+            The sum over the edges of the squared number of common neighbours of their ends.
+        common_squares
+            The same sum over all pairs.
+
+        Returns
+        -------
+        FoldShape
+            The shape.
         """
-        more = max(triangles / max(self.triangles, 1.0), 1.0)
-        here = float(self.edge_squares.sum() + self.open_squares.sum()) / 2
-        wider = max(common_squares / max(here, 1.0), 1.0)
+        places = (np.arange(self.nodes) + 0.5) * len(degrees) / self.nodes
+        ranked = np.sort(degrees)[::-1][places.astype(np.int64)].astype(np.int64)
+        sums, old = (np.add.reduceat(d, self.bounds[:-1]) for d in (ranked, self.degrees))
+        taller = sums / np.maximum(old, 1)
+        product = np.outer(taller, taller)
+        # No pair has more common neighbours than the smaller of its degrees.
+        each = sums / self.sizes
+        most = np.minimum.outer(each, each) ** 2 * np.outer(self.sizes, self.sizes)
+        open_squares = max(common_squares - edge_squares, 1.0)
+        wider = open_squares * 2 / max(float((self.open_squares * product**2).sum()), 1.0)
+        further, before = (
+            float((d.astype(float) ** 2).sum()) / max(float(d.sum()), 1.0)
+            for d in (ranked, self.degrees)
+        )
+        joined = _joined(self.joined * product, sums.astype(float), self.sizes)
+        many = joined.sum() / max(float(self.joined.sum()), 1.0)
+        more = triangles / max(self.triangles, 1.0) / many
+        rows = (taller * more**2)[:, None]
         return replace(
             self,
+            degrees=ranked,
             triangles=triangles,
-            edge_squares=self.edge_squares * wider,
-            open_squares=self.open_squares * wider,
-            path_squares=self.path_squares * wider**2,
-            twos=self.twos * more**2,
-            threes=self.threes * more**3,
+            joined=joined,
+            edge_squares=_scaled(self.edge_squares * product**2, 2 * edge_squares, most),
+            open_squares=_scaled(self.open_squares * product**2, 2 * open_squares, most),
+            path_squares=self.path_squares * product**2 * wider * (further / before) ** 2,
+            twos=self.twos * rows,
+            threes=self.threes * rows * more,
         )
 
     def known_hubs(self, hubs: int) -> FloatArray:
@@ -197,6 +234,29 @@ class FoldShape:
 
 # --- From a few numbers ---------------------------------------------------------------------------
 
+#: How often sums are fitted to their limits and totals in turn.
+_TURNS = 30
+
+
+def _joined(edges: FloatArray, degrees: FloatArray, sizes: Integers) -> FloatArray:
+    """Edges between bands in about these proportions, with the given sums of degrees.
+
+    Between two bands there are no more edges than pairs.
+    """
+    most = np.outer(sizes, sizes) - np.diag(sizes)
+    for _ in range(_TURNS):
+        factors = np.sqrt(degrees / np.maximum(edges.sum(axis=1), 1e-9))
+        edges = np.minimum(edges * np.outer(factors, factors), most)
+    return edges
+
+
+def _scaled(sums: FloatArray, total: float, most: FloatArray) -> FloatArray:
+    """Sums in these proportions that have a total, as far as none exceeds what it can be."""
+    for _ in range(_TURNS):
+        sums = np.minimum(sums * (total / max(float(sums.sum()), 1e-9)), most)
+    return sums
+
+
 #: The number of nodes of the generated graph, and how many of its edges close triangles.
 _STAND_IN = 2048
 _CLOSURES = (0.9, 0.3)
@@ -204,21 +264,17 @@ _CLOSURES = (0.9, 0.3)
 _DENSITIES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 64, 96, 128, 192, 256)
 
 
-def stand_ins(
-    nodes: int, edges: float, sums: tuple[float, float] | None = None
-) -> tuple[FoldShape, ...]:
+def stand_ins(nodes: int, edges: float) -> tuple[FoldShape, ...]:
     """Shapes that a graph of this size may have: clustered power laws, with more and less closure.
 
     A large graph is taken for many copies of a small one with about as many edges per node: the
-    nearest of a few densities, so that similar guesses share their shapes. ``sums`` are its
-    triangles and its squared numbers of common neighbours, where they are known.
+    nearest of a few densities, so that similar guesses share their shapes.
     """
     most = min(nodes, _STAND_IN)
     near = min(_DENSITIES, key=lambda each: abs(math.log(each * nodes / max(edges, 1.0))))
     each = max(1, min(near, most // 4))
     copies = max(1, round(nodes / most))
-    made = [_stand_in(most, each, closure).copied(copies) for closure in _CLOSURES]
-    return tuple(made if sums is None else (one.with_sums(*sums) for one in made))
+    return tuple(_stand_in(most, each, closure).copied(copies) for closure in _CLOSURES)
 
 
 @lru_cache(maxsize=32)

@@ -93,8 +93,9 @@ class Reference:
         """What the error of a folded release depends on; several shapes if it is a guess."""
         if self.graph is not None:
             return (shape_of(self.graph),)
-        known = float(self.triangles), float(self.pairs.cc)
-        return stand_ins(self.nodes, float(self.edges), known)
+        sums = float(self.triangles), float(self.joined.cc), float(self.pairs.cc)
+        made = stand_ins(self.nodes, float(self.edges))
+        return tuple(one.resembling(self.degrees, *sums) for one in made)
 
     @cached_property
     def edges(self) -> Fraction:

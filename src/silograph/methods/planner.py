@@ -64,6 +64,9 @@ __all__ = [
 _SLOWER, _BETTER, _QUICK = 10.0, 0.8, 1.0
 #: A range whose ends differ by less than this factor is no range.
 _NARROW = 1.1
+#: By how much errors differ between graphs of the same edges, 2-stars, triangles and 4-cycles; and
+#: those of 4-cycles, which depend on longer paths.
+_FORM, _LONG_FORM = 1.2, 1.6
 #: The queries whose errors are predicted.
 PLANNED = ("edges", "degrees", "kstars", "triangles", "four_cycles", "clustering")
 
@@ -482,20 +485,29 @@ def make_option(
 
     relative = relative_on(reference)
     every = [relative, *(relative_on(other) for other in reference.others)]
+    # Of a graph that is not known a few numbers do not say all, except of pairs one by one, and of
+    # sealed's noise.
+    one_by_one = question.query in ("edges", "degrees") and "fold" not in more.get("arguments", {})
+    exact = not reference.others or one_by_one or method == "sealed"
     return Option(
         method,
         protocol,
         error_on(reference),
         relative,
-        span=_span(every),
+        span=_span(every, 1.0 if exact else _form(question)),
         error_on=error_on,
         **more,
     )
 
 
-def _span(relative: Sequence[float]) -> tuple[float, float] | None:
-    """From the least to the largest; None if they hardly differ: then the likely one says it."""
-    low, high = min(relative), max(relative)
+def _form(question: Question) -> float:
+    return _LONG_FORM if question.query == "four_cycles" else _FORM
+
+
+def _span(relative: Sequence[float], form: float) -> tuple[float, float] | None:
+    """From the least to the largest, and a factor beyond; None if they hardly differ: then the
+    likely one says it."""
+    low, high = min(relative) / form, max(relative) * form
     return (low, high) if high > _NARROW * low else None
 
 

@@ -218,6 +218,31 @@ def test_rows_of_hubs_are_not_too_full(query: str) -> None:
             assert into_groups / found.groups <= 0.55 * found.sub
 
 
+@pytest.mark.parametrize("query", ["edges", "kstars"])
+def test_rows_of_groups_with_a_hub_are_not_too_full(query: str) -> None:
+    """Without hubs of their own, eight nodes with 530 edges fell into 139 groups: every cell of
+    their rows had four edges, and 2-stars were off by 14 times the error that was predicted."""
+    nodes, many = 800, 8
+    edges = [(u, v) for u in range(many) for v in range(u + 1, nodes) if (u + v) % 3]
+    shape = shape_of(Silo.from_edges(NodeUniverse.range(nodes), edges))
+    for protocol in ("committee", "masked"):
+        found = choose_fold(query, shape, 0.5, 4, 1, protocol)
+        if found is not None and found.hubs < many:
+            assert 2 / 3 * nodes / found.groups <= found.sub
+
+
+def test_no_fold_is_chosen_whose_weights_are_mostly_noise() -> None:
+    """Where they are, a few draws are off by hundreds of predicted errors."""
+    pairs = np.stack(np.triu_indices(300, 1), axis=1)
+    dense = pairs[np.random.default_rng(1).random(len(pairs)) < 0.3]
+    shape = shape_of(Silo.from_pairs(NodeUniverse.range(300), dense))
+    weights = union_channel("masked", 0.5, 4, 1).weights
+    loose = predicted_error("triangles", shape, shape.known_hubs(0), np.array([274.0]), 1, weights)
+    assert loose.bias[0] == np.inf
+    found = choose_fold("triangles", shape, 0.5, 4, 1, "masked")
+    assert found is None or math.isfinite(found.bias)
+
+
 @pytest.mark.parametrize("query", ["edges", "kstars", "clustering"])
 def test_other_queries_have_choices_whose_error_falls_with_epsilon(
     shape: FoldShape, query: str

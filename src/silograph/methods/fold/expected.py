@@ -15,7 +15,9 @@ Bias
     Edges that collide are lost, and cells are weighted for that by their expected load. What
     remains is bounded in :func:`predicted_error`. A fold is chosen only where the bound is below a
     third of the standard deviation, and loads are below :data:`LARGEST_LOAD`, those of hubs'
-    rows, too: they can be full where cells of groups are nearly empty.
+    rows, too: they can be full where cells of groups are nearly empty. So can the rows of groups
+    that a node of high degree fell into; and where the weights of triangles are mostly noise, the
+    few largest decide, and no variance says how wrong they are.
 """
 
 import itertools
@@ -51,6 +53,9 @@ FOLDED = ("edges", "kstars", "triangles", "clustering")
 #: The largest mean number of edges in an ordinary cell, and in the cell of an edge, for each
 #: sub-bucket.
 LARGEST_LOAD = 0.5
+#: The largest mean number of edges beside an edge between two groups, for each sub-bucket, if the
+#: other edges of its own ends are counted; and the most noise in the logarithm of a weight.
+_CROWDED, _LOOSE = 1.0, 0.1
 #: Exponents end here: at larger loads of a bucket nothing can be read from it.
 _FULL = 20.0
 #: The most buckets of a fold that is chosen.
@@ -142,6 +147,8 @@ class FoldError:
     load: FloatArray
     #: The mean number of edges in the cell of an edge, whether of groups or of a hub.
     met: FloatArray
+    #: The same for an edge between two groups, with the other edges of its own ends.
+    beside: FloatArray
     #: What the variance consists of.
     parts: dict[str, FloatArray]
 
@@ -184,7 +191,7 @@ def predicted_error(
         case _:
             raise ArgumentError(f"the error of a folded release is not predicted for {query}")
     sd = np.sqrt(np.sum(list(parts.values()), axis=0))
-    return FoldError(fold.r, sd, bias, fold.load, fold.met, parts)
+    return FoldError(fold.r, sd, bias, fold.load, fold.met, fold.beside, parts)
 
 
 class _Fold:
@@ -209,6 +216,8 @@ class _Fold:
         beside = self.many * self.out
         edges = max(self.inside + float(beside.sum()), 1e-9)
         self.met: FloatArray = (self.inside * self.load + self.hub_load @ beside) / edges
+        ends = float(self.own @ shape.joined @ (self.own * self.out))
+        self.beside = self.load + ends / max(self.inside, 1e-9) / groups
 
     def _hub_mean(self, values: FloatArray) -> FloatArray:
         mean: FloatArray = values @ self.many / max(self.h, 1e-9)
@@ -281,8 +290,8 @@ class _Fold:
         once. Estimates of order 1 allow for one such node by a correction, of which a half or more
         is doubted here; two of them are left, for both orders.
         """
-        r, k = self.r, self.cells.sub
-        lifted = np.expm1(1.5 * self._wobble()) * self.shape.triangles
+        r, k, wobble = self.r, self.cells.sub, self._wobble()
+        lifted = np.where(wobble > _LOOSE, np.inf, np.expm1(1.5 * wobble) * self.shape.triangles)
         steps = np.diff(self.own, prepend=0.0).clip(min=0.0)
         twos, threes = (float((m @ steps).sum()) / 2 for m in (self.shape.twos, self.shape.threes))
         bias: FloatArray = lifted + threes / (r * k) ** 2
@@ -434,7 +443,8 @@ def choose_fold(
         found = predicted_error(query, shape, found_hubs, fits, sub, channel.weights)
         sd = np.where(
             (found.bias < found.sd * _BIAS_SHARE)
-            & (np.maximum(found.load, found.met) <= LARGEST_LOAD * sub),
+            & (np.maximum(found.load, found.met) <= LARGEST_LOAD * sub)
+            & (found.beside <= _CROWDED * sub),
             found.sd,
             np.inf,
         )
