@@ -176,8 +176,8 @@ class FoldShape:
         taller = sums / np.maximum(old, 1)
         product = np.outer(taller, taller)
         # No pair has more common neighbours than the smaller of its degrees.
-        each = sums / self.sizes
-        most = np.minimum.outer(each, each) ** 2 * np.outer(self.sizes, self.sizes)
+        each: FloatArray = sums / self.sizes
+        most: FloatArray = np.minimum.outer(each, each) ** 2 * np.outer(self.sizes, self.sizes)
         open_squares = max(common_squares - edge_squares, 1.0)
         wider = open_squares * 2 / max(float((self.open_squares * product**2).sum()), 1.0)
         further, before = (
