@@ -45,7 +45,7 @@ from silograph.nats.heard import keep_memory, set_up
 from silograph.party.config import CoordinatorConfig, SiloConfig
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
-NODES, SILOS, EPSILON, ROUNDS = 20_000, 4, 3.0, 3
+NODES, SILOS, EPSILON, ROUNDS = 20_000, 4, 3.0, 6
 #: The upload as a multiple of the bare broker.
 GOAL = 1.3
 WINDOW = 4

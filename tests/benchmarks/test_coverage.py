@@ -92,3 +92,22 @@ def test_files_are_shown_together(
     monkeypatch.setattr(sys, "argv", ["coverage", "--show", str(figures)])
     assert main() == 1
     assert capsys.readouterr().out == shown
+
+
+def test_cells_of_a_large_graph_are_judged_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of 30 cells of 20 draws says anything; 570 of 600 intervals do."""
+    file, kept = tmp_path / "large.json", {}
+    monkeypatch.setattr("benchmarks.coverage.SMALL", 5)
+    graph = Graph("path", MADE["dense-10"]())
+    for number in range(30):
+        cell = Cell(graph, "masked", 0.1 * number, 1, {"edges": Tally(20, 19)}, drawn=20)
+        kept[cell.key] = cell.record()
+    file.write_text(json.dumps(kept))
+    monkeypatch.setattr(sys, "argv", ["coverage", "--show", str(file)])
+    monkeypatch.setattr(harness, "WRITTEN", tmp_path)
+    assert main() == 0
+    report = harness.Report.from_json((tmp_path / "coverage.json").read_text())
+    assert report.tables["large"].rows == (("edges", "0.950 (0.916; 600)"),)
+    assert report.tables["queries"].rows[0] == ("edges", "")
