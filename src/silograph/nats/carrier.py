@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from silograph.errors import (
     BindingError,
@@ -65,7 +66,7 @@ class Seat:
     #: ``silo`` (of a helper, too) or ``coordinator``.
     role: str
 
-    @property
+    @cached_property
     def binding(self) -> Binding:
         """The binding of control messages about the run."""
         return Binding(self.study.id, self.study.digest, self.roster)

@@ -107,7 +107,7 @@ class Control:
     @classmethod
     def open(cls, binding: Binding, raw: bytes, *, receiver: int) -> "Control | None":
         """Verify and read a control message; None if ``raw`` is a message of the protocol."""
-        if peek(raw).round not in ROUNDS:
+        if len(raw) > _LARGEST or peek(raw).round not in ROUNDS:
             return None
         message = open_envelope(binding, raw, receiver=receiver)
         if len(message.payload) != 1 or message.payload[0] not in list(Code):
