@@ -1,14 +1,13 @@
 //! Bindings of `crypto::masked` and `crypto::agreement`: what a silo does in sums under masks.
 
-use std::borrow::Cow;
-
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use silograph_core::crypto::agreement::{RunSecret, SharedSecret};
 use silograph_core::crypto::masked::{self, SharedSeed};
-use silograph_core::crypto::packed::{PackedError, Ring};
+use silograph_core::crypto::packed::{PackedError, Ring, Sum};
 use silograph_core::dp::bernoulli::Probability;
 
 use crate::bitrows::words_of_bits;
@@ -131,21 +130,19 @@ impl SharedMasks {
     }
 }
 
-/// The running sum of one chunk, at the coordinator.
+/// The sum of one chunk, at the coordinator.
 #[pyclass(module = "silograph._core")]
-struct MaskedSum {
-    ring: Ring,
-    pairs: usize,
-    /// Empty before the first vector, which need not be added to anything.
-    total: Vec<u8>,
+struct MaskedSum(Sum<Content>);
+
+/// A silo's vector, which is the end of a message: kept as it is, not copied.
+struct Content {
+    message: PyBackedBytes,
+    start: usize,
 }
 
-impl MaskedSum {
-    fn total(&self) -> Cow<'_, [u8]> {
-        match self.total.is_empty() {
-            true => vec![0; self.ring.bytes(self.pairs)].into(),
-            false => (&self.total).into(),
-        }
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        from(&self.message, self.start)
     }
 }
 
@@ -153,34 +150,20 @@ impl MaskedSum {
 impl MaskedSum {
     #[new]
     fn new(q: u32, pairs: usize) -> PyResult<Self> {
-        let ring = Ring::new(q).map_err(refuse)?;
-        Ok(Self {
-            ring,
-            pairs,
-            total: vec![],
-        })
+        Ok(Self(Sum::new(Ring::new(q).map_err(refuse)?, pairs)))
     }
 
     /// Add one silo's vector, which begins at `start`; a wrong one changes nothing.
     #[pyo3(signature = (content, start = 0))]
-    fn add(&mut self, py: Python<'_>, content: &[u8], start: usize) -> PyResult<()> {
-        let vector = from(content, start);
-        py.detach(|| {
-            if self.total.is_empty() {
-                self.ring.check(self.pairs, vector)?;
-                self.total = vector.to_vec();
-                return Ok(());
-            }
-            masked::accumulate(self.ring, self.pairs, &mut self.total, vector)
-        })
-        .map_err(refuse)
+    fn add(&mut self, py: Python<'_>, content: PyBackedBytes, start: usize) -> PyResult<()> {
+        let message = content;
+        py.detach(|| self.0.add(Content { message, start }))
+            .map_err(refuse)
     }
 
     /// One bit a pair: whether the sum is not zero.
     fn open<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let words = py
-            .detach(|| masked::open(self.ring, self.pairs, &self.total()))
-            .map_err(refuse)?;
+        let words = py.detach(|| self.0.nonzero());
         PyBytes::new_with(py, 8 * words.len(), |bytes| {
             let (eights, _) = bytes.as_chunks_mut::<8>();
             for (eight, word) in eights.iter_mut().zip(&words) {
@@ -192,7 +175,7 @@ impl MaskedSum {
 
     /// The sums themselves, which the coordinator learns, packed.
     fn sums<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.total())
+        PyBytes::new(py, &self.0.packed())
     }
 }
 

@@ -14,7 +14,7 @@ use chacha20::{ChaCha20, ChaCha20Rng};
 use rand_core::{Rng, SeedableRng};
 use silograph_core::crypto::keystream::StreamKey;
 use silograph_core::crypto::masked::{self, SharedSeed};
-use silograph_core::crypto::packed::Ring;
+use silograph_core::crypto::packed::{Ring, Sum};
 use silograph_core::dp::bernoulli::Probability;
 
 const Q: u32 = 21;
@@ -63,8 +63,8 @@ fn wires() {
         })
         .collect();
     let size = ring.bytes(PAIRS);
-    let (mut bytes, mut byte_sum) = (vec![0; PAIRS], vec![0; PAIRS]);
-    let (mut words, mut other, mut word_sum) = (vec![0; size], vec![0; size], vec![0; size]);
+    let mut bytes = vec![0; PAIRS];
+    let (mut words, mut other) = (vec![0; size], vec![0; size]);
     former::contribute(Q as u8, &b, &bits, &mut bytes, [9; 32], &shared);
     masked::contribute(ring, &b, (&bits, PAIRS), &mut words, [9; 32], &shared);
     let (sent_bytes, sent_words) = (bytes.clone(), words.clone());
@@ -76,7 +76,6 @@ fn wires() {
         "bytes a pair, packed: {:.3}",
         words.len() as f64 / PAIRS as f64
     );
-    let (total_bytes, total_words) = (sent_bytes.clone(), sent_words.clone());
     show(
         1e9 / PAIRS as f64,
         &mut [
@@ -92,17 +91,19 @@ fn wires() {
                     masked::contribute(ring, &b, (&nothing, PAIRS), &mut other, [9; 32], &shared);
                 },
             ),
-            ("ns a pair, adding, former", &mut || {
-                former::accumulate(Q as u8, &mut byte_sum, &sent_bytes);
+            ("ns a pair, four added and opened, former", &mut || {
+                let mut total = vec![0; PAIRS];
+                for _ in 0..SILOS {
+                    former::accumulate(Q as u8, &mut total, &sent_bytes);
+                }
+                black_box(former::open(&total));
             }),
-            ("ns a pair, adding, packed", &mut || {
-                masked::accumulate(ring, PAIRS, &mut word_sum, &sent_words).expect("a vector");
-            }),
-            ("ns a pair, opening, former", &mut || {
-                black_box(former::open(&total_bytes));
-            }),
-            ("ns a pair, opening, packed", &mut || {
-                black_box(masked::open(ring, PAIRS, &total_words).expect("a vector"));
+            ("ns a pair, four added and opened, packed", &mut || {
+                let mut total = Sum::new(ring, PAIRS);
+                for _ in 0..SILOS {
+                    total.add(&sent_words).expect("a vector");
+                }
+                black_box(total.nonzero());
             }),
         ],
         false,

@@ -21,7 +21,7 @@
 use rayon::prelude::*;
 
 use super::keystream::{Keystream, StreamKey};
-use super::packed::{self, PackedError, Ring, WORD};
+use super::packed::{self, Ring, WORD, less};
 use super::simd::{self, Masks};
 use crate::dp::bernoulli::{self, Probability};
 use crate::graph::simd::Level;
@@ -123,21 +123,6 @@ pub fn accumulate_words(total: &mut [u64], vector: &[u8]) -> bool {
         }
     }
     fits
-}
-
-/// Adds a silo's vector to the running sum of a chunk, which is packed too.
-pub fn accumulate(
-    ring: Ring,
-    pairs: usize,
-    total: &mut [u8],
-    vector: &[u8],
-) -> Result<(), PackedError> {
-    packed::add(ring, pairs, total, vector)
-}
-
-/// y = 1 where the sum over all silos is not zero, one bit per pair.
-pub fn open(ring: Ring, pairs: usize, total: &[u8]) -> Result<Vec<u64>, PackedError> {
-    packed::nonzero(ring, pairs, total)
 }
 
 /// Where the blocks of one thread are made, one after the other.
@@ -309,14 +294,6 @@ impl Desk {
     }
 }
 
-/// a − b, plus q where that is below 0; a < q and b ≤ q. q itself is 0 where it is 2^16, and the
-/// result is right for that too.
-#[inline(always)]
-fn less(q: u16, a: u16, b: u16) -> u16 {
-    let below = 0u16.wrapping_sub(u16::from(a < b));
-    a.wrapping_sub(b).wrapping_add(q & below)
-}
-
 /// Uniform elements of Z_q from 16-bit words of a stream.
 struct Uniform {
     level: Level,
@@ -413,6 +390,7 @@ impl Uniform {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::packed::Sum;
 
     /// Every word of the stream, in order: each element equally often at every place.
     #[test]
@@ -588,7 +566,7 @@ mod tests {
             let block = BLOCK * ring.digits();
             for pairs in [1, 64, 100, block, block + 1, 2 * block + 77] {
                 let m = 4;
-                let mut total = vec![0u8; ring.bytes(pairs)];
+                let mut total = Sum::new(ring, pairs);
                 let mut held = vec![0u64; pairs.div_ceil(64)];
                 for i in 0..m {
                     let mut bits = vec![0u64; pairs.div_ceil(64)];
@@ -597,9 +575,9 @@ mod tests {
                         held[k / 64] |= 1 << (k % 64);
                     }
                     let sent = vector(ring, &never, m, i, &bits, pairs);
-                    accumulate(ring, pairs, &mut total, &sent).unwrap();
+                    total.add(sent).unwrap();
                 }
-                let y = open(ring, pairs, &total).unwrap();
+                let y = total.nonzero();
                 // Not held, not shown; held, shown but for one in q.
                 assert!(y.iter().zip(&held).all(|(y, h)| y & !h == 0));
                 let (shown, all): (u32, u32) =

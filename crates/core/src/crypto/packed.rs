@@ -4,21 +4,27 @@
 //! At q = 21 these are seven, 0.571 bytes each. There is one encoding of every vector: a word of q^d
 //! or more is refused, and so is a last word with digits past the end.
 //!
-//! Digits are taken from the top, by multiplication alone: after the highest one, what is left is
-//! a fraction of q^(d−1), held in 32 bits; q times the fraction has the next digit above the point.
-//! Nothing here depends on the elements but the values themselves.
+//! To be added, a word is divided into two or three parts of at most h = ⌊log_q 2^16⌋ digits. A part
+//! becomes a fraction of q^h in 16 bits, like the words from which masks are drawn: its digits are
+//! taken from the top, by multiplication alone, from many words at once. Nothing here depends on the
+//! elements but the values themselves.
+
+use std::array;
 
 use thiserror::Error;
 
+use super::simd;
 use crate::graph::simd::Level;
 
 /// Bytes of a word.
 pub const WORD: usize = 4;
 /// Words that are worked on together.
-const LANES: usize = 8;
-/// Words that are packed together.
-const PACKED: usize = 32;
-const LOW: u64 = u32::MAX as u64;
+const LANES: usize = 32;
+/// Vectors that are added together; so many wait for each other at most.
+const TOGETHER: usize = 4;
+
+/// One number for each of some words.
+type Lanes<T> = [T; LANES];
 
 /// What a packed vector can be refused for.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -45,15 +51,16 @@ pub enum PackedError {
 /// The ring Z_q, 2 ≤ q ≤ 65536, and how its elements are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    q: u32,
+    pub(super) q: u32,
     digits: usize,
-    /// q^(d−1), what the highest digit counts.
-    top: u32,
-    /// ⌊2^32 / top⌋.
-    inverse: u32,
-    /// ⌈2^(32 + shift) / top⌉, which fits 32 bits.
-    scale: u32,
-    shift: u32,
+    /// h, the digits of a part but the highest, which may have fewer.
+    pub(super) part: usize,
+    /// q^h.
+    pub(super) unit: u32,
+    /// ⌊2^32 / unit⌋.
+    pub(super) inverse: u32,
+    /// The power of q by which a fraction is past the digits that the highest part does not have.
+    pub(super) past: u32,
 }
 
 impl Ring {
@@ -62,19 +69,15 @@ impl Ring {
         if !(2..=1 << 16).contains(&q) {
             return Err(PackedError::Modulus);
         }
-        let (mut top, mut digits) = (1u64, 1);
-        while top * u64::from(q) * u64::from(q) <= 1 << 32 {
-            (top, digits) = (top * u64::from(q), digits + 1);
-        }
-        // Two digits always fit, so top is 2 or more.
-        let shift = (top - 1).ilog2();
+        let (part, digits) = ((1u32 << 16).ilog(q), (1u64 << 32).ilog(q.into()));
+        let (unit, missing) = (q.pow(part), digits.next_multiple_of(part) - digits);
         Ok(Self {
             q,
-            digits,
-            top: top as u32,
-            inverse: ((1u64 << 32) / top) as u32,
-            scale: (1u64 << (32 + shift)).div_ceil(top) as u32,
-            shift,
+            digits: digits as usize,
+            part: part as usize,
+            unit,
+            inverse: ((1u64 << 32) / u64::from(unit)) as u32,
+            past: q.pow(missing),
         })
     }
 
@@ -135,58 +138,91 @@ impl Ring {
         (u64::from(self.q).pow(digits as u32) - 1) as u32
     }
 
-    /// The highest digits, and what is left as fractions of `top`.
+    /// Quotients and remainders by the unit.
     #[inline(always)]
-    fn split(self, words: &[u64; LANES]) -> Digits {
-        let (top, scale) = (u64::from(self.top), u64::from(self.scale));
-        let (mut high, mut fraction) = ([0; LANES], [0; LANES]);
+    fn divide(self, numbers: &Lanes<u32>) -> (Lanes<u32>, Lanes<u32>) {
+        let (mut quotients, mut rests) = ([0; LANES], [0; LANES]);
         for i in 0..LANES {
-            // One too small at most.
-            let quotient = (words[i] * u64::from(self.inverse)) >> 32;
-            let rest = words[i] - quotient * top;
-            let more = mask(rest, top);
-            high[i] = quotient + (more & 1);
-            // In units of 2^-32 a fraction must lie in [rest, rest + 1)/top, an interval of length
-            // 2^32/top ≥ q. The scale is rounded up, which adds less than 2, or nothing where top
-            // is a power of two; rounding down and adding 1 adds at most 1.
-            let rest = (rest - (more & top)) & LOW;
-            fraction[i] = ((rest * scale) >> self.shift) + 1;
+            // One too small at most: the inverse lacks less than 1, and the number is below 2^32.
+            let quotient = ((u64::from(numbers[i]) * u64::from(self.inverse)) >> 32) as u32;
+            let rest = numbers[i] - quotient * self.unit;
+            let more = u32::from(rest >= self.unit);
+            quotients[i] = quotient + more;
+            rests[i] = rest - (self.unit & 0u32.wrapping_sub(more));
         }
-        Digits { high, fraction }
+        (quotients, rests)
     }
-}
 
-/// All ones where a ≥ b, without a branch; both are below 2^63.
-#[inline(always)]
-fn mask(a: u64, b: u64) -> u64 {
-    if a.cast_signed() >= b.cast_signed() {
-        u64::MAX
-    } else {
-        0
-    }
-}
-
-/// Words of [`WORD`] bytes, wide.
-#[inline(always)]
-fn read(words: &[[u8; WORD]; LANES]) -> [u64; LANES] {
-    words.map(|word| u32::from_le_bytes(word).into())
-}
-
-/// The digits of some words, from the top.
-struct Digits {
-    high: [u64; LANES],
-    fraction: [u64; LANES],
-}
-
-impl Digits {
-    /// Goes on to the next digits.
+    /// The least x with part / unit ≤ x / 2^16. Since the unit is at most 2^16, x / 2^16 is below
+    /// (part + 1) / unit: x begins with the digits of the part.
     #[inline(always)]
-    fn next(&mut self, q: u32) {
-        for (high, fraction) in self.high.iter_mut().zip(&mut self.fraction) {
-            *fraction = (*fraction & LOW) * u64::from(q);
-            *high = *fraction >> 32;
+    fn fraction(self, part: u16) -> u16 {
+        let [part, unit] = [part.into(), self.unit];
+        let found = (part * self.inverse_above()) >> 16;
+        (found + u32::from(found * unit < part << 16)) as u16
+    }
+
+    /// ⌈2^32 / unit⌉, which makes the quotient of a part too large by less than 1.
+    pub(super) fn inverse_above(self) -> u32 {
+        self.inverse + u32::from(!self.unit.is_power_of_two())
+    }
+
+    /// Adds the digits of some words to sums: the lowest ones, the next ones, and so on.
+    #[inline(always)]
+    fn add(self, factors: &Lanes<u16>, words: &[[u8; WORD]; LANES], sums: &mut [Lanes<u16>]) {
+        let mut above = words.map(u32::from_le_bytes);
+        let mut sums = sums;
+        while !sums.is_empty() {
+            let last = sums.len() <= self.part;
+            let digits = sums.len().min(self.part);
+            let (now, later) = std::mem::take(&mut sums).split_at_mut(digits);
+            sums = later;
+            // What is above the others is the highest part.
+            let mut rests = above;
+            if !last {
+                (above, rests) = self.divide(&above);
+            }
+            let part = rests.map(|rest| rest as u16);
+            if self.part == 1 {
+                self.add_digit(&part, &mut now[0]);
+                continue;
+            }
+            let mut fractions = part.map(|part| self.fraction(part));
+            if last {
+                fractions = fractions.map(|fraction| fraction.wrapping_mul(self.past as u16));
+            }
+            for sums in now.iter_mut().rev() {
+                self.add_digit(&advance(&mut fractions, factors), sums);
+            }
         }
     }
+
+    #[inline(always)]
+    fn add_digit(self, digits: &Lanes<u16>, sums: &mut Lanes<u16>) {
+        let q = self.q as u16;
+        for i in 0..LANES {
+            sums[i] = less(q, sums[i], q.wrapping_sub(digits[i]));
+        }
+    }
+}
+
+/// The highest digits of fractions, which go on to the next ones.
+#[inline(always)]
+fn advance(fractions: &mut Lanes<u16>, factors: &Lanes<u16>) -> Lanes<u16> {
+    let mut digits = [0; LANES];
+    for i in 0..LANES {
+        digits[i] = ((u32::from(fractions[i]) * u32::from(factors[i])) >> 16) as u16;
+        fractions[i] = fractions[i].wrapping_mul(factors[i]);
+    }
+    digits
+}
+
+/// a − b, plus q where that is below 0; a < q and b ≤ q. q itself is 0 where it is 2^16, and the
+/// result is right for that too.
+#[inline(always)]
+pub(super) fn less(q: u16, a: u16, b: u16) -> u16 {
+    let below = 0u16.wrapping_sub(u16::from(a < b));
+    a.wrapping_sub(b).wrapping_add(q & below)
 }
 
 /// Packs elements that are given digit by digit: first the lowest digits of all words, then the
@@ -197,18 +233,18 @@ pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
     Level::best().run(
         #[inline(always)]
         || {
-            let (wholes, rest) = words.as_chunks_mut::<PACKED>();
+            let (wholes, rest) = words.as_chunks_mut::<LANES>();
             for (n, words) in wholes.iter_mut().enumerate() {
-                let mut sums = [0u32; PACKED];
+                let mut sums = [0u32; LANES];
                 for digits in planes.clone() {
-                    let digits: &[u16; PACKED] = digits[n * PACKED..].first_chunk().expect("whole");
-                    for i in 0..PACKED {
+                    let digits: &[u16; LANES] = digits[n * LANES..].first_chunk().expect("whole");
+                    for i in 0..LANES {
                         sums[i] = sums[i].wrapping_mul(ring.q).wrapping_add(digits[i].into());
                     }
                 }
                 *words = sums.map(u32::to_le_bytes);
             }
-            let start = wholes.len() * PACKED;
+            let start = wholes.len() * LANES;
             for (i, word) in rest.iter_mut().enumerate() {
                 let next = |above: u32, digits: &[u16]| {
                     let digit = digits[start + i];
@@ -220,109 +256,179 @@ pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
     );
 }
 
-/// Adds a vector to a sum, both packed, element by element in Z_q. A vector that is refused changes
-/// nothing.
-pub fn add(ring: Ring, pairs: usize, total: &mut [u8], vector: &[u8]) -> Result<(), PackedError> {
-    ring.check(pairs, vector)?;
-    ring.check_length(pairs, total)?;
-    let (words, _) = total.as_chunks_mut::<WORD>();
-    Level::best().run(
-        #[inline(always)]
-        || {
-            let (wholes, rest) = words.as_chunks_mut::<LANES>();
-            let (others, other_rest) = vector.as_chunks::<WORD>().0.as_chunks::<LANES>();
-            for (sums, terms) in wholes.iter_mut().zip(others) {
-                add_lanes(ring, sums, terms);
-            }
-            let (mut sums, mut terms) = ([[0; WORD]; LANES], [[0; WORD]; LANES]);
-            sums[..rest.len()].copy_from_slice(rest);
-            terms[..rest.len()].copy_from_slice(other_rest);
-            add_lanes(ring, &mut sums, &terms);
-            rest.copy_from_slice(&sums[..rest.len()]);
-        },
-    );
-    Ok(())
+/// The sum of vectors, element by element in Z_q, of which a few are added at once.
+pub struct Sum<V> {
+    ring: Ring,
+    pairs: usize,
+    /// The sum of all vectors that wait no more; empty before there are any.
+    total: Vec<u8>,
+    waiting: Vec<V>,
 }
 
-#[inline(always)]
-fn add_lanes(ring: Ring, sums: &mut [[u8; WORD]; LANES], terms: &[[u8; WORD]; LANES]) {
-    let (left, right) = (read(sums), read(terms));
-    let (mut a, mut b) = (ring.split(&left), ring.split(&right));
-    let mut sum: [u64; LANES] = std::array::from_fn(|i| left[i] + right[i]);
-    // Where two digits reach q, it is q too much, and one too much for the digit above.
-    let mut above = u64::from(ring.top) * u64::from(ring.q);
-    for left in (0..ring.digits).rev() {
-        for (sum, (a, b)) in sum.iter_mut().zip(a.high.iter().zip(&b.high)) {
-            *sum -= mask(a + b, ring.q.into()) & above;
-        }
-        if left > 0 {
-            a.next(ring.q);
-            b.next(ring.q);
-            above /= u64::from(ring.q);
+impl<V: AsRef<[u8]>> Sum<V> {
+    /// The sum of nothing, one element per pair.
+    pub fn new(ring: Ring, pairs: usize) -> Self {
+        Self {
+            ring,
+            pairs,
+            total: vec![],
+            waiting: vec![],
         }
     }
-    *sums = sum.map(|word| (word as u32).to_le_bytes());
+
+    /// Adds a vector, as it travels. One that is refused changes nothing.
+    pub fn add(&mut self, vector: V) -> Result<(), PackedError> {
+        self.ring.check(self.pairs, vector.as_ref())?;
+        if self.waiting.len() == TOGETHER {
+            self.total = self.packed();
+            self.waiting.clear();
+        }
+        self.waiting.push(vector);
+        Ok(())
+    }
+
+    /// The sum, as it would travel.
+    pub fn packed(&self) -> Vec<u8> {
+        let mut packed = vec![0; self.ring.bytes(self.pairs)];
+        let mut blocks = packed.as_chunks_mut::<WORD>().0.chunks_mut(LANES);
+        self.each(
+            #[inline(always)]
+            |sums| {
+                let mut words = [0u32; LANES];
+                for digits in sums.iter().rev() {
+                    for i in 0..LANES {
+                        words[i] = words[i]
+                            .wrapping_mul(self.ring.q)
+                            .wrapping_add(digits[i].into());
+                    }
+                }
+                let block = blocks.next().expect("as many as there are");
+                block.copy_from_slice(&words.map(u32::to_le_bytes)[..block.len()]);
+            },
+        );
+        packed
+    }
+
+    /// Which elements of the sum are not zero, one bit per pair.
+    pub fn nonzero(&self) -> Vec<u64> {
+        let digits = self.ring.digits;
+        let room = self.ring.words(self.pairs).next_multiple_of(LANES) * digits;
+        let mut bits = Bits::with_room(room);
+        self.each(
+            #[inline(always)]
+            |sums| {
+                let mut groups = [0u32; LANES];
+                for (place, digits) in sums.iter().enumerate() {
+                    for i in 0..LANES {
+                        groups[i] |= u32::from(digits[i] != 0) << place;
+                    }
+                }
+                bits.push_groups(digits, &groups);
+            },
+        );
+        let mut words = bits.end();
+        words.truncate(self.pairs.div_ceil(64));
+        words
+    }
+
+    /// Takes the sums of some words after the others: all lowest digits, the next ones, and so on.
+    #[inline(always)]
+    fn each(&self, mut take: impl FnMut(&[Lanes<u16>])) {
+        let ring = self.ring;
+        let total = Some(&self.total[..]).filter(|total| !total.is_empty());
+        let vectors = total.into_iter().chain(self.waiting.iter().map(V::as_ref));
+        let vectors: Vec<&[[u8; WORD]]> = vectors.map(|vector| vector.as_chunks().0).collect();
+        // From memory, so that both factors of a product have 16 bits: vectors multiply these.
+        let factors = std::hint::black_box([ring.q as u16; LANES]);
+        let mut sums = [[0; LANES]; 32];
+        let (sums, level) = (&mut sums[..ring.digits], Level::best());
+        level.run(
+            #[inline(always)]
+            || {
+                for start in (0..ring.words(self.pairs)).step_by(LANES) {
+                    sums.fill([0; LANES]);
+                    for vectors in vectors.chunks(TOGETHER) {
+                        let mut last = [[[0; WORD]; LANES]; TOGETHER];
+                        let mut blocks = [&[[0; WORD]; LANES]; TOGETHER];
+                        for (block, (last, vector)) in
+                            blocks.iter_mut().zip(last.iter_mut().zip(vectors))
+                        {
+                            let words = &vector[start..];
+                            *block = words.first_chunk().unwrap_or_else(|| {
+                                last[..words.len()].copy_from_slice(words);
+                                last
+                            });
+                        }
+                        let blocks = &blocks[..vectors.len()];
+                        if !simd::add_digits(level, &ring, blocks, sums) {
+                            for words in blocks {
+                                ring.add(&factors, words, sums);
+                            }
+                        }
+                    }
+                    take(sums);
+                }
+            },
+        );
+    }
 }
 
-/// Which elements are not zero, one bit per pair.
-pub fn nonzero(ring: Ring, pairs: usize, packed: &[u8]) -> Result<Vec<u64>, PackedError> {
-    ring.check(pairs, packed)?;
-    let (words, _) = packed.as_chunks();
-    // The bits of as many words as fit 64 bits are joined first.
-    let mut bits = Level::best().run(
-        #[inline(always)]
-        || match ring.digits {
-            ..=8 => joined::<8>(ring, words),
-            9..=16 => joined::<4>(ring, words),
-            _ => joined::<2>(ring, words),
-        },
-    );
-    bits.truncate(pairs.div_ceil(64));
-    Ok(bits)
+/// Bits that are put one behind the other.
+struct Bits {
+    words: Vec<u64>,
+    word: u64,
+    filled: usize,
 }
 
-/// The bits of all words, those of `TOGETHER` words at a time, as bits of 64-bit words.
-#[inline(always)]
-fn joined<const TOGETHER: usize>(ring: Ring, words: &[[u8; WORD]]) -> Vec<u64> {
-    let mut bits = Vec::with_capacity((words.len() + LANES) * ring.digits / 64 + 1);
-    let (mut word, mut filled) = (0u64, 0);
-    let (wholes, rest) = words.as_chunks();
-    let mut last = [[0; WORD]; LANES];
-    last[..rest.len()].copy_from_slice(rest);
-    for words in wholes.iter().chain([&last]) {
-        for groups in nonzero_lanes(ring, words).as_chunks::<TOGETHER>().0 {
-            let mut more = 0;
-            for (i, group) in groups.iter().enumerate() {
-                more |= group << (i * ring.digits);
-            }
-            word |= more << filled;
-            filled += TOGETHER * ring.digits;
-            if filled >= 64 {
-                bits.push(word);
-                filled -= 64;
+impl Bits {
+    fn with_room(bits: usize) -> Self {
+        Self {
+            words: Vec::with_capacity(bits / 64 + 1),
+            word: 0,
+            filled: 0,
+        }
+    }
+
+    /// Puts groups of so many bits, at most 32, behind what is there. As many as fit 64 bits are
+    /// joined before.
+    #[inline(always)]
+    fn push_groups(&mut self, bits: usize, groups: &Lanes<u32>) {
+        let two: [u64; LANES / 2] = joined(bits, &groups.map(u64::from));
+        if bits > 16 {
+            return self.push(2 * bits, &two);
+        }
+        let four: [u64; LANES / 4] = joined(2 * bits, &two);
+        if bits > 8 {
+            return self.push(4 * bits, &four);
+        }
+        self.push(8 * bits, &joined::<8, 4>(4 * bits, &four));
+    }
+
+    #[inline(always)]
+    fn push(&mut self, bits: usize, groups: &[u64]) {
+        for group in groups {
+            self.word |= group << self.filled;
+            self.filled += bits;
+            if self.filled >= 64 {
+                self.words.push(self.word);
+                self.filled -= 64;
                 // What did not fit; nothing, if all of it came to the beginning of a word.
-                let fitted = (TOGETHER * ring.digits - filled) as u32;
-                word = more.checked_shr(fitted).unwrap_or_default();
+                let fitted = (bits - self.filled) as u32;
+                self.word = group.checked_shr(fitted).unwrap_or_default();
             }
         }
     }
-    bits.push(word);
-    bits
+
+    fn end(mut self) -> Vec<u64> {
+        self.words.push(self.word);
+        self.words
+    }
 }
 
-/// Bit j of a group says whether digit j of its word is not zero.
+/// Two groups in the place of each: the second above the first, which has so many bits.
 #[inline(always)]
-fn nonzero_lanes(ring: Ring, words: &[[u8; WORD]; LANES]) -> [u64; LANES] {
-    let (mut groups, mut digits) = ([0; LANES], ring.split(&read(words)));
-    for left in (0..ring.digits).rev() {
-        for (group, &digit) in groups.iter_mut().zip(&digits.high) {
-            *group |= mask(digit, 1) & (1 << left);
-        }
-        if left > 0 {
-            digits.next(ring.q);
-        }
-    }
-    groups
+fn joined<const FROM: usize, const TO: usize>(bits: usize, groups: &[u64; FROM]) -> [u64; TO] {
+    array::from_fn(|i| groups[2 * i] | groups[2 * i + 1] << bits)
 }
 
 #[cfg(test)]
@@ -398,9 +504,11 @@ mod tests {
             let mut other = one.clone();
             other.rotate_left(7);
             let pairs = one.len() * ring.digits;
-            let mut total = packed(&one);
-            let bits = nonzero(ring, pairs, &total).unwrap();
-            add(ring, pairs, &mut total, &packed(&other)).unwrap();
+            let mut total = Sum::new(ring, pairs);
+            total.add(packed(&one)).unwrap();
+            let bits = total.nonzero();
+            total.add(packed(&other)).unwrap();
+            let total = total.packed();
             let sums = total.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x));
             for (k, ((a, b), sum)) in one.iter().zip(&other).zip(sums).enumerate() {
                 let (a, b) = (digits(ring, *a), digits(ring, *b));
@@ -434,12 +542,16 @@ mod tests {
     fn wrong_vectors_change_nothing() {
         let ring = Ring::new(21).unwrap();
         let whole = 21u32.pow(7);
-        let before = packed(&[whole - 1, 20]);
         let refused = |words: &[u32], pairs| {
-            let mut total = before.clone();
-            let found = add(ring, pairs, &mut total, &packed(words));
-            assert_eq!(total, before);
-            found
+            let (mut total, mut before) = (Sum::new(ring, pairs), vec![0; ring.bytes(pairs)]);
+            for _ in 0..2 {
+                let found = total.add(packed(words));
+                assert!(found.is_err());
+                assert_eq!(total.packed(), before);
+                before[0] = 19;
+                total.add(before.clone()).unwrap();
+            }
+            total.add(packed(words))
         };
         let word = |index| Err(PackedError::Word { index });
         // One more than seven digits can say, and the largest word of all.

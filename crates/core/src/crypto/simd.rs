@@ -1,6 +1,7 @@
 //! Loops of the masked union with AVX-512, which a compiler does not find by itself: refusing words
 //! of a stream, and summing our own elements and the masks of several streams at once.
 
+use super::packed::{Ring, WORD};
 use crate::graph::simd::{Kind, Level};
 
 /// Words that are worked on together.
@@ -241,6 +242,130 @@ fn sum_streams<const COUNT: usize>(
             unsafe { _mm512_mask_storeu_epi16(places.as_mut_ptr().cast(), lanes, sum) };
         }
     }
+}
+
+/// Adds the digits of packed words of some vectors, up to [`STREAMS`], to sums: the lowest ones, the
+/// next ones, and so on. False, with nothing done, where there is no code for this level and ring.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub fn add_digits(
+    level: Level,
+    ring: &Ring,
+    vectors: &[&[[u8; WORD]; LANES]],
+    sums: &mut [[u16; LANES]],
+) -> bool {
+    match level.kind() {
+        // SAFETY: a Level of this kind was made only where the CPU has these features.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 if ring.part > 1 => unsafe {
+            match *vectors {
+                [] => (),
+                [a] => add_wide(ring, [a], sums),
+                [a, b] => add_wide(ring, [a, b], sums),
+                [a, b, c] => add_wide(ring, [a, b, c], sums),
+                [a, b, c, d, ..] => add_wide(ring, [a, b, c, d], sums),
+            }
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// As `Ring::add` does it. Where a part has two digits or more, five times q fits 16 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[allow(unsafe_code)]
+fn add_wide<const COUNT: usize>(
+    ring: &Ring,
+    vectors: [&[[u8; WORD]; LANES]; COUNT],
+    mut sums: &mut [[u16; LANES]],
+) {
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi16, _mm512_cmplt_epu16_mask, _mm512_loadu_si512,
+        _mm512_mask_sub_epi16, _mm512_min_epu16, _mm512_mullo_epi16, _mm512_permutex2var_epi16,
+        _mm512_set1_epi16, _mm512_storeu_si512, _mm512_sub_epi16,
+    };
+    let all = |x: u32| _mm512_set1_epi16((x as u16).cast_signed());
+    let (q, unit, inverse) = (all(ring.q), all(ring.unit), ring.inverse_above());
+    let (whole, rest, past) = (all(inverse >> 16), all(inverse), all(ring.past));
+    // Powers of two divide without a rest.
+    let inexact = if ring.q.is_power_of_two() {
+        0
+    } else {
+        u32::MAX
+    };
+    let low_halves: [u16; LANES] = std::array::from_fn(|i| 2 * i as u16);
+    // SAFETY: these are 64 bytes that may be read.
+    let low_halves = unsafe { _mm512_loadu_si512(low_halves.as_ptr().cast()) };
+    let mut above = vectors.map(|words| {
+        let first = words.as_ptr().cast::<__m512i>();
+        // SAFETY: these are 128 bytes that may be read.
+        unsafe { [_mm512_loadu_si512(first), _mm512_loadu_si512(first.add(1))] }
+    });
+    while !sums.is_empty() {
+        let last = sums.len() <= ring.part;
+        let digits = sums.len().min(ring.part);
+        let (now, later) = std::mem::take(&mut sums).split_at_mut(digits);
+        sums = later;
+        let mut fractions = above.each_mut().map(|above| {
+            // What is above the others is the highest part.
+            let mut rests = *above;
+            if !last {
+                let [first, second] = above.map(|numbers| divide(ring, numbers));
+                (*above, rests) = ([first.0, second.0], [first.1, second.1]);
+            }
+            let part = _mm512_permutex2var_epi16(rests[0], low_halves, rests[1]);
+            let found = _mm512_add_epi16(_mm512_mullo_epi16(part, whole), high_halves(part, rest));
+            let less = _mm512_cmplt_epu16_mask(high_halves(found, unit), part) & inexact;
+            let fraction = _mm512_mask_sub_epi16(found, less, found, all(u32::MAX));
+            match last {
+                true => _mm512_mullo_epi16(fraction, past),
+                false => fraction,
+            }
+        });
+        for sums in now.iter_mut().rev() {
+            // SAFETY: the sums are 64 bytes that may be read.
+            let mut sum = unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) };
+            for fraction in &mut fractions {
+                sum = _mm512_add_epi16(sum, high_halves(*fraction, q));
+                *fraction = _mm512_mullo_epi16(*fraction, q);
+            }
+            // A difference below zero is large, and then the smaller one is what it was.
+            for times in [4, 2, 1] {
+                if times <= COUNT {
+                    let less = _mm512_sub_epi16(sum, all(ring.q * times as u32));
+                    sum = _mm512_min_epu16(sum, less);
+                }
+            }
+            // SAFETY: the sums are 64 bytes that may be written.
+            unsafe { _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum) };
+        }
+    }
+}
+
+/// Quotients and remainders of 32-bit numbers by the unit.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn divide(
+    ring: &Ring,
+    numbers: std::arch::x86_64::__m512i,
+) -> (std::arch::x86_64::__m512i, std::arch::x86_64::__m512i) {
+    use std::arch::x86_64::{
+        _mm512_cmpge_epu32_mask, _mm512_mask_blend_epi32, _mm512_mask_sub_epi32, _mm512_mul_epu32,
+        _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_srli_epi64, _mm512_sub_epi32,
+    };
+    let [unit, inverse] = [ring.unit, ring.inverse].map(|x| _mm512_set1_epi32(x.cast_signed()));
+    let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(numbers, inverse));
+    let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(numbers), inverse);
+    let quotient = _mm512_mask_blend_epi32(0xaaaa, even, odd);
+    let rest = _mm512_sub_epi32(numbers, _mm512_mullo_epi32(quotient, unit));
+    // One too small at most.
+    let more = _mm512_cmpge_epu32_mask(rest, unit);
+    let ones = _mm512_set1_epi32(-1);
+    (
+        _mm512_mask_sub_epi32(quotient, more, quotient, ones),
+        _mm512_mask_sub_epi32(rest, more, rest, unit),
+    )
 }
 
 /// The high halves of 16-bit products. Where one factor stays the same, the compiler makes the

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::bitrows::{BitRows, LANES, ones, row_words};
 use super::popcount::{BLOCK, Ones, common, common_of_four};
-use super::simd::{Level, fetch};
+use super::simd::{Level, common_ones, fetch};
 
 /// Words in a column strip: 512 bytes of a row, eight of the widest registers.
 const STRIP: usize = BLOCK;
@@ -48,8 +48,9 @@ pub fn triangles(rows: BitRows<'_>, level: Level) -> u64 {
     let tasks: Vec<(usize, usize)> = (0..n.div_ceil(tile))
         .flat_map(|t| {
             // Columns left of the tile's first node hold no w > v.
-            let first = t * tile / 64 / STRIP * STRIP;
-            (first..width).step_by(STRIP).map(move |s| (t * tile, s))
+            (t * tile / 64..width)
+                .step_by(STRIP)
+                .map(move |s| (t * tile, s))
         })
         .collect();
     tasks
@@ -80,18 +81,26 @@ fn triangle_tile(rows: BitRows<'_>, nodes: Range<usize>, strip: Range<usize>, le
         }
     }
     let (mut count, mut added) = (0, Ones::default());
+    let mut bits = vec![0; nodes.len().div_ceil(64)];
     for u in 0..nodes.end {
         let row = rows.row(u);
         let ahead = rows.row((u + AHEAD).min(nodes.end - 1));
         fetch(&ahead[strip.clone()]);
         fetch(&ahead[nodes.start / 64..nodes.end.div_ceil(64)]);
         columns[0][..strip.len()].copy_from_slice(&row[strip.clone()]);
-        for v in ones(row, nodes.start.max(u + 1)..nodes.end) {
-            let other = &held[v - nodes.start];
-            match level.counts_words() {
-                true => count += common(level, &columns[0], other),
-                false => added.add(&columns[0], other),
+        let neighbours = nodes.start / 64..nodes.end.div_ceil(64);
+        bits.copy_from_slice(&row[neighbours]);
+        if u >= nodes.start {
+            // Only those behind u.
+            let behind = u + 1 - nodes.start;
+            bits[..behind / 64].fill(0);
+            if let Some(bits) = bits.get_mut(behind / 64) {
+                *bits &= u64::MAX << (behind % 64);
             }
+        }
+        match common_ones(level, (&columns[0], strip.len()), &bits, held) {
+            Some(found) => count += found,
+            None => ones(&bits, 0..nodes.len()).for_each(|v| added.add(&columns[0], &held[v])),
         }
     }
     count + added.total()

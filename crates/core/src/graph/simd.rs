@@ -105,6 +105,76 @@ pub(crate) fn fetch(words: &[u64]) {
     }
 }
 
+/// Words of the longest row that [`common_ones`] keeps in registers: eight of the widest.
+pub(crate) const STRIP: usize = 64;
+
+/// All ones that the first `len` words of a row have in common with each of those others whose bit is
+/// set; None where there is no code for this level. A compiler fetches the row again for each of
+/// them, and adds up every count by itself.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn common_ones(
+    level: Level,
+    (row, len): (&[u64; STRIP], usize),
+    bits: &[u64],
+    others: &[[u64; STRIP]],
+) -> Option<u64> {
+    match level.0 {
+        // SAFETY: a Level of this kind was made only where the CPU has these features.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => Some(unsafe {
+            match len.div_ceil(8) {
+                0 => 0,
+                1 => common_wide::<1>(row, bits, others),
+                2 => common_wide::<2>(row, bits, others),
+                3 => common_wide::<3>(row, bits, others),
+                4 => common_wide::<4>(row, bits, others),
+                5 => common_wide::<5>(row, bits, others),
+                6 => common_wide::<6>(row, bits, others),
+                7 => common_wide::<7>(row, bits, others),
+                _ => common_wide::<8>(row, bits, others),
+            }
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vpopcntdq,popcnt")]
+#[allow(unsafe_code)]
+fn common_wide<const REGISTERS: usize>(
+    row: &[u64; STRIP],
+    bits: &[u64],
+    others: &[[u64; STRIP]],
+) -> u64 {
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_popcnt_epi64,
+        _mm512_reduce_add_epi64, _mm512_setzero_si512,
+    };
+    const { assert!(8 * REGISTERS <= STRIP) };
+    let load = |row: &[u64; STRIP]| -> [__m512i; REGISTERS] {
+        let first = row.as_ptr().cast::<__m512i>();
+        // SAFETY: a register is eight words of the row that may be read.
+        std::array::from_fn(|i| unsafe { _mm512_loadu_si512(first.add(i)) })
+    };
+    let (row, mut counts) = (load(row), [_mm512_setzero_si512(); REGISTERS]);
+    for (word, &bits) in bits.iter().enumerate() {
+        let mut bits = bits;
+        while bits != 0 {
+            let other = load(&others[64 * word + bits.trailing_zeros() as usize]);
+            bits &= bits - 1;
+            for i in 0..REGISTERS {
+                let ones = _mm512_popcnt_epi64(_mm512_and_si512(row[i], other[i]));
+                counts[i] = _mm512_add_epi64(counts[i], ones);
+            }
+        }
+    }
+    let sum = counts
+        .into_iter()
+        .fold(_mm512_setzero_si512(), |a, b| _mm512_add_epi64(a, b));
+    _mm512_reduce_add_epi64(sum).cast_unsigned()
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn avx2<R>(kernel: impl FnOnce() -> R) -> R {
