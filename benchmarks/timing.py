@@ -47,6 +47,7 @@ from silograph.methods.sealed.rounds import SealedParameters
 DENSITIES = (0.0, 0.1, 1.0)
 SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9
 #: Eight whole chunks of pairs, four chunks of the sealed protocol, and few cells: those are slow.
+CHUNK = 1 << 20
 NODES, SEALED_NODES, ELGAMAL_NODES, CELLS = 4_097, 1_450, 33, 64
 #: The place of the silo whose time is taken: its cells are rewritten, not made.
 PLACE = 1
@@ -124,7 +125,7 @@ def pairs_of(n: int) -> int:
 
 def masked(silo: Silo) -> Iterator[Act]:
     """Every whole chunk that a silo uploads."""
-    given = MaskedParameters(21, Fraction(1, 50), SILOS, pairs_of(NODES), b"nodes")
+    given = MaskedParameters(21, Fraction(1, 50), SILOS, pairs_of(NODES), b"nodes", CHUNK)
     parties = sessions(silo, given, MaskedSilo, MaskedCoordinator)
     parties.silos[PLACE].authorise()
     for _ in range(given.pairs // given.chunk_pairs):

@@ -27,7 +27,7 @@ from silograph.dp.channel import limbs
 from silograph.graph.bits import BitRows, PairBits, triangle_bytes
 from silograph.messages.envelope import Binding, Envelope, open_envelope, seal
 from silograph.messages.identity import COORDINATOR, Identity, Member, Roster
-from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
+from silograph.methods.masked.machines import chunk_pairs, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.union import settle_union
 
@@ -102,7 +102,7 @@ def end_to_end(bench: Benchmark) -> None:
 
 def parts(silos: list[Silo], noise: MaskedNoise) -> dict[str, Callable[[], object]]:
     """Each part of a run by itself, over one chunk of every silo."""
-    size = min(CHUNK_PAIRS, pairs_of(SMALL))
+    size = min(chunk_pairs(noise.q), pairs_of(SMALL))
     maskers = [core.Masker(os.urandom(32), noise.q, limbs(noise.b)) for _ in silos]
     shared = [
         a.agree([(b.public(), b"benchmark", i < j) for j, b in enumerate(maskers) if i != j])
@@ -168,7 +168,7 @@ def masked(bench: Benchmark) -> None:
     pieces = bench.contest("parts of masked")
     pieces.race(ROUNDS, parts(list(feds[SMALL].silos), noise))
     all_work = sum(found.work for _, found in pieces.items())
-    chunk = 1e9 / (SILOS * min(CHUNK_PAIRS, pairs_of(SMALL)))
+    chunk = 1e9 / (SILOS * min(chunk_pairs(noise.q), pairs_of(SMALL)))
     rows = [
         (name, f"{chunk * found.wall:.2f}", f"{chunk * found.work:.2f}",
          f"{100 * found.work / all_work:.0f} %")
@@ -184,7 +184,8 @@ def masked(bench: Benchmark) -> None:
     allowed(bench, noise.q, work)
     former(bench)
     bench.goal("ns of work for a pair and silo", 1e9 * work, most=GOAL_NS)
-    size = packed_bytes(noise.q, CHUNK_PAIRS) / CHUNK_PAIRS
+    chunk = chunk_pairs(noise.q)
+    size = packed_bytes(noise.q, chunk) / chunk
     bench.goal("bytes a pair", size, most=GOAL_BYTES)
     more = pairs_of(LARGE) / pairs_of(SMALL)
     bench.goal(f"{more:.2f} × the pairs: times the work", large.work / small.work, most=GOAL_GROWTH)
@@ -200,7 +201,7 @@ def allowed(bench: Benchmark, q: int, work: float) -> None:
     """What the machine would allow, were there nothing else to do; ``work`` for a pair and silo."""
     rates, drawn = limits(), keystream_bytes(q, SILOS)
     # Masked elements are written and hashed by the silo, read and hashed by the coordinator.
-    moved = 2 * packed_bytes(q, CHUNK_PAIRS) / CHUNK_PAIRS
+    moved = 2 * packed_bytes(q, chunk_pairs(q)) / chunk_pairs(q)
     sizes = {
         "AES-256-CTR (OpenSSL)": drawn,
         "ChaCha20 (OpenSSL)": drawn,

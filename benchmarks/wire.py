@@ -38,7 +38,7 @@ from nats.aio.client import Client
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
 
 from silograph import Federation, Silo, clustered_power_law, split
-from silograph.methods.masked.machines import CHUNK_PAIRS, packed_bytes
+from silograph.methods.masked.machines import chunk_pairs, packed_bytes
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.nats.coordinator import CoordinatorService, Question, StudyProgress
 from silograph.nats.heard import keep_memory, set_up
@@ -232,7 +232,8 @@ def main() -> int:
         for number, part in enumerate(parts, 1)
     ]
     pairs, q = given.nodes * (given.nodes - 1) // 2, MaskedNoise.choose(EPSILON, SILOS, 1).q
-    chunks = (min(CHUNK_PAIRS, pairs - start) for start in range(0, pairs, CHUNK_PAIRS))
+    size = chunk_pairs(q)
+    chunks = (min(size, pairs - start) for start in range(0, pairs, size))
     sizes = [packed_bytes(q, chunk) for chunk in chunks]
     contest = bench.contest(f"{SILOS} silos, n = {given.nodes:,}")
     turns: Meters = {}

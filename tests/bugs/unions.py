@@ -8,6 +8,7 @@ _CORE = "crates/core/src/"
 _BERNOULLI = "crates/core/src/dp/bernoulli.rs"
 _MASKED = "crates/core/src/crypto/masked.rs"
 _PACKED = "crates/core/src/crypto/packed.rs"
+_WIDE = "crates/core/src/crypto/simd.rs"
 _AGREEMENT = "crates/core/src/crypto/agreement.rs"
 _IDENTITY = "crates/core/src/crypto/identity.rs"
 _BINDING = "crates/py/src/masked.rs"
@@ -377,17 +378,73 @@ _PACKING = [
         "one digit fewer in a word",
         "a word holds fewer elements than fit",
         _PACKED,
-        "while top * u64::from(q) * u64::from(q) <= 1 << 32 {",
-        "while top * u64::from(q) * u64::from(q) <= 1 << 31 {",
+        "(1u64 << 32).ilog(q.into()));",
+        "(1u64 << 31).ilog(q.into()));",
         "cargo packed",
     ),
     Bug(
         "a sum of q is not zero",
         "two elements that cancel show as an edge",
-        _PACKED,
-        "mask(a + b, ring.q.into()) & above;",
-        "mask(a + b, u64::from(ring.q) + 1) & above;",
+        _WIDE,
+        "_mm512_sub_epi16(sum, all(ring.q * times as u32));",
+        "_mm512_sub_epi16(sum, all(ring.q * times as u32 + 1));",
         _RESULT,
+    ),
+    Bug(
+        "a sum of q is not zero, without AVX-512",
+        "two elements that cancel show as an edge",
+        _PACKED,
+        "sums[i] = less(q, sums[i], q.wrapping_sub(digits[i]));",
+        "sums[i] = sums[i].wrapping_add(digits[i]) - q * u16::from(sums[i] + digits[i] > q);",
+        "cargo packed",
+    ),
+    Bug(
+        "quotients one too small",
+        "digits of a word are wrong where a division comes out even",
+        _PACKED,
+        "let more = u32::from(rest >= self.unit);",
+        "let more = u32::from(rest > self.unit);",
+        "cargo packed",
+    ),
+    Bug(
+        "wide quotients one too small",
+        "digits of a word are wrong where a division comes out even",
+        _WIDE,
+        "let more = _mm512_cmpge_epu32_mask(rest, unit);",
+        "let more = _mm512_cmpge_epu32_mask(rest, unit) & 0;",
+        "cargo packed",
+    ),
+    Bug(
+        "fractions rounded down",
+        "a part begins with the digits of the one before it",
+        _PACKED,
+        "(found + u32::from(found * unit < part << 16)) as u16",
+        "found as u16",
+        "cargo packed",
+    ),
+    Bug(
+        "wide fractions rounded down",
+        "a part begins with the digits of the one before it",
+        _WIDE,
+        "high_halves(found, unit), part) & inexact;",
+        "high_halves(found, unit), part) & inexact & 0;",
+        "cargo packed",
+    ),
+    Bug(
+        "vectors that wait are lost",
+        "the fifth silo's vector replaces those before it",
+        _PACKED,
+        "self.total = self.packed();",
+        "self.total = vec![];",
+        "cargo packed",
+    ),
+    Bug(
+        "vectors are not looked at",
+        "a silo's vector may be anything",
+        _PACKED,
+        "self.ring.check(self.pairs, vector.as_ref())?;",
+        "self.ring.check_length(self.pairs, vector.as_ref())?;",
+        _DECODERS,
     ),
 ]
 

@@ -25,7 +25,12 @@ from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.noise import ElgamalNoise, Variant
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
-from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.methods.masked.machines import (
+    MaskedCoordinator,
+    MaskedParameters,
+    MaskedSilo,
+    chunk_pairs,
+)
 from silograph.methods.masked.noise import MaskedNoise
 from silograph.methods.study import COMMITTEE, PROTOCOLS, Index, Study, StudyMember, places_of
 
@@ -129,7 +134,7 @@ class SettledUnion:
         """What the machines agree on. For ``clear``, silos report their bits without noise."""
         match self.noise:
             case MaskedNoise(q, b):
-                return MaskedParameters(q, b, self.silos, pairs, subject)
+                return MaskedParameters(q, b, self.silos, pairs, subject, chunk_pairs(q))
             case CommitteeNoise(numerator, places):
                 members = places_of(self.members, roster)
                 return CommitteeParameters(numerator, places, self.silos, members, pairs, subject)

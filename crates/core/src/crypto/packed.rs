@@ -21,7 +21,7 @@ pub const WORD: usize = 4;
 /// Words that are worked on together.
 const LANES: usize = 32;
 /// Vectors that are added together; so many wait for each other at most.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = simd::STREAMS;
 
 /// One number for each of some words.
 type Lanes<T> = [T; LANES];
@@ -171,27 +171,23 @@ impl Ring {
     #[inline(always)]
     fn add(self, factors: &Lanes<u16>, words: &[[u8; WORD]; LANES], sums: &mut [Lanes<u16>]) {
         let mut above = words.map(u32::from_le_bytes);
-        let mut sums = sums;
-        while !sums.is_empty() {
-            let last = sums.len() <= self.part;
-            let digits = sums.len().min(self.part);
-            let (now, later) = std::mem::take(&mut sums).split_at_mut(digits);
-            sums = later;
+        let parts = self.digits.div_ceil(self.part);
+        for (number, sums) in sums.chunks_mut(self.part).enumerate() {
             // What is above the others is the highest part.
             let mut rests = above;
-            if !last {
+            if number + 1 < parts {
                 (above, rests) = self.divide(&above);
             }
             let part = rests.map(|rest| rest as u16);
             if self.part == 1 {
-                self.add_digit(&part, &mut now[0]);
+                self.add_digit(&part, &mut sums[0]);
                 continue;
             }
             let mut fractions = part.map(|part| self.fraction(part));
-            if last {
+            if number + 1 == parts {
                 fractions = fractions.map(|fraction| fraction.wrapping_mul(self.past as u16));
             }
-            for sums in now.iter_mut().rev() {
+            for sums in sums.iter_mut().rev() {
                 self.add_digit(&advance(&mut fractions, factors), sums);
             }
         }
@@ -258,6 +254,7 @@ pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
 
 /// The sum of vectors, element by element in Z_q, of which a few are added at once.
 pub struct Sum<V> {
+    level: Level,
     ring: Ring,
     pairs: usize,
     /// The sum of all vectors that wait no more; empty before there are any.
@@ -269,6 +266,7 @@ impl<V: AsRef<[u8]>> Sum<V> {
     /// The sum of nothing, one element per pair.
     pub fn new(ring: Ring, pairs: usize) -> Self {
         Self {
+            level: Level::best(),
             ring,
             pairs,
             total: vec![],
@@ -341,7 +339,7 @@ impl<V: AsRef<[u8]>> Sum<V> {
         // From memory, so that both factors of a product have 16 bits: vectors multiply these.
         let factors = std::hint::black_box([ring.q as u16; LANES]);
         let mut sums = [[0; LANES]; 32];
-        let (sums, level) = (&mut sums[..ring.digits], Level::best());
+        let (sums, level) = (&mut sums[..ring.digits], self.level);
         level.run(
             #[inline(always)]
             || {
@@ -495,7 +493,8 @@ mod tests {
         assert_eq!([0, 1, 7, 8].map(|pairs| ring.bytes(pairs)), [0, 4, 4, 8]);
     }
 
-    /// Every modulus: what is read of a word by multiplication is what division gives.
+    /// Every modulus, and all levels: what is read of a word by multiplication is what division gives,
+    /// and as many vectors as are added at once, or a total and others, make the same sums.
     #[test]
     fn digits_sums_and_zeros_of_every_modulus() {
         for q in 2..=1u32 << 16 {
@@ -504,18 +503,28 @@ mod tests {
             let mut other = one.clone();
             other.rotate_left(7);
             let pairs = one.len() * ring.digits;
-            let mut total = Sum::new(ring, pairs);
-            total.add(packed(&one)).unwrap();
-            let bits = total.nonzero();
-            total.add(packed(&other)).unwrap();
-            let total = total.packed();
-            let sums = total.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x));
-            for (k, ((a, b), sum)) in one.iter().zip(&other).zip(sums).enumerate() {
-                let (a, b) = (digits(ring, *a), digits(ring, *b));
-                for (j, found) in digits(ring, sum).into_iter().enumerate() {
-                    assert_eq!(found, (a[j] + b[j]) % q, "{q}");
-                    let place = k * ring.digits + j;
-                    assert_eq!(bits[place / 64] >> (place % 64) & 1 == 1, a[j] != 0, "{q}");
+            // One vector, two, four, and two that are added to the sum of four.
+            let counts = if q <= 300 { 1..=6 } else { 1..=2 };
+            let mut made = vec![];
+            for level in Level::available() {
+                let mut total = Sum::new(ring, pairs);
+                total.level = level;
+                for count in counts.clone() {
+                    let next = if count % 2 == 1 { &one } else { &other };
+                    total.add(packed(next)).unwrap();
+                    made.push((count, total.packed(), total.nonzero()));
+                }
+            }
+            for (count, packed, bits) in made {
+                let (ours, others) = ((count + 1) / 2, count / 2);
+                let sums = packed.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x));
+                for (k, ((a, b), sum)) in one.iter().zip(&other).zip(sums).enumerate() {
+                    let (a, b) = (digits(ring, *a), digits(ring, *b));
+                    for (j, found) in digits(ring, sum).into_iter().enumerate() {
+                        assert_eq!(found, (ours * a[j] + others * b[j]) % q, "{q} {count}");
+                        let place = k * ring.digits + j;
+                        assert_eq!(bits[place / 64] >> (place % 64) & 1 == 1, found != 0, "{q}");
+                    }
                 }
             }
         }

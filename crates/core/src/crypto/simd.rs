@@ -94,8 +94,8 @@ pub struct Masks {
     pub plus: bool,
 }
 
-/// Streams that are summed at once.
-const STREAMS: usize = 4;
+/// Streams, or vectors, that are summed at once.
+pub const STREAMS: usize = 4;
 
 /// Whether [`sum`] knows how to sum the masks of so many streams for so many packed words.
 pub fn sums_at_once(level: Level, q: u16, streams: usize, words: usize) -> bool {
@@ -278,7 +278,7 @@ pub fn add_digits(
 fn add_wide<const COUNT: usize>(
     ring: &Ring,
     vectors: [&[[u8; WORD]; LANES]; COUNT],
-    mut sums: &mut [[u16; LANES]],
+    sums: &mut [[u16; LANES]],
 ) {
     use std::arch::x86_64::{
         __m512i, _mm512_add_epi16, _mm512_cmplt_epu16_mask, _mm512_loadu_si512,
@@ -302,11 +302,9 @@ fn add_wide<const COUNT: usize>(
         // SAFETY: these are 128 bytes that may be read.
         unsafe { [_mm512_loadu_si512(first), _mm512_loadu_si512(first.add(1))] }
     });
-    while !sums.is_empty() {
-        let last = sums.len() <= ring.part;
-        let digits = sums.len().min(ring.part);
-        let (now, later) = std::mem::take(&mut sums).split_at_mut(digits);
-        sums = later;
+    let parts = sums.len().div_ceil(ring.part);
+    for (number, sums) in sums.chunks_mut(ring.part).enumerate() {
+        let last = number + 1 == parts;
         let mut fractions = above.each_mut().map(|above| {
             // What is above the others is the highest part.
             let mut rests = *above;
@@ -323,7 +321,7 @@ fn add_wide<const COUNT: usize>(
                 false => fraction,
             }
         });
-        for sums in now.iter_mut().rev() {
+        for sums in sums.iter_mut().rev() {
             // SAFETY: the sums are 64 bytes that may be read.
             let mut sum = unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) };
             for fraction in &mut fractions {

@@ -32,7 +32,6 @@ from silograph.messages.rounds import Bits, Chunked, Collection, UploadingSilo, 
 from silograph.messages.secrecy import check_own_key, check_views, pairs_of, view_digest, weak_key
 
 __all__ = [
-    "CHUNK_PAIRS",
     "MaskedCoordinator",
     "MaskedParameters",
     "MaskedSilo",
@@ -40,6 +39,7 @@ __all__ = [
     "State",
     "Sum",
     "SummingCoordinator",
+    "chunk_pairs",
     "packed_bytes",
 ]
 
@@ -261,11 +261,17 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
 
 # --- The masked union -----------------------------------------------------------------------------
 
-#: The number of pairs in a chunk.
-CHUNK_PAIRS = 1 << 20
+#: Packed words in a chunk: its message has a megabyte, whatever the modulus. Smaller messages take
+#: the broker and both ends longer in all, larger ones fill more memory and no cache.
+_CHUNK_WORDS = 1 << 18
 #: How masks are drawn and how elements are encoded.
 _STREAM = b"aes-256-ctr, 16-bit words rejection-sampled, blocks of 1024 words"
 _PACKING = b"base-q digits in 32-bit words, lowest first"
+
+
+def _digits(q: int) -> int:
+    """How many base-q digits fit in a 32-bit word."""
+    return max(count for count in range(1, 33) if q**count <= 1 << 32)
 
 
 def packed_bytes(q: int, pairs: int) -> int:
@@ -274,8 +280,16 @@ def packed_bytes(q: int, pairs: int) -> int:
     >>> packed_bytes(21, 7_000_000)
     4000000
     """
-    digits = max(count for count in range(1, 33) if q**count <= 1 << 32)
-    return -(-pairs // digits) * 4
+    return -(-pairs // _digits(q)) * 4
+
+
+def chunk_pairs(q: int) -> int:
+    """The number of pairs in a chunk.
+
+    >>> packed_bytes(21, chunk_pairs(21)) == packed_bytes(3, chunk_pairs(3)) == 2**20
+    True
+    """
+    return _digits(q) * _CHUNK_WORDS
 
 
 @dataclass(frozen=True)
@@ -288,7 +302,7 @@ class MaskedParameters(Chunked):
     pairs: int
     #: The digest of the node universe that the pairs belong to.
     subject: bytes
-    chunk_pairs: int = CHUNK_PAIRS
+    chunk_pairs: int
 
     def __post_init__(self) -> None:
         if not 2 <= self.q <= 1 << 16 or not 0 <= self.b <= 1:
