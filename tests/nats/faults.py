@@ -155,7 +155,7 @@ _BROKER = ("broker", "down", "hang")
 
 
 class _SmallMasked(MaskedParameters):
-    def __init__(self, q: int, b: Fraction, m: int, pairs: int, subject: bytes) -> None:
+    def __init__(self, q: int, b: Fraction, m: int, pairs: int, subject: bytes, _: int) -> None:
         super().__init__(q, b, m, pairs, subject, chunk_pairs=128)
 
 

@@ -7,7 +7,6 @@ message.
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -85,8 +84,6 @@ _ATTEMPT_SECONDS, _CONNECT_SECONDS = 5.0, 30.0
 _POLL_SECONDS = 0.3
 #: How often it is looked whom a study waits for, in seconds.
 _LOOK_SECONDS = 2.0
-#: How often it is shown how far a study is, in seconds, while messages come quickly.
-_SHOW_SECONDS = 0.1
 #: For how many seconds after a study's deadline the broker keeps messages, if nobody removes them.
 _AFTERLIFE = 3600.0
 #: A year.
@@ -508,7 +505,6 @@ class _CoordinatorRun:
         self._proposal = row.proposal
         self._carrier = Carrier(seat, self._session, self._store, link, party.log)
         self._progress = progress
-        self._shown = -math.inf
         self._moved = asyncio.Condition()
         self._step = asyncio.Lock()
         self._parts = asyncio.TaskGroup()
@@ -594,7 +590,7 @@ class _CoordinatorRun:
                 silo.phase = "refused" if word.round == REFUSE else "aborted"
                 what = f"{silo.name} {silo.phase} the study"
                 raise AbortedError(what, code=word.code.word, by=silo.name)
-            await self._tell(news=word is not None)
+            await self._tell()
 
     def _check_notice(self, raw: bytes, silo: SiloProgress) -> None:
         """End the study if a silo says that it could not even store it."""
@@ -626,11 +622,9 @@ class _CoordinatorRun:
             self._progress.trouble = self._link.trouble
             self._show()
 
-    async def _tell(self, *, news: bool = False) -> None:
-        """Let those who wait look again; show how far the run is: news at once, the rest seldom."""
-        late = time.monotonic() > self._shown + _SHOW_SECONDS
-        if news or late or self._session.phase != self._progress.phase:
-            self._show()
+    async def _tell(self) -> None:
+        """Show how far the run is, and let those who wait look again."""
+        self._show()
         async with self._moved:
             self._moved.notify_all()
 
@@ -673,7 +667,6 @@ class _CoordinatorRun:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _show(self) -> None:
-        self._shown = time.monotonic()
         self._progress.phase = self._session.phase
         self._progress.done, self._progress.total = self._session.progress
         self._progress.name_waits()

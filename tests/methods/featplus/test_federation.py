@@ -141,7 +141,7 @@ class TestTranscript:
         spent, messages = recorded(1)
         assert spent == [16]  # four keys and confirmations, and what is relayed of them
         assert (
-            digest(messages) == "352a7d1e629bc7582251a5cb5a0d602d119ac7bc456ccd9327757686489490ab"
+            digest(messages) == "5dda666cc76fd1336a19269515563a9da635f36ff553acea9af67caf8dba3c7c"
         )
 
     def test_sizes_do_not_depend_on_edges(self) -> None:
