@@ -100,7 +100,11 @@ fn triangle_tile(rows: BitRows<'_>, nodes: Range<usize>, strip: Range<usize>, le
         }
         match common_ones(level, (&columns[0], strip.len()), &bits, held) {
             Some(found) => count += found,
-            None => ones(&bits, 0..nodes.len()).for_each(|v| added.add(&columns[0], &held[v])),
+            None => {
+                for v in ones(&bits, 0..nodes.len()) {
+                    added.add(&columns[0], &held[v]);
+                }
+            }
         }
     }
     count + added.total()
