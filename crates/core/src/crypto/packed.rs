@@ -516,7 +516,7 @@ mod tests {
                 }
             }
             for (count, packed, bits) in made {
-                let (ours, others) = ((count + 1) / 2, count / 2);
+                let (ours, others) = (count.div_ceil(2), count / 2);
                 let sums = packed.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x));
                 for (k, ((a, b), sum)) in one.iter().zip(&other).zip(sums).enumerate() {
                     let (a, b) = (digits(ring, *a), digits(ring, *b));
