@@ -504,7 +504,7 @@ mod tests {
             other.rotate_left(7);
             let pairs = one.len() * ring.digits;
             // One vector, two, four, and two that are added to the sum of four.
-            let counts = if q <= 300 { 1..=6 } else { 1..=2 };
+            let counts = if q <= 300 { 1..=6u32 } else { 1..=2 };
             let mut made = vec![];
             for level in Level::available() {
                 let mut total = Sum::new(ring, pairs);
