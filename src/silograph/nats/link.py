@@ -54,6 +54,8 @@ _ANSWER_SECONDS = 4.0
 #: More bytes than a block of a disk has, and the share of a line that notes of this size may take:
 #: on a line of 256 kbit/s one in half a minute, on one of 2 Mbit/s as often as a party looks.
 _BLOCK, _BLOCK_SHARE = 5000, 0.005
+#: From this size on, in bytes, messages are sent without a copy.
+_LARGE = 1 << 16
 #: How long a party that waits gives the broker to store a note, and then to answer at all.
 _NOTE_SECONDS, _INFO_SECONDS = 2.0, 3.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
@@ -632,11 +634,35 @@ class _Answers:
         self._waiting[name] = answer
         answer.add_done_callback(lambda _answer: self._waiting.pop(name, None))
         try:
-            await self._client.publish(subject, raw, reply=name, headers=headers)
+            if not await self._sent_uncopied(subject, raw, name, headers):
+                await self._client.publish(subject, raw, reply=name, headers=headers)
         except BaseException:
             answer.cancel()
             raise
         return answer
+
+    async def _sent_uncopied(
+        self, subject: str, raw: bytes, reply: str, headers: dict[str, str]
+    ) -> bool:
+        """Hand a large message to the client's queue as it is; false, with nothing done, if not so.
+
+        ``publish`` copies it twice, to put what stands before and behind it in the same piece. All
+        pieces are queued at once, so that nothing comes between them. A lost connection, a message
+        that is too large and a WebSocket, which frames every piece, are left to ``publish``.
+        """
+        client: Any = self._client
+        fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        header = f"NATS/1.0\r\n{fields}\r\n".encode()
+        size = len(header) + len(raw)
+        tcp = hasattr(client._transport, "_io_writer")
+        if len(raw) < _LARGE or not tcp or not client.is_connected or size > client.max_payload:
+            return False
+        head = f"HPUB {subject} {reply} {len(header)} {size}\r\n".encode() + header
+        client._pending += (head, raw, b"\r\n")
+        client._pending_data_size += len(head) + len(raw) + 2
+        full = client._pending_data_size > client._max_pending_size
+        await client._flush_pending(force_flush=full)
+        return True
 
     async def _came(self, message: Msg) -> None:
         answer = self._waiting.get(message.subject)
