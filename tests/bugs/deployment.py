@@ -5,7 +5,6 @@ from tests.bugs.bug import Bug
 __all__ = ["BUGS"]
 
 _STUDY = "src/silograph/methods/study.py"
-_RUNTIME = "src/silograph/runtime/"
 
 _STUDIES = "pytest tests/methods/test_study.py"
 _SESSIONS = "pytest tests/methods/test_sessions.py"
@@ -371,5 +370,13 @@ BUGS = [
         "bytes([self.code]))",
         "bytes([self.code]) * max(self.code, 1))",
         _CONTROL,
+    ),
+    Bug(
+        "a large message without its end",
+        "what comes next is read as its end, and the connection is lost",
+        "src/silograph/nats/link.py",
+        'client._pending += (head, raw, b"\\r\\n")',
+        "client._pending += (head, raw)",
+        "pytest tests/nats/test_link.py -k as_the_client",
     ),
 ]

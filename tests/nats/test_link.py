@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.aio.client import Client
+from nats.aio.transport import TcpTransport
 
 from silograph.errors import TransportError
 from silograph.nats import link as links
@@ -291,3 +293,31 @@ def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:
             await one.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [1, 1 << 16, len(CHUNK), 1 << 20])
+def test_a_large_message_is_sent_as_the_client_would(size: int) -> None:
+    """Byte for byte, and at once; what is small or too large is left to the client."""
+    raw = bytes(size)
+    headers = {"Nats-Expected-Last-Subject-Sequence": "0", "Nats-Expected-Stream": "north"}
+
+    async def queued(uncopied: bool) -> list[bytes]:
+        client: Any = Client()
+        client._status, client._max_payload = Client.CONNECTED, 1 << 19
+        client._transport, client._flush_queue = TcpTransport(), asyncio.Queue()
+        client._flusher_task = asyncio.get_running_loop().create_future()
+        if not uncopied:
+            await client.publish("to", raw, reply="re", headers=headers)
+        elif not await links._Answers(client)._sent_uncopied("to", raw, "re", headers):
+            assert not client._pending_data_size
+            return []
+        assert client._flush_queue.qsize() == 1
+        assert client._pending_data_size == sum(map(len, client._pending))
+        found: list[bytes] = client._pending
+        return found
+
+    pieces = asyncio.run(queued(uncopied=True))
+    assert bool(pieces) == (1 << 16 <= size < 1 << 19)
+    if pieces:
+        assert pieces[1] is raw
+        assert b"".join(pieces) == b"".join(asyncio.run(queued(uncopied=False)))
