@@ -143,6 +143,11 @@ def parts(silos: list[Silo], noise: MaskedNoise) -> dict[str, Callable[[], objec
     }
 
 
+def bytes_a_pair(q: int) -> float:
+    """Of a silo's message, in a whole chunk."""
+    return packed_bytes(q, chunk_pairs(q)) / chunk_pairs(q)
+
+
 def keystream_bytes(q: int, silos: int) -> float:
     """Keystream for one pair of one silo: its own element, its masks, and its coin."""
     fitting = [d for d in range(1, 17) if q**d <= 65_536 and 65_536 % q**d <= 4_096]
@@ -184,9 +189,7 @@ def masked(bench: Benchmark) -> None:
     allowed(bench, noise.q, work)
     former(bench)
     bench.goal("ns of work for a pair and silo", 1e9 * work, most=GOAL_NS)
-    chunk = chunk_pairs(noise.q)
-    size = packed_bytes(noise.q, chunk) / chunk
-    bench.goal("bytes a pair", size, most=GOAL_BYTES)
+    bench.goal("bytes a pair", bytes_a_pair(noise.q), most=GOAL_BYTES)
     more = pairs_of(LARGE) / pairs_of(SMALL)
     bench.goal(f"{more:.2f} × the pairs: times the work", large.work / small.work, most=GOAL_GROWTH)
 
@@ -201,7 +204,7 @@ def allowed(bench: Benchmark, q: int, work: float) -> None:
     """What the machine would allow, were there nothing else to do; ``work`` for a pair and silo."""
     rates, drawn = limits(), keystream_bytes(q, SILOS)
     # Masked elements are written and hashed by the silo, read and hashed by the coordinator.
-    moved = 2 * packed_bytes(q, chunk_pairs(q)) / chunk_pairs(q)
+    moved = 2 * bytes_a_pair(q)
     sizes = {
         "AES-256-CTR (OpenSSL)": drawn,
         "ChaCha20 (OpenSSL)": drawn,

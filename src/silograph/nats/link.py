@@ -651,11 +651,13 @@ class _Answers:
         that is too large and a WebSocket, which frames every piece, are left to ``publish``.
         """
         client: Any = self._client
+        tcp = hasattr(client._transport, "_io_writer")
+        if len(raw) < _LARGE or not tcp or not client.is_connected:
+            return False
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         header = f"NATS/1.0\r\n{fields}\r\n".encode()
         size = len(header) + len(raw)
-        tcp = hasattr(client._transport, "_io_writer")
-        if len(raw) < _LARGE or not tcp or not client.is_connected or size > client.max_payload:
+        if size > client.max_payload:
             return False
         head = f"HPUB {subject} {reply} {len(header)} {size}\r\n".encode() + header
         client._pending += (head, raw, b"\r\n")

@@ -13,13 +13,11 @@ use std::array;
 
 use thiserror::Error;
 
-use super::simd;
+use super::simd::{self, LANES};
 use crate::graph::simd::Level;
 
 /// Bytes of a word.
 pub const WORD: usize = 4;
-/// Words that are worked on together.
-const LANES: usize = 32;
 /// Vectors that are added together; so many wait for each other at most.
 const TOGETHER: usize = simd::STREAMS;
 
@@ -167,6 +165,18 @@ impl Ring {
         self.inverse + u32::from(!self.unit.is_power_of_two())
     }
 
+    /// The words of these digits, from the highest on.
+    #[inline(always)]
+    fn words_of<'a>(self, digits: impl Iterator<Item = &'a Lanes<u16>>) -> Lanes<[u8; WORD]> {
+        let mut words = [0u32; LANES];
+        for digits in digits {
+            for i in 0..LANES {
+                words[i] = words[i].wrapping_mul(self.q).wrapping_add(digits[i].into());
+            }
+        }
+        words.map(u32::to_le_bytes)
+    }
+
     /// Adds the digits of some words to sums: the lowest ones, the next ones, and so on.
     #[inline(always)]
     fn add(self, factors: &Lanes<u16>, words: &[[u8; WORD]; LANES], sums: &mut [Lanes<u16>]) {
@@ -231,14 +241,10 @@ pub fn pack(ring: Ring, elements: &[u16], packed: &mut [u8]) {
         || {
             let (wholes, rest) = words.as_chunks_mut::<LANES>();
             for (n, words) in wholes.iter_mut().enumerate() {
-                let mut sums = [0u32; LANES];
-                for digits in planes.clone() {
-                    let digits: &[u16; LANES] = digits[n * LANES..].first_chunk().expect("whole");
-                    for i in 0..LANES {
-                        sums[i] = sums[i].wrapping_mul(ring.q).wrapping_add(digits[i].into());
-                    }
-                }
-                *words = sums.map(u32::to_le_bytes);
+                *words = ring.words_of(planes.clone().map(
+                    #[inline(always)]
+                    |digits| digits[n * LANES..].first_chunk().expect("whole"),
+                ));
             }
             let start = wholes.len() * LANES;
             for (i, word) in rest.iter_mut().enumerate() {
@@ -292,16 +298,9 @@ impl<V: AsRef<[u8]>> Sum<V> {
         self.each(
             #[inline(always)]
             |sums| {
-                let mut words = [0u32; LANES];
-                for digits in sums.iter().rev() {
-                    for i in 0..LANES {
-                        words[i] = words[i]
-                            .wrapping_mul(self.ring.q)
-                            .wrapping_add(digits[i].into());
-                    }
-                }
                 let block = blocks.next().expect("as many as there are");
-                block.copy_from_slice(&words.map(u32::to_le_bytes)[..block.len()]);
+                let words = self.ring.words_of(sums.iter().rev());
+                block.copy_from_slice(&words[..block.len()]);
             },
         );
         packed

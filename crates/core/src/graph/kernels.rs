@@ -8,11 +8,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::bitrows::{BitRows, LANES, ones, row_words};
-use super::popcount::{BLOCK, Ones, common, common_of_four};
-use super::simd::{Level, common_ones, fetch};
+use super::popcount::{Ones, common, common_of_four};
+use super::simd::{Level, STRIP, common_ones, fetch};
 
-/// Words in a column strip: 512 bytes of a row, eight of the widest registers.
-const STRIP: usize = BLOCK;
 /// Bytes of rows in a tile: half of a private cache of 512 KiB, the smallest of servers.
 const TILE_BYTES: usize = 1 << 18;
 

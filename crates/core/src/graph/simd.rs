@@ -105,7 +105,8 @@ pub(crate) fn fetch(words: &[u64]) {
     }
 }
 
-/// Words of the longest row that [`common_ones`] keeps in registers: eight of the widest.
+/// Words in a column strip: 512 bytes of a row, eight of the widest registers, in which
+/// [`common_ones`] keeps it.
 pub(crate) const STRIP: usize = 64;
 
 /// All ones that the first `len` words of a row have in common with each of those others whose bit is
