@@ -8,7 +8,7 @@ import pytest
 from tests.docs.blocks import blocks, commands
 from tests.docs.printed import same
 from tests.docs.shell import Server, Shell
-from tests.docs.test_pages import Reader
+from tests.docs.test_pages import Reader, near_noise
 
 PAGE = """
 ```console
@@ -61,6 +61,21 @@ def test_blocks(tmp_path: Path) -> None:
 )
 def test_same(stated: str, printed: str, vary: bool, holds: bool) -> None:
     assert same(stated, printed, numbers_vary=vary) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "triangles = 945.4 ± 393.8\n  95 % interval  173.5 … 1,717",
+            ["triangles = 945.4 ± 393.8"],
+        ),
+        ("note: …\nkstars(k=2) = 1,005 ± 201.1\n", ["kstars(k=2) = 1,005 ± 201.1"]),
+        ("edges = 1,005 ± 201", []),
+    ],
+)
+def test_near_noise(text: str, found: list[str]) -> None:
+    assert near_noise(text) == found
 
 
 @pytest.fixture

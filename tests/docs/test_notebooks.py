@@ -9,6 +9,7 @@ import pytest
 from tests.docs.notebooks import NOTEBOOKS, cells, run
 from tests.docs.printed import same
 from tests.docs.readers import ROOT
+from tests.docs.test_pages import near_noise
 
 
 def told(outputs: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -42,6 +43,8 @@ def test_it_is_whole_and_in_the_manual(path: Path) -> None:
     assert len({cell["id"] for cell in cells(path)}) == len(cells(path))
     counts = [c["execution_count"] for c in cells(path) if c["cell_type"] == "code"]
     assert counts == list(range(1, len(counts) + 1))
+    texts = [text for cell in cells(path) for _, text in told(cell.get("outputs", []))]
+    assert not [found for text in texts for found in near_noise(text)]
     page = ROOT / "docs" / "examples" / f"{path.stem}.md"
     assert f"../../examples/{path.name}" in page.read_text()
     assert f"examples/{path.stem}" in (ROOT / "docs" / "index.md").read_text()
