@@ -9,11 +9,14 @@ weigh there, so that this is cautious), and from what methods/cost.py knows of t
 follows the largest n within an hour, 16 GiB and 100 GB sent by a silo, with all parties on this
 machine. It is marked as measured if a run in this very benchmark had as many nodes.
 
+What a plan says of a protocol's time and memory stands beside what its run on 2n nodes took; the
+memory is that of a run in a process of its own.
+
     make bench-growth
     python -m benchmarks.growth --only masked committee --sizes masked=20000
 """
 
-from benchmarks.harness import Benchmark, Contestant, use_threads
+from benchmarks.harness import Benchmark, Contestant, apart, peak, use_threads
 
 THREADS = use_threads(2)
 
@@ -32,6 +35,9 @@ from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, member_cost
 from silograph.methods.union import settle_union
 
 SILOS, EPSILON, ROUNDS, SLACK = 4, 3.0, 3, 0.25
+#: A plan is rough: its time may be off by so much both ways, and no run may take more memory than
+#: a quarter above it.
+ROUGH, MORE_MEMORY = 3.0, 1.25
 SECONDS, MEMORY, SENT = 3600.0, 16 * 2**30, 100e9
 #: Nodes of a query by its order: n, where 2n takes a fraction of a second.
 NODES = {2: 8_000, 3: 4_000}
@@ -197,6 +203,26 @@ def measure(bench: Benchmark, what: Measured, nodes: int, rounds: int) -> tuple[
     return (what.name, f"{nodes:,}", *times, f"{exponent:.2f}", rounded(far), limit, known)
 
 
+def taken(name: str, nodes: int) -> float:
+    """The memory in MiB that a protocol takes at its peak."""
+    warnings.simplefilter("ignore")  # no ledger
+    (what,) = (each for each in protocols() if each.name == name)
+    what.prepare(nodes)()
+    return peak()
+
+
+def compare(bench: Benchmark, what: Measured, nodes: int) -> tuple[str, ...]:
+    """What a plan says of a run, beside the run; the row of the table."""
+    cost, contest = what.cost(nodes), bench.contest(what.name)
+    seconds, memory = contest[f"{nodes:,} nodes"].wall, apart(taken, what.name, nodes)
+    planned = cost.memory / 2**20
+    off = max(cost.seconds / seconds, seconds / cost.seconds)
+    bench.goal(f"{what.name}: plan of seconds is off by", off, most=ROUGH)
+    bench.goal(f"{what.name}: memory / plan", memory / planned, most=MORE_MEMORY)
+    figures = (f"{seconds:.3g}", f"{cost.seconds:.3g}", f"{memory:,.0f}", f"{planned:,.0f}")
+    return (what.name, f"{nodes:,}", *figures)
+
+
 def rounded(n: int) -> str:
     """Two digits, downwards: more would claim what nobody knows."""
     unit = 10 ** max(len(str(n)) - 2, 0)
@@ -214,10 +240,13 @@ def main() -> int:
     warnings.simplefilter("ignore")  # no ledger
     sizes = {name: int(n) for name, _, n in (each.rpartition("=") for each in given.sizes)}
     rows: dict[str, list[tuple[str, ...]]] = {"query": [], "protocol": []}
+    plans = []
     for what in everything:
         if given.only is None or what.name in given.only:
             nodes = sizes.get(what.name, what.nodes)
             rows[what.kind].append(measure(bench, what, nodes, given.rounds))
+            if what.kind == "protocol":
+                plans.append(compare(bench, what, 2 * nodes))
     seconds = ("CPU s at n", "CPU s at 2n", "wall s at 2n")
     columns = ("n", *seconds, "exponent", "largest n", "limit", "known")
     titles = {
@@ -226,6 +255,8 @@ def main() -> int:
     }
     for kind, title in titles.items():
         bench.table(kind, title, (kind, *columns), rows[kind])
+    columns = ("protocol", "n", "wall s", "planned s", "peak MiB", "planned MiB")
+    bench.table("plan", "what runs take, and what plans say of them", columns, plans)
     return bench.end()
 
 

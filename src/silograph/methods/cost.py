@@ -1,7 +1,9 @@
 """What a union costs: traffic, time and memory, known before anything is drawn or spent.
 
 All parties are taken to run on this machine, as in a simulation; in a deployment each of them does
-a part. The figures are rough: they say whether a run takes seconds, hours or is out of reach.
+a part. The figures are rough: they say whether a run takes seconds, hours or is out of reach. They
+are those of cores with AVX-512, without which runs take up to three times as long. `make
+bench-growth` holds them to what runs take.
 """
 
 import math
@@ -27,21 +29,22 @@ __all__ = [
     "union_cost",
 ]
 
-#: Nanoseconds of one core for each bit: once for every silo, or for the four members together.
-_MASKED, _COMMITTEE, _CLEAR, _ELGAMAL = 6.0, 150.0, 4.0, 170_000.0
+#: Nanoseconds of one core for each bit: of every silo; of a masked one for each other silo, with
+#: which it shares a mask; and of the four members of a committee together for each gate.
+_MASKED, _MASK, _CLEAR, _ELGAMAL, _GATE = 1.2, 0.1, 2.0, 80_000.0, 5.5
 #: Bytes that a silo sends for each bit: ElGamal's ciphertexts; a member of a committee for each
 #: gate, and for inputs, hashes and the opening.
 _ELGAMAL_BYTES, _GATE_BYTES, _SHARE_BYTES = 130.0, 1.5 / 8, 0.325
-#: A member of a sealed count: nanoseconds for each pair, and bytes of a matrix' cell.
-_SEALED, _SEALED_CELL = 1_000.0, 12.5
+#: A sealed count: nanoseconds of all members for each pair, bytes of a member for a matrix' cell.
+_SEALED, _SEALED_CELL = 200.0, 12.5
 #: Multiplications a second of the squares of secret matrices, of which all members do n³ · 7.
-_SQUARES = 2e10
+_SQUARES = 2.6e10
 #: Nanoseconds of one core for each pair of a silo's own report.
-_REPORT = 5.0
-#: The memory of a process that does nothing yet.
-_PROCESS = 120_000_000
+_REPORT = 2.0
+#: The memory of a process that does little, and of the buffers of a sealed count.
+_PROCESS, _BUFFERS = 150_000_000, 150_000_000
 #: Multiplications of matrices that the answers of a folded release take, and their speed.
-_PRODUCTS, _FLOPS = 6, 2e10
+_PRODUCTS, _FLOPS = 6, 1e11
 
 
 @dataclass(frozen=True)
@@ -82,20 +85,23 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
     bits = layout.buckets if layout else math.comb(nodes, 2)
     cores = os.cpu_count() or 1
     if isinstance(union.noise, MaskedNoise):
-        sent, each = packed_bytes(union.noise.q, bits), _MASKED * union.silos
+        sent = packed_bytes(union.noise.q, bits)
+        each = union.silos * (_MASKED + _MASK * (union.silos - 1))
     elif isinstance(union.noise, CommitteeNoise):
         # A gate for each silo but one, and for each place of the coin but one.
         gates = union.silos + union.noise.places - 2
         sent = math.ceil((_GATE_BYTES * gates + _SHARE_BYTES) * bits)
-        each = _COMMITTEE * union.silos / 4
+        each = _GATE * gates
     elif union.protocol == "clear":
         sent, each = bits // 8, _CLEAR * union.silos
     else:
         sent, each = math.ceil(_ELGAMAL_BYTES * bits), _ELGAMAL * union.silos
     seconds = each * 1e-9 * bits / cores
     if layout is None:
-        # Rows of bits for counting, and the bits of every silo.
+        # Rows of bits for counting, and the bits of every silo; as rows, too, where they are clear.
         memory = 2 * triangle_bytes(nodes) + union.silos * memory_of(nodes)
+        if union.protocol == "clear":
+            memory += 3 * union.silos * triangle_bytes(nodes)
     else:
         memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
         seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores
@@ -108,8 +114,8 @@ def sealed_cost(nodes: int, silos: int, sent: int, *, triangles: bool) -> Cost:
     ``sent`` is what a member sends, which its rounds know exactly.
     """
     pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
-    seconds = 2 * _SEALED * 1e-9 * pairs * max(silos, 4) / 4
-    memory = silos * memory_of(nodes)
+    seconds = _SEALED * 1e-9 * pairs
+    memory = _BUFFERS + 2 * silos * memory_of(nodes)
     if triangles:
         seconds += 7 * nodes**3 / _SQUARES
         memory += math.ceil(4 * _SEALED_CELL * nodes**2)
@@ -119,7 +125,8 @@ def sealed_cost(nodes: int, silos: int, sent: int, *, triangles: bool) -> Cost:
 def reports_cost(nodes: int, silos: int) -> Cost:
     """The cost of a report of every silo on all pairs."""
     pairs, cores = math.comb(nodes, 2), os.cpu_count() or 1
-    memory = silos * (memory_of(nodes) + 2 * triangle_bytes(nodes))
+    # A silo's bits, and twice its rows and those of its report.
+    memory = silos * (memory_of(nodes) + 5 * triangle_bytes(nodes))
     sent = triangle_bytes(nodes)
     return Cost(pairs, sent, _REPORT * 1e-9 * pairs * silos / cores, memory + _PROCESS)
 
