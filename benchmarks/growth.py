@@ -34,7 +34,7 @@ from silograph.methods.sealed.noise import Answer
 from silograph.methods.sealed.rounds import MOST_MATRIX_NODES, member_cost
 from silograph.methods.union import settle_union
 
-SILOS, EPSILON, ROUNDS, SLACK = 4, 3.0, 3, 0.25
+SILOS, EPSILON, ROUNDS, SLACK = 4, 3.0, 6, 0.25
 #: A plan is rough: its time may be off by so much both ways, and no run may take more memory than
 #: a quarter above it.
 ROUGH, MORE_MEMORY = 3.0, 1.25

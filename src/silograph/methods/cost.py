@@ -98,10 +98,11 @@ def union_cost(union: SettledUnion, nodes: int, layout: Layout | None = None) ->
         sent, each = math.ceil(_ELGAMAL_BYTES * bits), _ELGAMAL * union.silos
     seconds = each * 1e-9 * bits / cores
     if layout is None:
-        # Rows of bits for counting, and the bits of every silo; as rows, too, where they are clear.
+        # Rows of bits for counting, and the bits of every silo.
         memory = 2 * triangle_bytes(nodes) + union.silos * memory_of(nodes)
         if union.protocol == "clear":
-            memory += 3 * union.silos * triangle_bytes(nodes)
+            # What the silos report, and copies of their union with and without noise.
+            memory += (union.silos + 4) * triangle_bytes(nodes)
     else:
         memory = (union.silos + 2) * bits // 8 + 12 * layout.rows**2
         seconds += _PRODUCTS * 2 * layout.rows**3 / _FLOPS / cores

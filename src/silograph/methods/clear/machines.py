@@ -37,10 +37,12 @@ class ClearCoordinator(_Keeper, CoordinatorSession[_core.OpenBits]):
 
     def result(self) -> _core.OpenBits:
         """Y, one bit per pair."""
-        words = [np.frombuffer(bytes(report), dtype=np.uint64) for report in self._kept()]
-        union = np.bitwise_or.reduce(words).tobytes()
+        first, *others = self._kept()
+        union = np.frombuffer(bytes(first), dtype=np.uint64).copy()
+        for other in others:
+            union |= np.frombuffer(bytes(other), dtype=np.uint64)
         p11, p01 = map(limbs, self._channel)
-        noisy = _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)
+        noisy = _core.perturb(union.tobytes(), self._parameters.pairs, p11, p01, self._seed)
         opened = _core.OpenBits(self._parameters.pairs)
         opened.write(0, noisy)
         return opened
