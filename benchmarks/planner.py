@@ -34,7 +34,7 @@ from reproduction.federations import Federation
 from silograph import NodeUniverse, Release, Silo, clustered_power_law, split
 from silograph.estimators.reference import Reference, guess, reference_of, reference_of_release
 from silograph.graph.samples import REGISTRY
-from silograph.methods.baseline.answer import ReportWeights
+from silograph.methods.baseline.counts import ReportWeights
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.fold.expected import FoldChoice

@@ -40,8 +40,9 @@ from silograph.estimators.stars import kstars_value
 from silograph.estimators.triangles import triangles_value
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import seed_bytes
-from silograph.methods.baseline.answer import ReportCounts, ReportWalks, ReportWeights
+from silograph.methods.baseline.counts import ReportCounts, ReportWeights
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.baseline.walks import ReportWalks
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.featplus.rounds import FeatPlusTerms
 from silograph.methods.prediction import Question, union_channel

@@ -766,8 +766,8 @@ _STEPS = [
         "clear: noise that is not drawn",
         "a release in the clear is the bare union",
         "src/silograph/methods/clear/machines.py",
-        "noisy = _core.perturb(union, self._parameters.pairs, p11, p01, self._seed)",
-        "noisy = union",
+        "noisy = _core.perturb(union.tobytes(), self._parameters.pairs, p11, p01, self._seed)",
+        "noisy = union.tobytes()",
         "pytest tests/local/test_federation.py",
     ),
     Bug(

@@ -37,10 +37,11 @@ from silograph.estimators.triangles import triangles_variance
 from silograph.graph.bits import BitRows
 from silograph.graph.silo import Silo
 from silograph.graph.universe import NodeUniverse
-from silograph.methods.baseline import answer
-from silograph.methods.baseline.answer import ReportCounts, ReportWalks, ReportWeights
-from silograph.methods.baseline.answer import kstars as report_kstars
+from silograph.methods.baseline import walks
+from silograph.methods.baseline.counts import ReportCounts, ReportWeights
+from silograph.methods.baseline.counts import kstars as report_kstars
 from silograph.methods.baseline.noise import BaselineNoise
+from silograph.methods.baseline.walks import ReportWalks
 from silograph.methods.prediction import Question
 from silograph.methods.sealed.method import choose_noise
 from silograph.methods.union import settle_union
@@ -186,7 +187,7 @@ class TestAllReports:
         weights = ReportWeights(Channel("3/4", "1/4"), silos)
         w = counts.take(weights.weights, slice(None))
         expected = sum(w[a, b] * w[b, c] * w[a, c] for a, b, c in combinations(range(n), 3))
-        monkeypatch.setattr(answer, "_TRIPLE_ROWS", rows)
+        monkeypatch.setattr(walks, "_TRIPLE_ROWS", rows)
         assert ReportWalks(counts, weights).triangles == pytest.approx(expected, rel=1e-12)
 
 

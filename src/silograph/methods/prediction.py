@@ -18,7 +18,7 @@ import numpy as np
 
 from silograph.dp.channel import Channel, Weights
 from silograph.estimators.reference import Reference
-from silograph.methods.baseline.answer import ReportWeights
+from silograph.methods.baseline.counts import ReportWeights
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.featplus.noise import Split, gradient_sensitivity, paper_sensitivity
 from silograph.methods.union import settle_union

@@ -24,7 +24,8 @@ from silograph import (
 )
 from silograph.errors import ArgumentError, UniverseError
 from silograph.graph.bits import BitRows
-from silograph.methods.baseline.answer import ReportCounts, Reports, kstars
+from silograph.methods.baseline.answer import Reports
+from silograph.methods.baseline.counts import ReportCounts, kstars
 from silograph.methods.baseline.noise import BaselineNoise
 from tests import limits
 
@@ -86,7 +87,8 @@ class TestCounts:
         whole = draw(SMALL, 8.0, seed=1)
         expected = [whole.triangles(), whole.four_cycles(), whole.kstars(2), whole.clustering()]
         seen = matrix_of(whole), whole.union
-        monkeypatch.setattr("silograph.methods.baseline.answer.BLOCK_ROWS", 7)
+        for module in ("counts", "walks"):
+            monkeypatch.setattr(f"silograph.methods.baseline.{module}.BLOCK_ROWS", 7)
         parts = draw(SMALL, 8.0, seed=1)
         assert (matrix_of(parts) == seen[0]).all()
         assert parts.union == seen[1]
@@ -195,7 +197,7 @@ def test_sampled_error_bars_are_near_the_full_ones(monkeypatch: pytest.MonkeyPat
         walks = reports.walks
         full = walks.triangles_stderr(), walks.four_cycles_stderr()
         with monkeypatch.context() as patch:
-            patch.setattr("silograph.methods.baseline.answer._SAMPLED_ROWS", 100)
+            patch.setattr("silograph.methods.baseline.walks._SAMPLED_ROWS", 100)
             assert (walks.triangles_stderr(), walks.four_cycles_stderr()) == pytest.approx(
                 full, rel=0.15
             )

@@ -19,7 +19,8 @@ import pytest
 from silograph.dp.channel import Channel
 from silograph.estimators.estimate import Provenance
 from silograph.graph.bits import BitRows
-from silograph.methods.baseline.answer import RAW_NOTE, ReportCounts, Reports, ReportWeights, kstars
+from silograph.methods.baseline.answer import RAW_NOTE, Reports
+from silograph.methods.baseline.counts import ReportCounts, ReportWeights, kstars
 from silograph.methods.baseline.noise import BaselineNoise
 from tests.estimators.tiny import graph, naive, pairs_of
 from tests.sampled import sampled

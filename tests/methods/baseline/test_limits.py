@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from silograph import Channel
-from silograph.methods.baseline.answer import ReportCounts, Reports, ReportWeights
+from silograph.methods.baseline.answer import Reports
+from silograph.methods.baseline.counts import ReportCounts, ReportWeights
 from silograph.methods.baseline.limits import _by_moments, _exact, report_law, report_limits
 from silograph.methods.baseline.noise import BaselineNoise
 from tests.methods.baseline.test_answer_exact import ones_law, reports_of

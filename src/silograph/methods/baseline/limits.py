@@ -2,7 +2,7 @@
 
 Model
     Among some pairs c_j have j ones in their m reports. The sum Σ c_j·w_j of their weights (see
-    :class:`~silograph.methods.baseline.answer.ReportWeights`) has the number d of edges as its
+    :class:`~silograph.methods.baseline.counts.ReportWeights`) has the number d of edges as its
     mean. Its law depends on how many silos hold each edge, which nobody knows.
 Interval
     Every d that the sum does not speak against: neither so small a sum nor so large a one is rarer

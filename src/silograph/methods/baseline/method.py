@@ -8,7 +8,8 @@ from silograph.graph.universe import NodeUniverse
 from silograph.messages.entropy import Entropy
 from silograph.messages.identity import Identity, Roster
 from silograph.messages.machine import CoordinatorSession, SiloSession
-from silograph.methods.baseline.answer import ReportCounts, Reports
+from silograph.methods.baseline.answer import Reports
+from silograph.methods.baseline.counts import ReportCounts
 from silograph.methods.baseline.machines import ReportCoordinator, ReportParameters, ReportSilo
 from silograph.methods.baseline.noise import BaselineNoise
 from silograph.methods.cost import Cost, reports_cost
