@@ -38,7 +38,12 @@ from silograph.methods.baseline.machines import ReportCoordinator, ReportParamet
 from silograph.methods.elgamal.coordinator import ElgamalCoordinator
 from silograph.methods.elgamal.rounds import ElgamalParameters
 from silograph.methods.elgamal.silo import ElgamalSilo
-from silograph.methods.masked.machines import MaskedCoordinator, MaskedParameters, MaskedSilo
+from silograph.methods.masked.machines import (
+    MaskedCoordinator,
+    MaskedParameters,
+    MaskedSilo,
+    chunk_pairs,
+)
 from silograph.methods.sealed.coordinator import SealedCoordinator
 from silograph.methods.sealed.noise import Coins, Output
 from silograph.methods.sealed.party import SealedParty
@@ -46,8 +51,8 @@ from silograph.methods.sealed.rounds import SealedParameters
 
 DENSITIES = (0.0, 0.1, 1.0)
 SILOS, MESSAGES, LIMIT, KEPT = 3, 1_000, 4.5, 0.9
-#: Eight whole chunks of pairs, four chunks of the sealed protocol, and few cells: those are slow.
-CHUNK = 1 << 20
+#: Four whole chunks of masked pairs, eight of reported ones, four of the sealed protocol, and few
+#: cells: those are slow.
 NODES, SEALED_NODES, ELGAMAL_NODES, CELLS = 4_097, 1_450, 33, 64
 #: The place of the silo whose time is taken: its cells are rewritten, not made.
 PLACE = 1
@@ -125,7 +130,8 @@ def pairs_of(n: int) -> int:
 
 def masked(silo: Silo) -> Iterator[Act]:
     """Every whole chunk that a silo uploads."""
-    given = MaskedParameters(21, Fraction(1, 50), SILOS, pairs_of(NODES), b"nodes", CHUNK)
+    q, pairs = 21, pairs_of(NODES)
+    given = MaskedParameters(q, Fraction(1, 50), SILOS, pairs, b"nodes", chunk_pairs(q))
     parties = sessions(silo, given, MaskedSilo, MaskedCoordinator)
     parties.silos[PLACE].authorise()
     for _ in range(given.pairs // given.chunk_pairs):

@@ -763,6 +763,22 @@ _STEPS = [
         "pytest tests/nats/test_transcripts.py -k masked",
     ),
     Bug(
+        "masked: chunks in any order",
+        "a silo makes the coordinator begin every chunk, and fills its memory",
+        "src/silograph/messages/rounds.py",
+        "        return number < self._taken[place] + _BEFORE_TURN\n",
+        "        return True\n",
+        "pytest tests/methods/masked/test_machines.py -k before_their_turn",
+    ),
+    Bug(
+        "triangles: ones behind the end of a row",
+        "rows that were made elsewhere end the process, or count otherwise with AVX-512",
+        "crates/core/src/graph/kernels.rs",
+        "            *last &= !(u64::MAX << used);\n",
+        "            *last &= u64::MAX >> (used - used);\n",
+        "cargo graph::kernels",
+    ),
+    Bug(
         "clear: noise that is not drawn",
         "a release in the clear is the bare union",
         "src/silograph/methods/clear/machines.py",

@@ -31,18 +31,7 @@ def runs(page: Path) -> bool:
     return any(block.language in RUN for block in blocks(page))
 
 
-#: Pages that take long, and whose commands other tests run, too.
-LONG = {"docs/howto/reproduce.md", "docs/howto/epsilon.md", "docs/explanation/errors.md"}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=named(page), marks=[pytest.mark.whole] * (named(page) in LONG))
-        for page in pages()
-        if runs(page)
-    ],
-)
+@pytest.mark.parametrize("page", [page for page in pages() if runs(page)], ids=named)
 def test_the_page_runs(
     page: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,14 @@ from silograph.messages.identity import COORDINATOR, Identity, Member
 from silograph.methods.baseline.method import SettledBaseline
 from silograph.methods.catalogue import plan_study, settle_study
 from silograph.methods.feat.method import SettledFeat
-from silograph.methods.study import Index, Study, StudyMember, folded_index, open_proposal
+from silograph.methods.study import (
+    Index,
+    Study,
+    StudyMember,
+    folded_index,
+    open_proposal,
+    read_proposal,
+)
 from tests.support.parties import identities, roster_of
 
 KEYS = identities(3)
@@ -104,8 +111,21 @@ def test_golden_bytes() -> None:
         b'"k":null,"members":[],"method":"feat","nodes":100,"options":{},"protocol":"masked",'
         b'"purpose":"","query":"triangles","roster":"' + ROSTER.digest.hex().encode() + b'",'
         b'"run":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","silos":["silo-1","silo-2","silo-3"],'
-        b'"universe":"' + b"ab" * 32 + b'","version":2}'
+        b'"universe":"' + b"ab" * 32 + b'","version":3}'
     )
+
+
+def test_a_study_of_the_version_before_is_a_record() -> None:
+    """It can be read, and nobody proposes it or takes part in it: its messages were others."""
+    made = study(version=2)
+    assert Study.decode(made.encode()) == made
+    message = Envelope("propose", COORDINATOR, EVERYONE, 0, made.encode())
+    raw = seal(made.binding(ROSTER), KEYS[3], message)
+    assert read_proposal(raw) == made
+    with pytest.raises(StudyError, match=r"format 2; .* takes part in studies of format 3"):
+        open_proposal(raw, ROSTER)
+    with pytest.raises(StudyError, match="format 3"):
+        made.propose(ROSTER, KEYS[3])
 
 
 @pytest.mark.parametrize("part", dataclasses.fields(Study), ids=lambda part: part.name)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -295,29 +296,69 @@ def test_a_full_disk_is_named_and_waited_for(broker: Broker) -> None:
     asyncio.run(run())
 
 
+class Other(Client):
+    """A client that keeps its queue in another way."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return deque() if name == "_pending" else super().__getattribute__(name)
+
+
 @pytest.mark.parametrize("size", [1, 1 << 16, len(CHUNK), 1 << 20])
 def test_a_large_message_is_sent_as_the_client_would(size: int) -> None:
-    """Byte for byte, and at once; what is small or too large is left to the client."""
+    """Byte for byte, at once, and counted; what is small is left to the client."""
     raw = bytes(size)
     headers = {"Nats-Expected-Last-Subject-Sequence": "0", "Nats-Expected-Stream": "north"}
 
-    async def queued(uncopied: bool) -> list[bytes]:
+    async def queued(uncopied: bool) -> tuple[list[bytes], dict[str, int]]:
         client: Any = Client()
-        client._status, client._max_payload = Client.CONNECTED, 1 << 19
+        client._status, client._max_payload = Client.CONNECTED, 2 << 20
         client._transport, client._flush_queue = TcpTransport(), asyncio.Queue()
         client._flusher_task = asyncio.get_running_loop().create_future()
         if not uncopied:
             await client.publish("to", raw, reply="re", headers=headers)
         elif not await links._Answers(client)._sent_uncopied("to", raw, "re", headers):
             assert not client._pending_data_size
-            return []
+            return [], client.stats
         assert client._flush_queue.qsize() == 1
         assert client._pending_data_size == sum(map(len, client._pending))
-        found: list[bytes] = client._pending
-        return found
+        return client._pending, client.stats
 
-    pieces = asyncio.run(queued(uncopied=True))
-    assert bool(pieces) == (1 << 16 <= size < 1 << 19)
+    pieces, counted = asyncio.run(queued(uncopied=True))
+    assert bool(pieces) == (size >= 1 << 16)
     if pieces:
+        copied, stats = asyncio.run(queued(uncopied=False))
         assert pieces[1] is raw
-        assert b"".join(pieces) == b"".join(asyncio.run(queued(uncopied=False)))
+        assert (b"".join(pieces), counted) == (b"".join(copied), stats)
+
+
+def test_a_client_of_another_kind_sends_itself() -> None:
+    client: Any = Other()
+    client._status, client._transport = Client.CONNECTED, TcpTransport()
+    answers = links._Answers(client)
+    assert not asyncio.run(answers._sent_uncopied("to", CHUNK, "re", {}))
+    assert not client.stats["out_msgs"]
+
+
+def test_a_broker_that_takes_no_chunks_is_found_at_once(tmp_path: Path) -> None:
+    """Not by the first chunk, after the run was paid for."""
+    port = free_port()
+    (tmp_path / "nats.conf").write_text(f"listen: '127.0.0.1:{port}'\n")
+    broker = Broker(tmp_path, port)
+    broker.start()
+    try:
+        with pytest.raises(TransportError, match=r"at most 1,048,576 bytes.*max_payload: 4194304"):
+            asyncio.run(connected(port))
+    finally:
+        broker.kill()
+
+
+def test_a_message_that_is_too_large_is_not_sent_again(broker: Broker) -> None:
+    async def run() -> None:
+        line = await connected(broker.port)
+        line._client._max_payload = len(CHUNK)  # what stands before it does not fit
+        with pytest.raises(TransportError, match="max_payload: 4194304") as caught:
+            await asyncio.wait_for(line.publish(STREAM, subject(), CHUNK), 5)
+        assert caught.value.lasting
+        await line.close()
+
+    asyncio.run(run())

@@ -36,6 +36,7 @@ from silograph.errors import (
 from silograph.estimators.release import Release
 from silograph.graph.samples import union
 from silograph.ledger.book import Ledger
+from silograph.methods.study import VERSION
 from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.silo import SiloService
@@ -180,6 +181,23 @@ class TestOperator:
                 json.loads(command("study", "list", "-c", hub, "--json"))[0]["code"] == "operator"
             )
             assert made.names
+
+    def test_a_study_of_another_version_is_ended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its messages are not those of this version, so that everyone would wait for nothing."""
+        with Deployment(tmp_path) as made:
+            service = CoordinatorService(made.coordinator())
+            try:
+                run = service.propose(QUESTION, 60.0).study.run
+                monkeypatch.setattr("silograph.methods.study.VERSION", VERSION + 1)
+                monkeypatch.setattr("silograph.methods.study._READABLE", (VERSION, VERSION + 1))
+                with pytest.raises(AbortedError, match=f"study format {VERSION}; this version"):
+                    asyncio.run(service.carry(run))
+                ((study, row),) = service.studies()
+                assert (study.run, row.state, row.code) == (run, "aborted", "study")
+            finally:
+                service.close()
 
 
 class TestCommands:

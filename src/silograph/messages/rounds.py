@@ -82,6 +82,9 @@ def _party(place: int) -> str:
 
 #: How many chunks a silo may be ahead of the slowest one before the coordinator lets it wait.
 _LEAD = 4
+#: How many chunks of a silo may come before one that they were sent behind. Fewer are on their way
+#: to the broker at once.
+_BEFORE_TURN = 16
 
 #: Returns a silo's edges in a chunk, one bit per pair: from what all parties of the run signed,
 #: and the number of the chunk.
@@ -133,6 +136,13 @@ class Uploads:
     def wants(self, place: int) -> bool:
         """Whether this silo is not too far ahead; incomplete chunks take memory."""
         return self._taken[place] < min(self._taken) + _LEAD
+
+    def in_turn(self, place: int, number: int) -> bool:
+        """Whether a chunk comes about when it should.
+
+        A silo that sends in another order would have every chunk begun at once, in memory.
+        """
+        return number < self._taken[place] + _BEFORE_TURN
 
     @property
     def whole(self) -> bool:

@@ -55,7 +55,10 @@ __all__ = [
 
 #: The round in which a study is proposed.
 PROPOSE = "propose"
-VERSION = 2
+#: Counts up with the form of studies and with the messages of any protocol, so that parties of
+#: different versions say so at once and do not wait for each other. Older records can be read.
+VERSION = 3
+_READABLE = (2, VERSION)
 #: The query of a study that asks for the release itself.
 RELEASE = "release"
 #: The protocols that make a union.
@@ -261,10 +264,7 @@ class Study:
         _whole("deadline", self.deadline, 0, _LATEST)
         if self.k is not None:
             _whole("k", self.k, 1, _MOST_LEAVES)
-        if self.version != VERSION or type(self.version) is not int:
-            raise StudyError(
-                f"study format {self.version!r}; this version of Silograph reads format {VERSION}"
-            )
+        _check_readable(self.version)
         if not isinstance(self.purpose, str) or len(self.purpose) > _LONGEST_TEXT:
             raise StudyError(f"purpose must be a text of at most {_LONGEST_TEXT} characters")
         if not self.purpose.replace("\n", "").isprintable() and self.purpose:
@@ -327,11 +327,7 @@ class Study:
             raise StudyError(f"a study has at most {_LARGEST} bytes")
         try:
             values = json.loads(raw)
-            if values.get("version") != VERSION:
-                raise StudyError(
-                    f"study format {values.get('version')!r}; this version of Silograph reads "
-                    f"format {VERSION}"
-                )
+            _check_readable(values.get("version"))
             members = [StudyMember(**member) for member in values.pop("members")]
             study = cls(**values | {"index": Index(**values["index"]), "members": members})
             whole = study.encode() == raw
@@ -343,7 +339,13 @@ class Study:
             raise StudyError("the study is not in its canonical form")
         return study
 
-    def _check_proposed(self) -> None:
+    def check_proposed(self) -> None:
+        """Raise :class:`StudyError` if this version must not propose it, or take part in it."""
+        if self.version != VERSION:
+            raise StudyError(
+                f"study format {self.version}; this version of Silograph takes part in studies of "
+                f"format {VERSION}"
+            )
         if self.protocol in LOCAL_PROTOCOLS:
             raise StudyError(f"protocol {self.protocol!r} is only for runs within one process")
         if self.deadline == 0:
@@ -414,9 +416,16 @@ class Study:
 
     def propose(self, roster: Roster, identity: Identity) -> bytes:
         """The study as a message to everyone, signed by the coordinator."""
-        self._check_proposed()
+        self.check_proposed()
         message = Envelope(PROPOSE, COORDINATOR, EVERYONE, 0, self.encode())
         return seal(self.binding(roster), identity, message)
+
+
+def _check_readable(version: Any) -> None:
+    if version not in _READABLE or type(version) is not int:
+        raise StudyError(
+            f"study format {version!r}; this version of Silograph reads format {VERSION}"
+        )
 
 
 def open_proposal(raw: bytes, roster: Roster) -> Study:
@@ -433,7 +442,7 @@ def open_proposal(raw: bytes, roster: Roster) -> Study:
         binding = study.binding(roster)
     except ArgumentError as error:
         raise StudyError(str(error)) from None
-    study._check_proposed()
+    study.check_proposed()
     opened = open_envelope(binding, raw, receiver=EVERYONE)
     if opened.sequence != 0:
         raise ProtocolError("a proposal has no sequence", round=PROPOSE)

@@ -22,10 +22,18 @@ from silograph.party import connection
 from silograph.party.connection import TlsFiles
 from silograph.party.roster import RosterFile, digest_text
 
-__all__ = ["LARGEST_MESSAGE", "ServerSettings", "server_text", "users_text", "write_broker_files"]
+__all__ = [
+    "LARGEST_MESSAGE",
+    "LEAST_PAYLOAD",
+    "ServerSettings",
+    "server_text",
+    "users_text",
+    "write_broker_files",
+]
 
-#: In bytes. A chunk of 2^20 pairs has at most 2 MiB.
-LARGEST_MESSAGE = 4 << 20
+#: The bytes of a message that our brokers take, and that any broker must take: the largest chunk,
+#: of 2^18 sealed pairs, has 2 MiB, and a little stands around it.
+LARGEST_MESSAGE, LEAST_PAYLOAD = 4 << 20, (2 << 20) + (1 << 16)
 
 _LEAST_STORE = 1 << 20
 

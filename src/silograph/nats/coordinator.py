@@ -516,6 +516,7 @@ class _CoordinatorRun:
         looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(left):
+                self._study.check_proposed()  # another version may have begun it
                 await self._make_streams(left)
                 await self._check_line()
                 await self._carrier.repeat()

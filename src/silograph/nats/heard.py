@@ -33,7 +33,7 @@ SILENT = "no answer: a firewall drops the connection, or the broker is overloade
 _DEAD_SECONDS = 20
 #: Where ``tcpi_last_data_recv`` (milliseconds) stands in Linux's ``struct tcp_info``.
 _RECEIVED = 52
-#: How much is read from a connection at once, in bytes, more than a message has; by itself the
+#: How much is read from a connection at once, in bytes, about as much as a chunk has; by itself the
 #: client reads 32 KiB, and stops the line whenever twice that has come.
 _PIECE = 1 << 20
 #: Options of glibc's ``mallopt``, and their values in bytes: how much free memory a process keeps,

@@ -22,6 +22,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
+from types import MethodType
 from typing import Any
 
 from silograph.extras import library
@@ -35,6 +36,7 @@ from nats.js.api import RetentionPolicy, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
 from silograph.errors import TransportError
+from silograph.nats.broker import LARGEST_MESSAGE, LEAST_PAYLOAD
 from silograph.nats.heard import SILENT, Heard, keep_memory, no_news, set_up, silent_for
 from silograph.nats.pace import Pace, Rates
 from silograph.nats.reader import PASSING, Reader, Traffic, heed
@@ -54,8 +56,16 @@ _ANSWER_SECONDS = 4.0
 #: More bytes than a block of a disk has, and the share of a line that notes of this size may take:
 #: on a line of 256 kbit/s one in half a minute, on one of 2 Mbit/s as often as a party looks.
 _BLOCK, _BLOCK_SHARE = 5000, 0.005
-#: From this size on, in bytes, messages are sent without a copy.
+#: From this size on, in bytes, messages are sent without a copy, if what the client keeps of its
+#: queue is of these kinds.
 _LARGE = 1 << 16
+_QUEUE: dict[str, type] = {
+    "_pending": list,
+    "_pending_data_size": int,
+    "_max_pending_size": int,
+    "_flush_pending": MethodType,
+    "stats": dict,
+}
 #: How long a party that waits gives the broker to store a note, and then to answer at all.
 _NOTE_SECONDS, _INFO_SECONDS = 2.0, 3.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
@@ -156,10 +166,13 @@ class Link:
     async def _try_subjects(self) -> None:
         """Listen and publish once under the party's own name.
 
-        The server reports what it forbids before it answers a later ping.
+        The server reports what it forbids before it answers a later ping. One that takes no chunks
+        would be found out after the run was paid for.
         """
         self._heard.cause = ""  # attempts that failed are no news any more
         try:
+            if self._client.max_payload < LEAST_PAYLOAD:
+                raise TransportError(f"{self._heard.where}: {_too_large(self._client)}")
             trial = await self._client.subscribe(f"{connection.inbox(self._party)}.trial")
             await self._client.publish(f"{connection.PREFIX}.trial.{self._party}.trial")
             for _ in range(2):  # the client's ping may overtake what it was asked to send before
@@ -614,11 +627,23 @@ class Link:
                 await self._client.close()
 
 
+def _too_large(client: Client) -> str:
+    """That messages are larger than what the broker takes, and what helps."""
+    return (
+        f"the broker takes messages of at most {client.max_payload:,} bytes, which are too few: "
+        f"set max_payload: {LARGEST_MESSAGE} in its configuration"
+    )
+
+
 class _Answers:
     """The broker's answers to messages, however late they come."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        # Another version of the client may keep its queue in another way.
+        self._is_known = all(
+            isinstance(getattr(client, name, None), kind) for name, kind in _QUEUE.items()
+        )
         self._inbox = ""
         self._number = 0
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
@@ -647,19 +672,21 @@ class _Answers:
         """Hand a large message to the client's queue as it is; false, with nothing done, if not so.
 
         ``publish`` copies it twice, to put what stands before and behind it in the same piece. All
-        pieces are queued at once, so that nothing comes between them. A lost connection, a message
-        that is too large and a WebSocket, which frames every piece, are left to ``publish``.
+        pieces are queued at once, so that nothing comes between them. A lost connection, a client
+        of another kind and a WebSocket, which frames every piece, are left to ``publish``.
         """
         client: Any = self._client
         tcp = hasattr(client._transport, "_io_writer")
-        if len(raw) < _LARGE or not tcp or not client.is_connected:
+        if len(raw) < _LARGE or not self._is_known or not tcp or not client.is_connected:
             return False
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         header = f"NATS/1.0\r\n{fields}\r\n".encode()
         size = len(header) + len(raw)
         if size > client.max_payload:
-            return False
+            raise TransportError(f"{size:,} bytes: {_too_large(client)}", lasting=True)
         head = f"HPUB {subject} {reply} {len(header)} {size}\r\n".encode() + header
+        client.stats["out_msgs"] += 1
+        client.stats["out_bytes"] += len(raw)
         client._pending += (head, raw, b"\r\n")
         client._pending_data_size += len(head) + len(raw) + 2
         full = client._pending_data_size > client._max_pending_size

@@ -336,6 +336,17 @@ class TestOrder:
         with pytest.raises(OrderError, match="'result'"):
             run.coordinator.result()
 
+    def test_chunks_do_not_come_long_before_their_turn(self) -> None:
+        """Every chunk that is begun takes memory at the coordinator."""
+        run = MaskedRun(parameters(pairs=64 * 40, chunk_pairs=64)).agree()
+        for number in reversed(range(16)):
+            run.coordinator.receive(run.chunk(0, number))
+        with pytest.raises(OrderError, match="silo 1: chunk 32 came long before its turn"):
+            run.coordinator.receive(run.chunk(0, 32))
+        with pytest.raises(OrderError, match="silo 2: chunk 16 came long before its turn"):
+            run.coordinator.receive(run.chunk(1, 16))
+        run.coordinator.receive(run.chunk(0, 31))
+
     def test_a_chunk_cannot_be_made_again_from_other_bits(self) -> None:
         run = MaskedRun().agree()
         first = run.chunk(0, 0, {5})

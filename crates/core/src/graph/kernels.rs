@@ -88,6 +88,10 @@ fn triangle_tile(rows: BitRows<'_>, nodes: Range<usize>, strip: Range<usize>, le
         columns[0][..strip.len()].copy_from_slice(&row[strip.clone()]);
         let neighbours = nodes.start / 64..nodes.end.div_ceil(64);
         bits.copy_from_slice(&row[neighbours]);
+        // Nor beyond the tile, in whose last word a matrix from elsewhere may have anything.
+        if let (Some(last), used @ 1..) = (bits.last_mut(), nodes.len() % 64) {
+            *last &= !(u64::MAX << used);
+        }
         if u >= nodes.start {
             // Only those behind u.
             let behind = u + 1 - nodes.start;
@@ -572,6 +576,19 @@ mod tests {
                 }
             }
             check(n, &pairs);
+        }
+    }
+
+    /// Rows from elsewhere may have ones behind their end, which count alike at every level.
+    #[test]
+    fn ones_behind_the_end_of_a_row() {
+        for n in [1_usize, 63, 65, 100] {
+            let words = vec![u64::MAX; n * row_words(n)];
+            let rows = BitRows::new(n, &words).unwrap();
+            let expected = triangles(rows, Level::named("portable").unwrap());
+            for level in Level::available() {
+                assert_eq!(triangles(rows, level), expected, "{level:?}");
+            }
         }
     }
 

@@ -221,6 +221,8 @@ class SummingCoordinator(Machine, CoordinatorSession[T], Generic[SumT, T]):
             raise self._refuse(OrderError, f"there is no chunk {number}", envelope)
         if number in self._summed:
             raise self._refuse(OrderError, f"chunk {number} came twice", envelope)
+        if not self._uploads.in_turn(envelope.sender, number):
+            raise self._refuse(OrderError, f"chunk {number} came long before its turn", envelope)
         size = self._parameters.chunk_size(number)
         total, seen = self._sums.get(number) or (self._nothing(size), set())
         if envelope.sender in seen:
