@@ -342,7 +342,9 @@ def test_a_client_of_another_kind_sends_itself() -> None:
 def test_a_broker_that_takes_no_chunks_is_found_at_once(tmp_path: Path) -> None:
     """Not by the first chunk, after the run was paid for."""
     port = free_port()
-    (tmp_path / "nats.conf").write_text(f"listen: '127.0.0.1:{port}'\n")
+    (tmp_path / "nats.conf").write_text(
+        f"listen: '127.0.0.1:{port}'\njetstream {{ store_dir: '{tmp_path / 'streams'}' }}\n"
+    )
     broker = Broker(tmp_path, port)
     broker.start()
     try:
