@@ -4,14 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from silograph.graph.bits import BitRows
 from silograph.graph.samples import dataset
 
-# An example that takes long on a busy machine is no fault.
-settings.register_profile("silograph", deadline=None)
-settings.load_profile("silograph")
+# An example that takes long on a busy machine is no fault. Examples are the same in every run, so
+# that a change is judged by what it changes; `--whole` looks for new ones.
+settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("silograph", settings.get_profile("whole"), derandomize=True)
 
 
 #: Folders whose tests start processes, brokers or a shell.
@@ -21,6 +22,11 @@ _DEPLOY = {"nats", "docs", "reproduction"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--whole``."""
     parser.addoption("--whole", action="store_true", help="run what make exact runs, too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the examples of properties, before any test is read."""
+    settings.load_profile("whole" if config.getoption("--whole") else "silograph")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,7 +21,8 @@ from silograph.party.keys import load_identity
 from silograph.party.opened import open_store
 from tests.console.world import deployment
 from tests.nats.world import serving
-from tests.support.local_deployment import HUB, LocalDeployment, free_port
+from tests.support.local_deployment import HUB, LocalDeployment
+from tests.support.ports import free_port
 
 #: The party whose console is on TLS; the other is on plain HTTP, which only loopback may have.
 SECURE = "silo-1"

@@ -249,7 +249,8 @@ class TestCount:
         Path("a.csv").write_text("debtor_iban,creditor_iban\nDE12,FR34\nDE12,NL99\nDE55,FR34\n")
         Path("b.csv").write_text("x,from,to\n1,DE12,NL99\n2,DE55,NL99\n")
         said = run("count edges a.csv b.csv:from,to --epsilon 30 --json")
-        assert (said.json["nodes"], round(said.json["value"])) == (4, 4)
+        assert said.json["nodes"] == 4
+        assert abs(said.json["value"] - 4) < 1.5  # masked loses an edge in 65,536 at any ε
         assert "a.csv: the first row is taken for a header (debtor_iban, creditor_iban)" in said.err
 
     def test_the_environment_names_a_ledger(

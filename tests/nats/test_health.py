@@ -16,9 +16,9 @@ from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.health import Health, MetricsBoard
 from silograph.nats.silo import SiloService
 from silograph.party.opened import locked
-from tests.nats.test_service import until
-from tests.nats.world import ask, serving, trial
-from tests.support.local_deployment import HUB, LocalDeployment, free_port
+from tests.nats.world import ask, serving, trial, until
+from tests.support.local_deployment import HUB, LocalDeployment
+from tests.support.ports import free_port
 
 QUESTION = Question("edges", 3.0)
 

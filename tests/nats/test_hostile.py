@@ -21,7 +21,7 @@ from silograph.nats.coordinator import CoordinatorService, Question
 from silograph.nats.link import Link
 from silograph.party import connection
 from tests.nats.hostile import Attack, attacked
-from tests.nats.world import ask, link, serving, trial
+from tests.nats.world import ask, link, serving, trial, until
 from tests.support.local_deployment import HUB, Terms
 
 Sent = list[tuple[str, bytes]] | None
@@ -238,6 +238,9 @@ class TestStudies:
         made = trial(tmp_path, tls=False)
         state = Attack(made)
 
+        def errors() -> list[str]:
+            return [line["error"] for line in state.log("silo-1") if "error" in line]
+
         async def run() -> None:
             async with serving(made, ["silo-1"]):
                 line = await link(made, HUB)
@@ -247,7 +250,8 @@ class TestStudies:
                         if study is not None:
                             await line.make_streams(study.run, ["silo-1"], 60.0)
                         await line.announce(raw)
-                await asyncio.sleep(1.5)
+                await until("refused", 15, lambda: len(errors()) >= len(expected))
+                await asyncio.sleep(0.5)  # there would be more
                 await line.close()
 
         made.broker.start()
@@ -255,8 +259,7 @@ class TestStudies:
             asyncio.run(run())
         finally:
             made.broker.stop()
-        found = [line["error"] for line in state.log("silo-1") if "error" in line]
-        assert sorted(found) == sorted(expected.values())
+        assert sorted(errors()) == sorted(expected.values())
         # Refusals are answered by a code; a second study under an old run id is not answered, and
         # the first one goes its way.
         assert set(state.left("silo-1")) == {"refuse", "accept", "key"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from silograph.errors import ArgumentError, DeploymentError
 from silograph.nats.health import NAMES, Metrics, MetricsBoard
-from tests.support.local_deployment import free_port
+from tests.support.ports import free_port
 
 LINE = re.compile(r'[a-z_]+(\{[a-z]+="([^"\\\n]|\\.)*"(,[a-z]+="([^"\\\n]|\\.)*")*\})? \S+')
 

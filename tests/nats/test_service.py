@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import stat
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -45,7 +44,7 @@ from silograph.party.keys import key_text, load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
 from silograph.party.trail import Trail
-from tests.nats.world import ask, serving, silos, trial
+from tests.nats.world import ask, serving, silos, trial, until
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 QUESTION = Question("edges", 3.0)
@@ -70,13 +69,6 @@ class Deployment:
 
     def __exit__(self, *_: object) -> None:
         self.made.broker.stop()
-
-
-async def until(what: str, seconds: float, ready: Callable[[], object]) -> None:
-    limit = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < limit, what
-        await asyncio.sleep(0.05)
 
 
 def runs(made: LocalDeployment, name: str) -> list[dict[str, object]]:

@@ -13,7 +13,8 @@ from silograph.ledger.book import Ledger
 from silograph.nats.coordinator import Question
 from silograph.party.store import Store
 from tests.nats.world import ask, serving, silos
-from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
+from tests.support.ports import free_port
 from tests.support.slow_line import SlowLine
 
 FOUR = tuple(f"silo-{number}" for number in range(1, 5))

@@ -116,7 +116,7 @@ def test_without_a_coordinator_a_silo_removes_its_own(
 
     async def run() -> None:
         async with serving(made, ["silo-1"]):
-            name = await stopped_at(made, "coordinator.taken", 4.0)
+            name = await stopped_at(made, "coordinator.taken", 8.0)
             limit = time.monotonic() + 15.0
             own, other = stream_name(name, "silo-1"), stream_name(name, "silo-2")
             while own in (found := await left(made)):

@@ -26,8 +26,7 @@ from silograph.party.config import SiloConfig
 from silograph.party.keys import load_identity, new_identity
 from silograph.party.opened import open_store
 from silograph.party.roster import read_roster, write_roster
-from tests.nats.test_service import until
-from tests.nats.world import ask, serving, trial
+from tests.nats.world import ask, serving, trial, until
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
 QUESTION = Question("edges", 3.0)

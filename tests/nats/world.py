@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,14 @@ def silos(count: int = 3, of: Silo | None = None) -> list[Silo]:
 
 def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any) -> LocalDeployment:
     return LocalDeployment(folder / "trial", silos(count), terms, **more)
+
+
+async def until(what: str, seconds: float, ready: Callable[[], object]) -> None:
+    """Wait for what a test expects, and fail if it does not come."""
+    limit = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < limit, what
+        await asyncio.sleep(0.05)
 
 
 def service_at(made: LocalDeployment, name: str, seed: str | None = None) -> Service:

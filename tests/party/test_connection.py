@@ -16,7 +16,8 @@ from silograph.errors import TransportError
 from silograph.nats.link import Link
 from silograph.party import certificates
 from silograph.party.connection import BrokerConfig, TlsFiles
-from tests.nats.brokers import LocalDeployment, free_port, make_trial, running
+from tests.nats.brokers import LocalDeployment, make_trial, running
+from tests.support.ports import free_port
 
 # The client leaves the sockets of failed attempts to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

@@ -33,7 +33,8 @@ from tests.nats.cluster import lose_the_leader
 from tests.nats.faults import METHODS, NAMED, is_right, setting
 from tests.nats.world import ask, serving, silos, trial
 from tests.soak.table import Found, Trial, WrongError
-from tests.support.local_deployment import HUB, LocalDeployment, Terms, free_port
+from tests.support.local_deployment import HUB, LocalDeployment, Terms
+from tests.support.ports import free_port
 
 __all__ = ["MAY_MOUNT", "can_mount", "every_trial"]
 

@@ -17,14 +17,15 @@ from types import MappingProxyType
 from silograph.errors import ArgumentError
 from silograph.graph.silo import Silo
 from silograph.nats.broker import ServerSettings, write_broker_files
-from silograph.nats.trial import Broker, free_port, serve, server_binary
+from silograph.nats.trial import Broker, serve, server_binary
 from silograph.party import certificates
 from silograph.party.config import CoordinatorConfig, HelperConfig, SiloConfig
 from silograph.party.connection import TlsFiles
 from silograph.party.keys import key_text, new_identity
 from silograph.party.roster import RosterFile, new_roster, read_roster, write_roster
+from tests.support.ports import free_port
 
-__all__ = ["HUB", "Broker", "LocalDeployment", "Terms", "free_port", "server_binary"]
+__all__ = ["HUB", "Broker", "LocalDeployment", "Terms", "server_binary"]
 
 #: The coordinator's name.
 HUB = "hub"

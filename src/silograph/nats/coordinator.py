@@ -516,8 +516,8 @@ class _CoordinatorRun:
         looking = asyncio.create_task(self._look())
         try:
             async with asyncio.timeout(left):
-                self._study.check_proposed()  # another version may have begun it
                 await self._make_streams(left)
+                self._study.check_proposed()  # another version may have begun it
                 await self._check_line()
                 await self._carrier.repeat()
                 await self._link.announce(self._proposal, self._service.replicas)
