@@ -210,7 +210,7 @@ def test_vectors_have_a_place_for_each_value() -> None:
     assert said.answers == ()
     bins = facts("histogram").vector
     assert bins is not None
-    assert bins.places[:4] == ("0", "1", "2–3", "4–31")
+    assert bins.places[:4] == ("0", "1", "2–3", "4–7")
     alone = replace(answer("degrees"), origin=None)
     unknown = facts_of(alone).vector
     assert unknown is not None

@@ -141,7 +141,7 @@ class TestTranscript:
         spent, messages = recorded(1)
         assert spent == [16]  # four keys and confirmations, and what is relayed of them
         assert (
-            digest(messages) == "5dda666cc76fd1336a19269515563a9da635f36ff553acea9af67caf8dba3c7c"
+            digest(messages) == "9cf4ed542e7a0b2acdde7f8362434b01586a19cd403dfd6df4e986fff8d17ae6"
         )
 
     def test_sizes_do_not_depend_on_edges(self) -> None:
