@@ -12,7 +12,6 @@ from scipy import stats
 from silograph.audit import counts, laws, report, trials
 from silograph.dp.digits import DigitLaw
 from silograph.dp.laplace import NoiseLaw
-from silograph.messages.entropy import OsEntropy
 from silograph.methods import union
 from silograph.methods.elgamal.noise import ElgamalNoise
 from silograph.methods.featplus.noise import FeatPlusNoise
@@ -25,7 +24,7 @@ MASKED = [case for case in report.DEFAULT_CASES if case[0] == "masked"]
 
 @pytest.fixture(scope="module")
 def lines() -> list[report.AuditLine]:
-    return list(report.audit(OsEntropy(), effort=0.05))
+    return list(report.audit(SeededEntropy(1), effort=0.05))
 
 
 @pytest.mark.slow
@@ -43,9 +42,9 @@ def test_everything_holds_and_is_tight(lines: list[report.AuditLine]) -> None:
         else:
             assert line.exact == line.view.epsilon
         if line.protocol in ("masked", "committee") and line.exact < math.inf:
-            assert line.seen > 0.82 * line.exact
+            assert line.seen > 0.85 * line.exact
         if line.protocol.startswith(("sealed edges", "feat+")) and line.exact < math.inf:
-            assert line.seen > (0.22 if more else 0.4) * line.exact
+            assert line.seen > (0.3 if more else 0.5) * line.exact
 
 
 def test_known_losses(lines: list[report.AuditLine]) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import blocks, commands
-from tests.docs.printed import same
+from tests.docs.printed import near_noise, same
 from tests.docs.shell import Server, Shell
-from tests.docs.test_pages import Reader, near_noise
+from tests.docs.test_pages import Reader
 
 PAGE = """
 ```console

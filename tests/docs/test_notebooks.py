@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.docs.notebooks import NOTEBOOKS, cells, run
-from tests.docs.printed import same
+from tests.docs.printed import near_noise, same
 from tests.docs.readers import ROOT
-from tests.docs.test_pages import near_noise
 
 
 def told(outputs: list[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.docs.blocks import Block, Command, blocks, commands
-from tests.docs.printed import same
+from tests.docs.printed import near_noise, same
 from tests.docs.readers import NOT_RUN, PREPARED, ROOT, pages
 from tests.docs.shell import Server, Shell
 
@@ -98,23 +98,6 @@ class Reader:
             assert same(output.text, printed.getvalue(), numbers_vary=output.numbers_vary), (
                 f"{output.where}\nstated:\n{output.text}\nprinted:\n{printed.getvalue()}"
             )
-
-
-# A count as answers print it: its name, its value, its standard error.
-_COUNT = re.compile(r"^(\S+) = ([\d,.]+) ± ([\d,.]+)$", re.MULTILINE)
-
-
-def near_noise(text: str) -> list[str]:
-    """The counts so near to their noise that some readers would be told of no usable answer.
-
-    That is what is printed for a count below one standard error. From five, noise gets it there
-    in one of 31,600 runs.
-    """
-
-    def value(digits: str) -> float:
-        return float(digits.replace(",", ""))
-
-    return [c[0] for c in _COUNT.finditer(text) if value(c[2]) < 5 * value(c[3])]
 
 
 @pytest.mark.parametrize("page", pages(), ids=named)

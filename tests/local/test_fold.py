@@ -19,6 +19,7 @@ from silograph.graph.samples import union
 from silograph.methods.committee.noise import CommitteeNoise
 from silograph.methods.hubs.noise import HubNoise
 from silograph.methods.masked.noise import MaskedNoise
+from tests.support.parties import SeededEntropy
 
 GRAPH = sg.clustered_power_law(80, edges_per_node=5, seed=1)
 SILOS = sg.split(GRAPH, 4, seed=1)
@@ -34,7 +35,7 @@ def ledger(tmp_path: Path) -> Iterator[sg.Ledger]:
 
 @pytest.fixture
 def fed(ledger: sg.Ledger) -> sg.Federation:
-    return sg.Federation.simulate(SILOS, ledger)
+    return sg.Federation(SILOS, ledger, "simulation", SeededEntropy(1))
 
 
 def differing(left: Any, right: Any) -> int:
@@ -50,8 +51,8 @@ class TestProtocols:
         assert release.layout == WIDE.layout
         assert release.universe_digest == GRAPH.universe.digest
         truth = len(union(SILOS))
-        assert abs(release.edges().value - truth) < 0.2 * truth
-        assert 0 < release.counts.ones <= truth + 2
+        assert abs(release.edges().value - truth) < 0.1 * truth
+        assert 0 < release.counts.ones <= truth
         (spend,) = ledger.rows()
         assert spend.losses == worst_losses(release.losses)
         assert spend.method == f"feat {protocol}"
@@ -112,7 +113,7 @@ class TestHubs:
     ) -> None:
         release = fed.collect(EXACT, protocol, fold=Fold(400, hubs=3, hub_share=0.4))
         degrees = np.asarray(sum(part.degrees() for part in SILOS))
-        best = set(np.argsort(-degrees)[:9].astype(str))
+        best = set(np.argsort(-degrees)[:6].astype(str))
         assert set(release.hubs) <= best
         assert len(release.hubs) == 3
         search, spend = ledger.rows()

@@ -22,7 +22,7 @@ from silograph.party.store import Store
 from silograph.party.trail import Trail
 from tests.nats import direct
 from tests.nats.faults import CONTEXT, Strike, coordinator_process, silo_process
-from tests.nats.world import ask, link, serving, silos, trial
+from tests.nats.world import ask, link, serving, silos, trial, until
 from tests.sampled import sampled
 from tests.support.local_deployment import HUB, LocalDeployment, Terms
 
@@ -46,13 +46,6 @@ def made(tmp_path: Path) -> Iterator[LocalDeployment]:
     found.broker.start()
     yield found
     found.broker.stop()
-
-
-async def until(what: str, ready: Any, seconds: float = 15.0) -> None:
-    limit = time.monotonic() + seconds
-    while not (await ready() if asyncio.iscoroutinefunction(ready) else ready()):
-        assert time.monotonic() < limit, what
-        await asyncio.sleep(0.05)
 
 
 def states(made: LocalDeployment, names: tuple[str, ...]) -> list[str]:
@@ -80,20 +73,20 @@ class TestWhole:
             async with serving(made) as served:
                 found = await ask(made, QUESTION)
                 name = found["study"]["run"]
-                await until("ended", lambda: set(states(made, EVERYONE)) == {"done"})
+                await until("ended", 15, lambda: set(states(made, EVERYONE)) == {"done"})
 
                 async def gone() -> bool:
                     return not [n for n in await line.stream_names() if name in n]
 
-                await until("gone", gone)
+                await until("gone", 15, gone)
                 tasks = [t for s in served.values() for t in s._tasks.values()]
-                await until("no task is left", lambda: all(task.done() for task in tasks))
+                await until("no task is left", 15, lambda: all(task.done() for task in tasks))
                 health = served["notary"].health()
                 assert health.verdict == (True, "ok")
                 assert health.status()["role"] == "helper"
                 board = made.helper("notary").state / "metrics.prom"
                 counted = 'silograph_studies_total{method="feat",outcome="done"} 1'
-                await until("it is counted", lambda: counted in board.read_text())
+                await until("it is counted", 15, lambda: counted in board.read_text())
                 assert "silograph_epsilon" not in board.read_text()
             await line.close()
             return found

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import inspect
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -47,10 +48,10 @@ def trial(folder: Path, terms: Terms | None = None, count: int = 3, **more: Any)
     return LocalDeployment(folder / "trial", silos(count), terms, **more)
 
 
-async def until(what: str, seconds: float, ready: Callable[[], object]) -> None:
+async def until(what: str, seconds: float, ready: Callable[[], Any]) -> None:
     """Wait for what a test expects, and fail if it does not come."""
     limit = time.monotonic() + seconds
-    while not ready():
+    while not (await found if inspect.isawaitable(found := ready()) else found):
         assert time.monotonic() < limit, what
         await asyncio.sleep(0.05)
 

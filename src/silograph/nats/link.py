@@ -66,6 +66,8 @@ _QUEUE: dict[str, type] = {
     "_flush_pending": MethodType,
     "stats": dict,
 }
+#: More bytes than the headers of a message have, which the broker counts as a part of it.
+_HEADERS = 1 << 10
 #: How long a party that waits gives the broker to store a note, and then to answer at all.
 _NOTE_SECONDS, _INFO_SECONDS = 2.0, 3.0
 #: How long it may take to send a large message back; large ones take minutes on a slow line.
@@ -650,6 +652,8 @@ class _Answers:
 
     async def to(self, subject: str, raw: bytes, headers: dict[str, str]) -> "asyncio.Future[Msg]":
         """Send a message; returns the answer that will come to it. Whoever waits may cancel it."""
+        if len(raw) + _HEADERS > self._client.max_payload:
+            raise TransportError(f"{len(raw):,} bytes: {_too_large(self._client)}", lasting=True)
         if not self._inbox:
             self._inbox = self._client.new_inbox()
             await self._client.subscribe(f"{self._inbox}.*", cb=self._came)
@@ -682,8 +686,6 @@ class _Answers:
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         header = f"NATS/1.0\r\n{fields}\r\n".encode()
         size = len(header) + len(raw)
-        if size > client.max_payload:
-            raise TransportError(f"{size:,} bytes: {_too_large(client)}", lasting=True)
         head = f"HPUB {subject} {reply} {len(header)} {size}\r\n".encode() + header
         client.stats["out_msgs"] += 1
         client.stats["out_bytes"] += len(raw)

@@ -28,7 +28,7 @@ from silograph.party.enrolment import Suggested
 from silograph.party.joining import Choices, Joined, join, open_welcome
 from silograph.party.roster import RosterFile
 
-__all__ = ["Broker", "Trial", "end", "free_port", "serve", "server_binary"]
+__all__ = ["Broker", "Trial", "end", "serve", "server_binary"]
 
 _START_SECONDS = 15.0
 _READY_SECONDS = 60.0
@@ -47,7 +47,7 @@ def server_binary() -> str:
     return found
 
 
-def free_port() -> int:
+def _free_port() -> int:
     """A port of the loopback that nobody uses just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -150,7 +150,7 @@ class Trial:
     folder: Path
     consortium: str = "trial"
     hub: str = "hub"
-    port: int = field(default_factory=free_port)
+    port: int = field(default_factory=_free_port)
     silos: dict[str, Joined] = field(default_factory=dict)
     _processes: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict)
 
