@@ -40,9 +40,9 @@ from silograph.dp.laplace import NoiseLaw
 from silograph.estimators.reference import Reference, reference_of
 from silograph.graph.samples import seed_bytes
 from silograph.methods.prediction import Question, feat_error
-from silograph.methods.sealed.answer import kstars_variance
 from silograph.methods.sealed.method import choose_noise, sealed_limit
 from silograph.methods.sealed.noise import Answer, Bounded, SealedNoise
+from silograph.methods.sealed.stars import kstars_variance
 
 GRAPHS = ("facebook", "wiki-vote", "ca-hepph", "email-enron")
 EPSILONS = (0.5, 1.0, 2.0, 3.0)

@@ -46,9 +46,9 @@ from silograph.methods.baseline.walks import ReportWalks
 from silograph.methods.featplus.method import settle_featplus
 from silograph.methods.featplus.rounds import FeatPlusTerms
 from silograph.methods.prediction import Question, union_channel
-from silograph.methods.sealed.answer import kstars_value as sealed_kstars
 from silograph.methods.sealed.method import choose_noise, sealed_limit
 from silograph.methods.sealed.noise import HONEST, PARTS, Answer, SealedNoise
+from silograph.methods.sealed.stars import kstars_value as sealed_kstars
 
 __all__ = [
     "CENTRAL",

@@ -28,7 +28,7 @@ FORBIDDEN = {"random", "pickle", "secrets"}
 #: What a method's noise may see of the package.
 NOISE_SEES = {"errors", "dp", "_core"}
 #: Modules of a method that answer questions, which its machines do not see.
-ANSWERS = {"answer", "counts", "walks", "folded", "method"}
+ANSWERS = {"answer", "counts", "stars", "walks", "folded", "method"}
 
 
 def modules() -> list[Path]:

@@ -6,7 +6,7 @@ __all__ = ["BUGS"]
 
 _LAW = "src/silograph/dp/laplace.py"
 _NOISE = "src/silograph/methods/sealed/noise.py"
-_STARS = "src/silograph/methods/sealed/answer.py"
+_STARS = "src/silograph/methods/sealed/stars.py"
 _ANSWERS = "src/silograph/methods/sealed/answer.py"
 _DIGITS = "src/silograph/dp/digits.py"
 

@@ -240,7 +240,7 @@ def test_a_broker_that_hangs_is_named(
         assert told == []
         os.kill(broker.pid, signal.SIGSTOP)
         try:
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(5):
                 while not told:
                     await asyncio.sleep(0.05)
             assert line.connected

@@ -16,15 +16,15 @@ from silograph import NodeUniverse, Provenance, Silo, clustered_power_law
 from silograph.dp.laplace import NoiseLaw
 from silograph.errors import ArgumentError
 from silograph.estimators.estimate import Estimate
-from silograph.methods.sealed.answer import (
-    SealedRelease,
+from silograph.methods.sealed.answer import SealedRelease
+from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule, SealedNoise
+from silograph.methods.sealed.stars import (
     effective_nodes,
     kstars_floor,
     kstars_value,
     kstars_variance,
     kstars_variance_estimate,
 )
-from silograph.methods.sealed.noise import NOISE_DELTA, Answer, Kind, Rule, SealedNoise
 from tests import limits
 
 GRAPH = clustered_power_law(60, seed=3)

@@ -33,7 +33,7 @@ from silograph.methods.committee.rounds import MEMBERS
 from silograph.methods.cost import Cost, sealed_cost
 from silograph.methods.method import Outcome, SettledStudy, answered
 from silograph.methods.prediction import Question
-from silograph.methods.sealed.answer import SealedRelease, kstars_variance
+from silograph.methods.sealed.answer import SealedRelease
 from silograph.methods.sealed.coordinator import SealedCoordinator
 from silograph.methods.sealed.expected import expected_bound
 from silograph.methods.sealed.folded import FOLDED_ANSWERS, SealedFoldedRelease
@@ -48,6 +48,7 @@ from silograph.methods.sealed.rounds import (
     check_matrix,
     member_cost,
 )
+from silograph.methods.sealed.stars import kstars_variance
 from silograph.methods.study import COMMITTEE, LABELS, RELEASE, Option, Study, places_of
 from silograph.methods.union import input_bits
 
